@@ -13,7 +13,7 @@ from api.callers.permissions import PUBLIC, SIGNED_IN, Access, Action, Permissio
 from api.declaring.declared_query import DeclaredQuery, Parameters
 from api.declaring.unsupported_parameters import unsupported_parameters
 from api.pages.entities.entity import crumbs_of
-from api.pages.entities.entity_routes import entity_page, kind_of, may_view, read_decoded
+from api.pages.entities.entity_routes import EntityPages, EntityRequest, kind_of, may_view
 from api.pages.entities.relations import read_list
 from api.pages.frame.addresses import entity_address, kind_named, list_address, with_query
 from api.pages.frame.documents import complete
@@ -116,24 +116,22 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
 
         return html(await services.light_read(request, work))
 
-    def below_entity(
-        request: AnyRequest, kind: EntityKind, name: str, below: str, after: str | None
-    ) -> dict[str, Any]:
-        entity, _ = read_decoded(services, request, kind, name)
-        address = entity_address(kind.name, entity["fullyQualifiedName"], "tree")
+    def below_entity(at: EntityRequest, below: str, after: str | None) -> dict[str, Any]:
+        entity, _ = at.decoded()
+        address = entity_address(at.kind.name, entity["fullyQualifiedName"], "tree")
         lists = (
             (other, {parameter: entity["id" if by_id else "fullyQualifiedName"]})
-            for other, parameter, by_id in _lists_below(kind)
+            for other, parameter, by_id in _lists_below(at.kind)
             if below in ("", other.name)
         )
-        branches = list(_branches(services, request.auth, lists, address, after))
+        branches = list(_branches(services, at.access, lists, address, after))
         listed = [each["kind"] for each in branches]
         return {
             "branches": branches,
-            "crumbs": crumbs_of(kind, entity),
+            "crumbs": crumbs_of(at.kind, entity),
             "entity": entity,
-            "kind": kind.name,
-            "hidden_fields": hidden_fields(request.auth, Action.LIST, listed, _SHOWN),
+            "kind": at.kind.name,
+            "hidden_fields": hidden_fields(at.access, Action.LIST, listed, _SHOWN),
         }
 
     kind_in_path: Parameters = {
@@ -143,7 +141,7 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
         page("/", for_people, first),
         page("/browse/{kind:str}", may_list, show, kind_in_path),
         page("/tree", SIGNED_IN, top, _PLACE),
-        entity_page(services, renderer, "tree", may_view, below_entity, _PLACE),
+        EntityPages(services, renderer).page("tree", may_view, below_entity, _PLACE),
     ]
 
 

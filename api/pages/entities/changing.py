@@ -8,9 +8,8 @@ import msgspec
 from api.callers.permissions import Action
 from api.errors import Forbidden, status_of
 from api.pages.entities.columns import COLUMNS_SHOWN, ShownColumn, unfold
+from api.pages.entities.entity_routes import EntityRequest
 from api.pages.frame.addresses import entity_address, with_query
-from api.pages.frame.rendering import AnyRequest
-from api.services import Services
 from api.use_cases.asked import asked_by_form, expected_state
 from api.use_cases.entity_writes import PlanOf, write_entity
 from domain.aggregate.lifecycle import format_version
@@ -31,19 +30,17 @@ def needed(fields: Mapping[str, str], name: str) -> str:
     return fields[name]
 
 
-async def change(
-    services: Services, request: AnyRequest, plan_of: PlanOf, body: bytes, tag: str
-) -> None:
+async def change(at: EntityRequest, plan_of: PlanOf, body: bytes, tag: str) -> None:
     """Do a write with the body that a program would send, if the entity still has an ETag.
 
     Raises what `write_entity` raises. Where the entity has another state by now, that state is
     what pages show from then on.
     """
-    asked = asked_by_form(request, body, tag)
+    services, asked = at.services, asked_by_form(at.request, body, tag)
     try:
-        await write_entity(services, request, asked, plan_of, lambda _: None)
+        await write_entity(services, at.request, asked, plan_of, lambda _: None)
     except StaleVersion:
-        head = await services.heavy_read(request, services.catalog.store.head)
+        head = await services.heavy_read(at.request, services.catalog.store.head)
         await services.listed.until(head)
         raise
 
@@ -58,9 +55,7 @@ def refusal(error: Exception) -> tuple[int, str]:
     return 403, str(error)
 
 
-def read_seen(
-    services: Services, request: AnyRequest, kind: EntityKind, entity_id: str, tag: str
-) -> dict[str, Any] | None:
+def read_seen(at: EntityRequest, entity_id: str, tag: str) -> dict[str, Any] | None:
     """The state of an entity that had an ETag, as the caller may see it.
 
     Blocks. None for a state that is not in the log: it was lost, or another entity had it. Raises
@@ -69,13 +64,13 @@ def read_seen(
     version, last_event = expected_state(tag)
     try:
         text = format_version(version or 0)
-        before = history.version(services.stores.log, kind, entity_id, text)
+        before = history.version(at.services.stores.log, at.kind, entity_id, text)
     except NotFound:
         return None
     if last_event not in (None, before.entity.last_event):
         return None
     seen = document.encode(document.fields(before.entity))
-    if withheld := request.auth.withheld(Action.VIEW, kind.name):
+    if withheld := at.access.withheld(Action.VIEW, at.kind.name):
         seen = withheld.cut(seen)
     return msgspec.json.decode(seen, type=dict[str, Any])
 

@@ -6,10 +6,9 @@ from typing import Any
 import msgspec
 
 from api.callers.permissions import Action, Permission
-from api.pages.entities.columns import ShownColumn, decode
+from api.pages.entities.columns import ShownColumn, decode, unfold
+from api.pages.entities.entity_routes import EntityRequest
 from api.pages.entities.quality import read_run
-from api.pages.frame.rendering import AnyRequest
-from api.services import Services
 from api.use_cases.entity_reads import read_entity
 from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind
@@ -23,7 +22,6 @@ READ = frozenset(
     ("termsOfUse", "sla", "semantics", "qualityExpectations", "odcsQualityRules", "security")
 )
 """Keys of a contract that its template makes sentences and tables of."""
-_MOST_DEPTH = 40
 
 
 class ColumnDifference(msgspec.Struct, frozen=True):
@@ -60,80 +58,65 @@ def compare(promised: Iterable[ShownColumn], there: Iterable[ShownColumn]) -> Ag
     return Agreement(len(wanted), tuple(differences), len(actual.keys() - wanted.keys()))
 
 
-def _types(
-    given: Iterable[ShownColumn], above: str = "", depth: int = 0
-) -> Iterator[tuple[str, str]]:
-    for column in given:
-        path = f"{above}.{column.name}" if above else column.name
-        inner = column.arrayDataType
-        yield path, f"{column.dataType}<{inner}>" if inner else column.dataType
-        if depth < _MOST_DEPTH:
-            yield from _types(column.children or (), path, depth + 1)
+def _types(given: Iterable[ShownColumn]) -> Iterator[tuple[str, str]]:
+    for row in unfold(given):
+        column, inner = row.column, row.column.arrayDataType
+        yield row.path, f"{column.dataType}<{inner}>" if inner else column.dataType
 
 
-def agreement_with_entity(
-    services: Services, request: AnyRequest, kind: EntityKind, contract: Mapping[str, Any]
-) -> Agreement | None:
+def agreement_with_entity(at: EntityRequest, contract: Mapping[str, Any]) -> Agreement | None:
     """The agreement of a contract with its entity; None where there is nothing to compare.
 
     `contract` is what the caller sees of an entity of a kind that describes columns. Blocks.
     """
-    assert kind.agreement is not None
-    about = contract.get(kind.agreement.about)
-    promised = contract.get(kind.agreement.describes)
+    assert at.kind.agreement is not None
+    about = contract.get(at.kind.agreement.about)
+    promised = contract.get(at.kind.agreement.describes)
     if not about or not promised or about["type"] not in KINDS:
         return None
     other = KINDS[about["type"]]
-    there = _shown(services, request, other, about["id"])
+    there = _shown(at, other, about["id"])
     if there is None or not there.get(other.columns or ""):
         return None
     return compare(promised, there[other.columns or ""])
 
 
 def agreement_with_contract(
-    services: Services,
-    request: AnyRequest,
-    kind: EntityKind,
-    entity: Mapping[str, Any],
-    attached: Mapping[str, Any],
+    at: EntityRequest, entity: Mapping[str, Any], attached: Mapping[str, Any]
 ) -> Agreement | None:
     """The agreement of an entity with an attached contract, one item of a list of `relations`.
 
     None where there is nothing to compare. Blocks.
     """
     other = KINDS[attached["kind"]]
-    if other.agreement is None or not entity.get(kind.columns or ""):
+    if other.agreement is None or not entity.get(at.kind.columns or ""):
         return None
-    contract = _shown(services, request, other, attached["items"][0]["id"])
+    contract = _shown(at, other, attached["items"][0]["id"])
     if contract is None or not contract.get(other.agreement.describes):
         return None
-    return compare(contract[other.agreement.describes], entity[kind.columns or ""])
+    return compare(contract[other.agreement.describes], entity[at.kind.columns or ""])
 
 
-def _shown(
-    services: Services, request: AnyRequest, kind: EntityKind, entity_id: str
-) -> dict[str, Any] | None:
+def _shown(at: EntityRequest, kind: EntityKind, entity_id: str) -> dict[str, Any] | None:
     """An entity as the caller may see it; None where it does not exist or is withheld."""
-    if not request.auth.may(Permission(Action.VIEW, kind.name)):
+    if not at.access.may(Permission(Action.VIEW, kind.name)):
         return None
     given = {"fields": None, "include": Include.ALL}
     try:
-        body, _ = read_entity(services, kind, request.auth, given, None, entity_id=entity_id)
+        body, _ = read_entity(at.services, kind, at.access, given, None, entity_id=entity_id)
     except NotFound:
         return None
     return decode(kind, body)
 
 
-def expected_tests(
-    services: Services, request: AnyRequest, contract: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+def expected_tests(at: EntityRequest, contract: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The tests that a contract expects to pass, each with what its last run came to.
 
     Blocks: the latest results of the tests are read.
     """
-    may_view = request.auth.may(Permission(Action.VIEW, "testCase"))
+    may_view = at.access.may(Permission(Action.VIEW, "testCase"))
     tests = []
     for reference in (contract.get("qualityExpectations") or [])[:MOST_SHOWN]:
-        newest = services.measurements.latest(reference["id"], RESULT) if may_view else None
+        newest = at.services.measurements.latest(reference["id"], RESULT) if may_view else None
         tests.append({"reference": reference, "seen": may_view, "run": read_run(newest)})
     return tests

@@ -1,6 +1,6 @@
 """The form that changes one key of an entity, and its page after a conflicting change."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -34,15 +34,7 @@ from api.pages.entities.editable import (
     list_value,
     named_item,
 )
-from api.pages.entities.entity_routes import (
-    OF_ONE,
-    entity_page,
-    kind_of,
-    may_edit,
-    named_in,
-    read_decoded,
-    show_page,
-)
+from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, kind_of, may_edit
 from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.rendering import AnyRequest, Renderer, html, redirect
 from api.pages.frame.routing import asked, form, page
@@ -81,18 +73,18 @@ def edit_pages(
     services: Services, searcher: Searcher, sessions: Sessions, renderer: Renderer
 ) -> list[HTTPRouteHandler]:
     """The forms of single keys, where they are sent, and suggestions for their lists."""
+    pages = EntityPages(services, renderer)
 
-    def show(
-        request: AnyRequest, kind: EntityKind, name: str, field: str, column: str
-    ) -> dict[str, Any]:
-        edited = field_named(kind, request.auth, field, column)
-        entity, tag = _read(services, request, kind, name)
-        return _values(request.auth, kind, entity, tag, edited, place_in(kind, entity, column))
+    def show(at: EntityRequest, field: str, column: str) -> dict[str, Any]:
+        edited = field_named(at.kind, at.access, field, column)
+        entity, tag = _read(at)
+        return _values(at, entity, tag, edited, place_in(at.kind, entity, column))
 
     async def take(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
-        kind, name = named_in(request)
+        at = pages.asked(request)
+        kind = at.kind
         column = fields.get("column", "")
-        edited = field_named(kind, request.auth, needed(fields, "field"), column)
+        edited = field_named(kind, at.access, needed(fields, "field"), column)
         tag, entity_id = needed(fields, "etag"), needed(fields, "id")
         given: Given = _plain(edited, fields.get("value", ""))
         added = fields.get("add", "").strip()
@@ -101,7 +93,7 @@ def edit_pages(
 
         def decide() -> tuple[Given, FormTarget, bytes]:
             """The new value, its place, and the patch that sets it."""
-            entity, _ = _read(services, request, kind, name)
+            entity, _ = _read(at)
             if entity["id"] != entity_id:
                 raise NotFound("another entity has this name by now: load the page again")
             place, wanted = place_in(kind, entity, column), given
@@ -119,13 +111,13 @@ def edit_pages(
             )
             return wanted, place, place.patch(edited.key, value)
 
-        def again(*, stale: bool = False) -> dict[str, Any]:
-            entity, now = _read(services, request, kind, name)
+        def again(at: EntityRequest, *, stale: bool = False) -> dict[str, Any]:
+            entity, now = _read(at)
             place = place_in(kind, entity, column)
             # Without a conflict the form stays one of the version that was seen.
-            values = _values(request.auth, kind, entity, now if stale else tag, edited, place)
+            values = _values(at, entity, now if stale else tag, edited, place)
             if stale:
-                seen = read_seen(services, request, kind, entity["id"], tag)
+                seen = read_seen(at, entity["id"], tag)
                 values |= {"changed": [], "replaced": True}
                 if seen is not None:
                     values["changed"] = changed_keys(kind, seen, entity)
@@ -133,27 +125,24 @@ def edit_pages(
                     values["replaced"] = (was or None) != (place.holder.get(edited.key) or None)
             return values
 
-        async def shown_again(values: Callable[[], dict[str, Any]], **more: Any) -> ASGIResponse:
-            return await show_page(services, renderer, request, "edit", values, **more)
-
         wanted = given
         try:
             wanted, place, patch = await services.heavy_read(request, decide)
             if fields.get("step") == "add":
-                return await shown_again(again, mine=wanted)
+                return await pages.answer(at, "edit", again, mine=wanted)
             plan = partial(plan_patch, services.catalog.planner, kind, entity_id)
-            await change(services, request, plan, patch, tag)
+            await change(at, plan, patch, tag)
         except StaleVersion:
             # A question, and no failure: a browser would log one.
-            return await shown_again(partial(again, stale=True), mine=wanted)
+            return await pages.answer(at, "edit", partial(again, stale=True), mine=wanted)
         except REFUSALS as error:
             status, problem = refusal(error)
             # A name that was just refused is there to be mended.
             typed = added if wanted is given else ""
-            return await shown_again(
-                again, status=status, mine=wanted, problem=problem, typed=typed
+            return await pages.answer(
+                at, "edit", again, status=status, mine=wanted, problem=problem, typed=typed
             )
-        return redirect(place.link_to(kind.name, name, edited.key))
+        return redirect(place.link_to(kind.name, at.name, edited.key))
 
     async def choices(request: AnyRequest, kind: str, key: str, add: str, column: str) -> Finished:
         row = kind_of(request.scope)
@@ -171,7 +160,7 @@ def edit_pages(
         return html(renderer.page(request, "choices.html", options=options, several=several))
 
     return [
-        entity_page(services, renderer, "edit", may_edit, show, _EDIT),
+        pages.page("edit", may_edit, show, _EDIT),
         form(f"/edit{OF_ONE}", may_edit, take, sessions),
         page("/choices/{kind:str}/{key:str}", may_edit, choices, _CHOOSING),
     ]
@@ -190,13 +179,11 @@ def field_named(kind: EntityKind, access: Access, key: str, column: str) -> Fiel
     return fields[key]
 
 
-def _read(
-    services: Services, request: AnyRequest, kind: EntityKind, name: str
-) -> tuple[dict[str, Any], str]:
+def _read(at: EntityRequest) -> tuple[dict[str, Any], str]:
     """A live entity as the caller sees it, and its ETag; raises NotFound."""
-    entity, tag = read_decoded(services, request, kind, name)
+    entity, tag = at.decoded()
     if entity["deleted"]:
-        raise NotFound(f"{kind.name} {name} is deleted: restore it before you change it")
+        raise NotFound(f"{at.kind.name} {at.name} is deleted: restore it before you change it")
     return entity, tag
 
 
@@ -210,15 +197,10 @@ def _plain(field: Field, text: str) -> str:
 
 
 def _values(
-    access: Access,
-    kind: EntityKind,
-    entity: Mapping[str, Any],
-    tag: str,
-    field: Field,
-    place: FormTarget,
+    at: EntityRequest, entity: Mapping[str, Any], tag: str, field: Field, place: FormTarget
 ) -> dict[str, Any]:
     """The values of the form, of which `mine` is its text: the stored one to begin with."""
-    there = place.holder
+    kind, there = at.kind, place.holder
     theirs: Given = items_of(field, there) if field.is_list else there.get(field.key) or ""
     if field.is_list and len(theirs) > _MOST_ITEMS:
         raise InvalidInput(
@@ -232,7 +214,7 @@ def _values(
     name = entity["fullyQualifiedName"]
     address = entity_address(kind.name, name, "edit")
     column = place.column or None
-    others = column_editable(kind, access) if column else ()
+    others = column_editable(kind, at.access) if column else ()
     forms = {
         key: with_query(address, {"field": key, "column": column}) for key in (field.key, *others)
     }

@@ -8,7 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from api.answers.responses import JSON, LOOP_BYTES, Heavy
-from api.callers.permissions import Access, Action, Permission
+from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters
 from api.declaring.signatures import FQN
 from api.pages.entities import columns, relations
@@ -19,7 +19,7 @@ from api.pages.entities.contracts import (
     expected_tests,
 )
 from api.pages.entities.editable import editable, may_set_status, sees_all
-from api.pages.entities.entity_routes import OF_ONE, may_view, named_in, read_shown
+from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, may_view
 from api.pages.entities.quality import runs_of, tests_of
 from api.pages.frame.addresses import entity_address
 from api.pages.frame.documents import cut, formatted, json_lines, plain
@@ -65,25 +65,19 @@ _RAW: Parameters = {
 
 
 def entity_values(
-    services: Services,
-    request: AnyRequest,
-    kind: EntityKind,
-    name: str,
-    column: str = "",
-    from_: int = 0,
-    all_: bool = False,
+    at: EntityRequest, column: str = "", from_: int = 0, all_: bool = False
 ) -> dict[str, Any]:
     """The values of the template of an entity's page, as its caller may see it.
 
     Blocks. Raises NotFound.
     """
-    access: Access = request.auth
-    body, tag = read_shown(services, request, kind, name)
+    kind, access = at.kind, at.access
+    body, tag = at.read()
     entity = columns.decode(kind, body)
     address = entity_address(kind.name, entity["fullyQualifiedName"])
     live = not entity.get("deleted")
     contract = kind.agreement is not None
-    tests = tests_of(services, access, kind, entity)
+    tests = tests_of(at, entity)
     withheld = access.withheld(Action.VIEW, kind.name)
     return {
         "kind": kind.name,
@@ -99,10 +93,10 @@ def entity_values(
             for key in columns.column_keys(kind, entity)
         ],
         "tests": tests,
-        "runs": runs_of(services, access, kind, entity),
+        "runs": runs_of(at, entity),
         "related": [
-            {**each, "agreement": agreement_with_contract(services, request, kind, entity, each)}
-            for each in relations.related_lists(services, access, kind, entity)
+            {**each, "agreement": agreement_with_contract(at, entity, each)}
+            for each in relations.related_lists(at, entity)
             if not (tests and each["kind"] == "testCase")
         ],
         "search_of": relations.search_of(kind, entity),
@@ -112,8 +106,8 @@ def entity_values(
         "may_undo": live and sees_all(kind, access),
         "may_delete": live and access.may(Permission(Action.DELETE, kind.name)),
         "may_restore": not live and access.may(Permission(Action.EDIT, kind.name)),
-        "agreement": agreement_with_entity(services, request, kind, entity) if contract else None,
-        "expected": expected_tests(services, request, entity) if contract else None,
+        "agreement": agreement_with_entity(at, entity) if contract else None,
+        "expected": expected_tests(at, entity) if contract else None,
         "hides": {key for key in _HEAD if withheld is not None and withheld.covers(key)},
         "hidden_fields": hidden_fields(access, Action.VIEW, [kind.name]),
         "problem": None,
@@ -123,6 +117,7 @@ def entity_values(
 
 def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
     """The page of each entity, and the JSON that it was made of."""
+    pages = EntityPages(services, renderer)
 
     def answer(
         request: AnyRequest, chunks: Generator[bytes], media_type: str, **headers: str
@@ -140,23 +135,23 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
     async def show(
         request: AnyRequest, fqn: str, column: str, from_: int, all_: bool
     ) -> ASGIResponse:
-        kind, name = named_in(request)
+        at = pages.asked(request)
 
         def chunks() -> Generator[bytes]:
-            values = entity_values(services, request, kind, name, column, from_, all_)
+            values = entity_values(at, column, from_, all_)
             yield from renderer.chunks(request, "entity.html", **values)
 
         return answer(request, chunks(), HTML)
 
     async def raw(request: AnyRequest, fqn: str, download: bool) -> ASGIResponse:
-        kind, name = named_in(request)
+        at = pages.asked(request)
         # By RFC 6266 and 8187, with a name for those who know no other characters.
-        file = f"{kind.name}.json\"; filename*=UTF-8''{quote(f'{name[:100]}.json', safe='')}"
+        file = f"{at.kind.name}.json\"; filename*=UTF-8''{quote(f'{at.name[:100]}.json', safe='')}"
         saved = {"Content-Disposition": f'attachment; filename="{file}'} if download else {}
 
         def chunks() -> Generator[bytes]:
             shown = bytearray()
-            for chunk in json_lines(read_shown(services, request, kind, name)[0]):
+            for chunk in json_lines(at.read()[0]):
                 shown += chunk
                 if len(shown) >= LOOP_BYTES:
                     yield bytes(shown)

@@ -8,7 +8,7 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from api.callers.permissions import Action, Permission
+from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters
 from api.declaring.signatures import FQN, name_in_path
 from api.pages.frame.addresses import kind_named
@@ -44,70 +44,81 @@ def may_delete(scope: Any) -> Permission:
     return Permission(Action.DELETE, kind_of(scope).name, also=Action.VIEW)
 
 
-def named_in(request: AnyRequest) -> tuple[EntityKind, str]:
-    """The kind and the qualified name in the path of a page, the name as it is recorded."""
-    kind = kind_of(request.scope)
-    name = name_in_path(request, f"/{kind.name}/".encode())
-    return kind, kind.spelled(name)
+class EntityRequest(msgspec.Struct, frozen=True):
+    """A request for a page of an entity, and the entity that its address names."""
+
+    services: Services
+    request: AnyRequest
+    kind: EntityKind
+    name: str
+    """The qualified name as it is recorded."""
+
+    @property
+    def access(self) -> Access:
+        """The permissions of who asks."""
+        granted: Access = self.request.auth
+        return granted
+
+    def read(self, fields: str | None = "*") -> tuple[bytes, str]:
+        """The JSON of the entity as who asks may see it, and its entity tag.
+
+        Blocks. Raises NotFound.
+        """
+        given = {"fields": fields, "include": Include.ALL}
+        body, more = read_entity(self.services, self.kind, self.access, given, None, fqn=self.name)
+        return body, more["headers"]["ETag"]
+
+    def decoded(self, fields: str | None = "*") -> tuple[dict[str, Any], str]:
+        """The entity that `read` gives as JSON, decoded and complete, and its entity tag."""
+        body, tag = self.read(fields)
+        return complete(msgspec.json.decode(body)), tag
 
 
-def read_shown(
-    services: Services, request: AnyRequest, kind: EntityKind, fqn: str, fields: str | None = "*"
-) -> tuple[bytes, str]:
-    """The JSON of an entity as the caller of a page may see it, and its entity tag.
+class EntityPages:
+    """Makes the pages of entities, each of a template and of what reads the values for it."""
 
-    Blocks. Raises NotFound.
-    """
-    given = {"fields": fields, "include": Include.ALL}
-    body, more = read_entity(services, kind, request.auth, given, None, fqn=fqn)
-    return body, more["headers"]["ETag"]
+    def __init__(self, services: Services, renderer: Renderer) -> None:
+        self._services = services
+        self._renderer = renderer
 
+    def asked(self, request: AnyRequest) -> EntityRequest:
+        """The kind and the name in the path of a page; raises NotFound."""
+        kind = kind_of(request.scope)
+        name = name_in_path(request, f"/{kind.name}/".encode())
+        return EntityRequest(self._services, request, kind, kind.spelled(name))
 
-def read_decoded(
-    services: Services, request: AnyRequest, kind: EntityKind, fqn: str, fields: str | None = "*"
-) -> tuple[dict[str, Any], str]:
-    """The entity that `read_shown` gives as JSON, decoded and complete, and its entity tag."""
-    body, tag = read_shown(services, request, kind, fqn, fields)
-    return complete(msgspec.json.decode(body)), tag
+    async def answer(
+        self,
+        at: EntityRequest,
+        view: str,
+        values: Callable[[EntityRequest], dict[str, Any]],
+        *,
+        status: int = 200,
+        **more: Any,
+    ) -> ASGIResponse:
+        """The answer with the page of a template, which is filled in as a heavy read.
 
+        The template names what `values` gives, over which goes what is given as `more`.
+        """
 
-async def show_page(
-    services: Services,
-    renderer: Renderer,
-    request: AnyRequest,
-    view: str,
-    values: Callable[[], dict[str, Any]],
-    *,
-    status: int = 200,
-    **more: Any,
-) -> ASGIResponse:
-    """The answer with the page of a template, which is filled in as a heavy read.
+        def work() -> bytes:
+            return self._renderer.page(at.request, f"{view}.html", **values(at) | more)
 
-    The template names what `values` gives, over which goes what is given as `more`.
-    """
+        return html(await self._services.heavy_read(at.request, work), status=status)
 
-    def work() -> bytes:
-        return renderer.page(request, f"{view}.html", **values() | more)
+    def page(
+        self,
+        view: str,
+        permission: Callable[[Any], Permission],
+        values: Callable[..., dict[str, Any]],
+        parameters: Parameters | None = None,
+    ) -> HTTPRouteHandler:
+        """The page that the template `view` shows of an entity at `/view/kind/name`.
 
-    return html(await services.heavy_read(request, work), status=status)
+        `values` is called in a thread with the request and the parameters.
+        """
 
+        async def show(request: AnyRequest, fqn: str, **given: Any) -> ASGIResponse:
+            return await self.answer(self.asked(request), view, partial(values, **given))
 
-def entity_page(
-    services: Services,
-    renderer: Renderer,
-    view: str,
-    permission: Callable[[Any], Permission],
-    values: Callable[..., dict[str, Any]],
-    parameters: Parameters | None = None,
-) -> HTTPRouteHandler:
-    """The page that the template `view` shows of an entity at `/view/kind/name`.
-
-    `values` is called in a thread with the request, the kind, the name and the parameters.
-    """
-
-    async def show(request: AnyRequest, fqn: str, **given: Any) -> ASGIResponse:
-        kind, name = named_in(request)
-        shown = partial(values, request, kind, name, **given)
-        return await show_page(services, renderer, request, view, shown)
-
-    return page(f"/{view}{OF_ONE}", permission, show, {**FQN, **(parameters or {})})
+        return page(f"/{view}{OF_ONE}", permission, show, {**FQN, **(parameters or {})})

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from api.callers.permissions import Access, Action, Permission
+from api.pages.entities.entity_routes import EntityRequest
 from api.pages.entities.relations import list_body
 from api.pages.frame.addresses import list_address
 from api.pages.frame.documents import cut
@@ -35,21 +36,19 @@ _ORDER = ("Failed", "Aborted", "Queued", "", "Success")
 _WORDS = {"Success": "passed", "": "never run"}
 
 
-def tests_of(
-    services: Services, access: Access, kind: EntityKind, entity: Mapping[str, Any]
-) -> dict[str, Any] | None:
+def tests_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | None:
     """The tests of a table or of a suite, each with its latest run; None without tests.
 
     Tests that did not pass come first. A caller who may not list tests, or not those of a suite,
     sees a note that they are withheld, whether there are any or not. Blocks.
     """
-    if kind.name not in ("table", "testSuite"):
+    if at.kind.name not in ("table", "testSuite"):
         return None
-    if not _may_list(access):
+    if not _may_list(at.access):
         return {"withheld": True}
-    seen = access.may(Permission(Action.VIEW, "testCase"))
-    suite = _suite_of(services, kind, entity)
-    rows, total = _looked_at(services, access, suite, entity, seen=seen) if suite else ([], 0)
+    seen = at.access.may(Permission(Action.VIEW, "testCase"))
+    suite = _suite_of(at.services, at.kind, entity)
+    rows, total = _looked_at(at, suite, entity, seen=seen) if suite else ([], 0)
     if not total:
         return None
     counts = Counter(_status(row["run"]) for row in rows)
@@ -96,7 +95,7 @@ def _suite_of(services: Services, kind: EntityKind, entity: Mapping[str, Any]) -
 
 
 def _looked_at(
-    services: Services, access: Access, suite: str, entity: Mapping[str, Any], *, seen: bool
+    at: EntityRequest, suite: str, entity: Mapping[str, Any], *, seen: bool
 ) -> tuple[list[dict[str, Any]], int]:
     """The first tests in a suite, each with its latest run, and the number of all.
 
@@ -106,12 +105,12 @@ def _looked_at(
     size, after, whole = 0, None, entity["fullyQualifiedName"]
     while True:
         body = list_body(
-            services, KINDS["testCase"], access, limit=READ, testSuiteId=suite, after=after
+            at.services, KINDS["testCase"], at.access, limit=READ, testSuiteId=suite, after=after
         )
         page = msgspec.json.decode(body)
         size += len(body)
         for case in page["data"]:
-            newest = services.measurements.latest(case["id"], RESULT) if seen else None
+            newest = at.services.measurements.latest(case["id"], RESULT) if seen else None
             size += len(newest or b"")
             keys = ("name", "displayName", "fullyQualifiedName")
             reference = {"type": "testCase", **{key: case.get(key) for key in keys}}
@@ -123,16 +122,14 @@ def _looked_at(
             return rows, page["paging"]["total"]
 
 
-def runs_of(
-    services: Services, access: Access, kind: EntityKind, entity: Mapping[str, Any]
-) -> dict[str, Any] | None:
+def runs_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | None:
     """The runs of a test case, the newest first; None for an entity of another kind. Blocks.
 
     `sample` has the rows that did not pass the latest run, for callers who may see samples.
     """
-    if kind.name != "testCase":
+    if at.kind.name != "testCase":
         return None
-    page = services.measurements.page(
+    page = at.services.measurements.page(
         entity["id"],
         RESULT,
         "",
@@ -143,7 +140,7 @@ def runs_of(
         most_bytes=_RUNS_BYTES,
     )
     runs = [read_run(body) for _, body in page.points]
-    sampling = access.may(Permission(Action.SAMPLE, kind.name))
+    sampling = at.access.may(Permission(Action.SAMPLE, at.kind.name))
     sample = cut(runs[0].sample_data or "", _MOST_SAMPLE) if runs and runs[0] and sampling else ""
     return {
         "rows": runs,

@@ -16,12 +16,10 @@ from api.pages.entities.editable import may_set_status, sees_all
 from api.pages.entities.entity import entity_values
 from api.pages.entities.entity_routes import (
     OF_ONE,
-    entity_page,
+    EntityPages,
+    EntityRequest,
     may_delete,
     may_edit,
-    named_in,
-    read_decoded,
-    show_page,
 )
 from api.pages.frame.addresses import entity_address
 from api.pages.frame.rendering import AnyRequest, Renderer, redirect
@@ -31,7 +29,6 @@ from api.use_cases.deletes import check_recursive
 from api.use_cases.entity_writes import PlanOf, plan_delete, plan_patch, plan_restore
 from domain.aggregate.entity import STATUS
 from domain.errors import NotFound, StaleVersion
-from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ATTACHED, kinds_below
 from domain.reading import history
 
@@ -46,22 +43,27 @@ def step_pages(
     services: Services, sessions: Sessions, renderer: Renderer
 ) -> list[HTTPRouteHandler]:
     """The pages that ask before something is done, and where all forms of the kind are sent."""
-    planner = services.catalog.planner
+    planner, pages = services.catalog.planner, EntityPages(services, renderer)
 
-    def deletion(request: AnyRequest, kind: EntityKind, name: str) -> dict[str, Any]:
-        entity, tag = read_decoded(services, request, kind, name)
+    def deletion(at: EntityRequest) -> dict[str, Any]:
+        entity, tag = at.decoded()
         if entity["deleted"]:
-            raise NotFound(f"{kind.name} {name} is deleted already")
-        below = _may_delete_below(request, kind)
-        return {"kind": kind.name, "entity": entity, "etag": tag, "below": below, "problem": None}
+            raise NotFound(f"{at.kind.name} {at.name} is deleted already")
+        return {
+            "kind": at.kind.name,
+            "entity": entity,
+            "etag": tag,
+            "below": _may_delete_below(at),
+            "problem": None,
+        }
 
-    def undoing(request: AnyRequest, kind: EntityKind, name: str) -> dict[str, Any]:
-        entity, tag, last = _last_step(services, request, kind, name)
+    def undoing(at: EntityRequest) -> dict[str, Any]:
+        entity, tag, last = _last_step(at)
         last.undoing()
         made = last.description
         changes = (*made.fields_added, *made.fields_updated, *made.fields_deleted) if made else ()
         return {
-            "kind": kind.name,
+            "kind": at.kind.name,
             "entity": entity,
             "etag": tag,
             "changes": changes[:_MOST_CHANGES],
@@ -73,85 +75,81 @@ def step_pages(
     def button(
         step: str,
         permission: Callable[[Any], Permission],
-        done: Callable[[AnyRequest, EntityKind, str, dict[str, str]], Done],
+        done: Callable[[EntityRequest, dict[str, str]], Done],
         view: str,
-        values: Callable[[AnyRequest, EntityKind, str], dict[str, Any]],
+        values: Callable[[EntityRequest], dict[str, Any]],
     ) -> HTTPRouteHandler:
         """The route of a form: it goes to the entity, or shows a page with the error."""
 
         async def take(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
-            kind, name = named_in(request)
-            plan_of, body = done(request, kind, name, fields)
+            at = pages.asked(request)
+            plan_of, body = done(at, fields)
             try:
                 given = await services.heavy_read(request, body)
-                await change(services, request, plan_of, given, needed(fields, "etag"))
+                await change(at, plan_of, given, needed(fields, "etag"))
             except StaleVersion:
                 status, problem = 200, _STALE
             except REFUSALS as error:
                 status, problem = refusal(error)
             else:
-                return redirect(entity_address(kind.name, name))
-            again = partial(values, request, kind, name)
-            return await show_page(
-                services, renderer, request, view, again, status=status, problem=problem
-            )
+                return redirect(entity_address(at.kind.name, at.name))
+            return await pages.answer(at, view, values, status=status, problem=problem)
 
         return form(f"/{step}{OF_ONE}", permission, take, sessions)
 
-    def delete(_: AnyRequest, kind: EntityKind, name: str, fields: dict[str, str]) -> Done:
-        recursive = "below" in fields
-        return partial(plan_delete, planner, kind, needed(fields, "id"), False, recursive), bytes
+    def delete(at: EntityRequest, fields: dict[str, str]) -> Done:
+        named, recursive = needed(fields, "id"), "below" in fields
+        return partial(plan_delete, planner, at.kind, named, False, recursive), bytes
 
-    def restore(_: AnyRequest, kind: EntityKind, name: str, fields: dict[str, str]) -> Done:
+    def restore(at: EntityRequest, fields: dict[str, str]) -> Done:
         body = msgspec.json.encode({"id": needed(fields, "id")})
-        return partial(plan_restore, planner, kind), lambda: body
+        return partial(plan_restore, planner, at.kind), lambda: body
 
-    def undo(request: AnyRequest, kind: EntityKind, name: str, fields: dict[str, str]) -> Done:
+    def undo(at: EntityRequest, fields: dict[str, str]) -> Done:
         def body() -> bytes:
-            return msgspec.json.encode(_last_step(services, request, kind, name)[2].undoing())
+            return msgspec.json.encode(_last_step(at)[2].undoing())
 
-        return partial(plan_patch, planner, kind, needed(fields, "id")), body
+        return partial(plan_patch, planner, at.kind, needed(fields, "id")), body
 
-    def set_status(request: AnyRequest, kind: EntityKind, _: str, fields: dict[str, str]) -> Done:
+    def set_status(at: EntityRequest, fields: dict[str, str]) -> Done:
         operation = {"op": "add", "path": f"/{STATUS}", "value": needed(fields, "to")}
-        if not may_set_status(kind, request.auth):
-            raise Forbidden(f"you cannot change the status of {kind.name}")
-        plan = partial(plan_patch, planner, kind, needed(fields, "id"))
+        if not may_set_status(at.kind, at.access):
+            raise Forbidden(f"you cannot change the status of {at.kind.name}")
+        plan = partial(plan_patch, planner, at.kind, needed(fields, "id"))
         return plan, lambda: msgspec.json.encode([operation])
 
-    whole = partial(entity_values, services)
     return [
-        entity_page(services, renderer, "delete", may_delete, deletion),
+        pages.page("delete", may_delete, deletion),
         button("delete", may_delete, delete, "delete", deletion),
-        entity_page(services, renderer, "undo", may_edit, undoing),
+        pages.page("undo", may_edit, undoing),
         button("undo", may_edit, undo, "undo", undoing),
-        button("restore", may_edit, restore, "entity", whole),
-        button("status", may_edit, set_status, "entity", whole),
+        button("restore", may_edit, restore, "entity", entity_values),
+        button("status", may_edit, set_status, "entity", entity_values),
     ]
 
 
-def _last_step(
-    services: Services, request: AnyRequest, kind: EntityKind, name: str
-) -> tuple[dict[str, Any], str, history.Revision]:
+def _last_step(at: EntityRequest) -> tuple[dict[str, Any], str, history.Revision]:
     """A shown entity, its ETag, and its last step; raises Forbidden and NotFound.
 
     Callers who do not see all of the kind may not even know whether the last step touched withheld
     fields.
     """
-    if not sees_all(kind, request.auth):
-        raise Forbidden(f"fields of {kind.name} are withheld from you, so you cannot undo a step")
-    entity, tag = read_decoded(services, request, kind, name)
+    if not sees_all(at.kind, at.access):
+        raise Forbidden(
+            f"fields of {at.kind.name} are withheld from you, so you cannot undo a step"
+        )
+    entity, tag = at.decoded()
     version = f"{entity['version']:.1f}"
-    return entity, tag, history.version(services.stores.log, kind, entity["id"], version)
+    return entity, tag, history.version(at.services.stores.log, at.kind, entity["id"], version)
 
 
-def _may_delete_below(request: AnyRequest, kind: EntityKind) -> bool:
+def _may_delete_below(at: EntityRequest) -> bool:
     """True if there may be anything below an entity that stays without being asked to go along,
     and that the caller may delete."""
-    if kinds_below(kind.name) <= ATTACHED:
+    if kinds_below(at.kind.name) <= ATTACHED:
         return False
     try:
-        check_recursive(request.auth, kind)
+        check_recursive(at.access, at.kind)
     except Forbidden:
         return False
     return True

@@ -11,14 +11,13 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.callers.permissions import Action
 from api.declaring.declared_query import Parameters
-from api.pages.entities.entity_routes import entity_page, may_view, read_decoded
+from api.pages.entities.entity_routes import EntityPages, EntityRequest, may_view
 from api.pages.frame.addresses import entity_address, with_query
-from api.pages.frame.rendering import AnyRequest, Renderer
+from api.pages.frame.rendering import Renderer
 from api.pages.frame.routing import asked, hidden_fields
 from api.pages.history import comparison
 from api.services import Services
 from domain.errors import NotFound
-from domain.kinds.entity_kind import EntityKind
 from domain.reading import timeline
 from projections.visibility.withholding import Withheld
 
@@ -45,17 +44,15 @@ _COMPARED: Parameters = {
 def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
     """The timeline of an entity, and the comparison of two of its versions."""
 
-    def read(request: AnyRequest, kind: EntityKind, name: str) -> dict[str, Any]:
+    def read(at: EntityRequest) -> dict[str, Any]:
         """What both pages show: the head of the entity, and what is withheld of it."""
-        entity, _ = read_decoded(services, request, kind, name, None)
-        hidden = hidden_fields(request.auth, Action.VIEW, [kind.name])
-        return {"kind": kind.name, "entity": entity, "hidden_fields": hidden}
+        entity, _ = at.decoded(None)
+        hidden = hidden_fields(at.access, Action.VIEW, [at.kind.name])
+        return {"kind": at.kind.name, "entity": entity, "hidden_fields": hidden}
 
-    def history(
-        request: AnyRequest, kind: EntityKind, name: str, before: int | None
-    ) -> dict[str, Any]:
-        head = read(request, kind, name)
-        withheld = request.auth.withheld(Action.VIEW, kind.name)
+    def history(at: EntityRequest, before: int | None) -> dict[str, Any]:
+        head = read(at)
+        withheld = at.access.withheld(Action.VIEW, at.kind.name)
         steps = timeline.read_steps(
             services.stores.log,
             head["entity"]["id"],
@@ -63,7 +60,7 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
             limit=STEPS_SHOWN,
             before=before,
         )
-        address = entity_address(kind.name, head["entity"]["fullyQualifiedName"], "history")
+        address = entity_address(at.kind.name, head["entity"]["fullyQualifiedName"], "history")
         last = steps[-1].stream_version if steps else 1
         return head | {
             "steps": steps,
@@ -73,20 +70,18 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
             "earlier": with_query(address, {"before": str(last)}) if last > 1 else None,
         }
 
-    def compared(
-        request: AnyRequest, kind: EntityKind, name: str, from_: str, to: str, start: int
-    ) -> dict[str, Any]:
-        head = read(request, kind, name)
+    def compared(at: EntityRequest, from_: str, to: str, start: int) -> dict[str, Any]:
+        head = read(at)
         newest = f"{head['entity']['version']:.1f}"
         wanted = (from_ or newest, to or newest)
         bodies = timeline.read_versions(services.stores.log, head["entity"]["id"], wanted)
         for version in wanted:
             if version not in bodies:
-                raise NotFound(f"{kind.name} {name} never had a version {version[:40]!r}")
-        withheld = request.auth.withheld(Action.VIEW, kind.name)
+                raise NotFound(f"{at.kind.name} {at.name} never had a version {version[:40]!r}")
+        withheld = at.access.withheld(Action.VIEW, at.kind.name)
         old, new = (_document(bodies[version], withheld) for version in wanted)
         rows, total, following = comparison.page_of(comparison.compare(old, new), start)
-        address = entity_address(kind.name, head["entity"]["fullyQualifiedName"], "compare")
+        address = entity_address(at.kind.name, head["entity"]["fullyQualifiedName"], "compare")
         kept: dict[str, str | None] = {"from": wanted[0], "to": wanted[1]}
         return head | {
             "versions": list(zip(wanted, map(_write, (old, new)), strict=True)),
@@ -98,9 +93,10 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
             "turned_around": with_query(address, {"from": wanted[1], "to": wanted[0]}),
         }
 
+    pages = EntityPages(services, renderer)
     return [
-        entity_page(services, renderer, "history", may_view, history, _HISTORY),
-        entity_page(services, renderer, "compare", may_view, compared, _COMPARED),
+        pages.page("history", may_view, history, _HISTORY),
+        pages.page("compare", may_view, compared, _COMPARED),
     ]
 
 
