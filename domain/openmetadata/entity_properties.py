@@ -1,13 +1,15 @@
 """Properties that entities have in OpenMetadata, also those that this catalog does not hold.
 
 OpenMetadata's clients name any of them in `fields`. A property without a value here is known
-nevertheless: naming it changes nothing and is no mistake.
+nevertheless: naming it changes nothing and is no mistake. Older requests have other keys for some.
 """
 
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
+from typing import Any
 
+from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
 from domain.openmetadata.document import SERVER_KEYS
 
@@ -66,3 +68,25 @@ def known_properties(kind_name: str) -> frozenset[str]:
     """The names of all properties that entities of a kind have here or in OpenMetadata."""
     not_held = _NOT_HELD.get(kind_name, _OF_SERVICES if kind_name.endswith("Service") else "")
     return KINDS[kind_name].keys.union(SERVER_KEYS, _OF_EVERY_KIND.split(), not_held.split())
+
+
+REQUEST_ALIASES: Mapping[str, str] = MappingProxyType({"domain": "domains", "owner": "owners"})
+"""Alias -> key. An alias holds the one element of what is now a list."""
+
+
+def unalias(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A decoded payload with its aliases replaced: the argument itself when it has none.
+
+    Raises InvalidInput when an alias stands beside the key it is short for.
+    """
+    given = [alias for alias in REQUEST_ALIASES if alias in values]
+    if not given:
+        return values
+    plain = {key: value for key, value in values.items() if key not in given}
+    for alias in given:
+        key = REQUEST_ALIASES[alias]
+        if key in values:
+            raise InvalidInput(f"{alias} and {key} say the same thing: give one of them")
+        if values[alias] is not None:
+            plain[key] = [values[alias]]
+    return plain

@@ -82,21 +82,15 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
         def work() -> bytes:
             page = read_list(services, row, request.auth, **({"limit": PAGE_SIZE} | given))
             kept = {name: value for name, value in given.items() if name not in ("after", "before")}
-            turned = {
-                way: list_address(kind, **{way: page["paging"][way]}, **kept)
-                if page["paging"].get(way)
-                else None
-                for way in ("before", "after")
-            }
             return renderer.page(
                 request,
                 "list.html",
                 kind=kind,
                 items=[complete(each) for each in page["data"]],
                 total=page["paging"]["total"],
-                narrowed={name: value for name, value in kept.items() if name != "status"},
                 statuses=_statuses(services, row, request.auth, kept),
-                turned=turned,
+                kept=kept,
+                paging=page["paging"],
                 hidden_fields=hidden_fields(request.auth, Action.LIST, [kind], _SHOWN),
             )
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from api.callers.permissions import Access
-from api.pages.entities.editable import column_editable
+from api.pages.entities.editable import editable
 from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.documents import complete
 from domain.kinds import names
@@ -172,7 +172,7 @@ def edit_address(
 
     None where the caller may not change the columns that a key of the entity holds.
     """
-    field = next(iter(column_editable(kind, access)), None)
+    field = next(iter(editable(kind, access, key)), None)
     if key != kind.columns or field is None:
         return None
     address = entity_address(kind.name, entity["fullyQualifiedName"], "edit")

@@ -27,7 +27,6 @@ from api.pages.entities.editable import (
     FIELDS,
     Field,
     Item,
-    column_editable,
     editable,
     given_items,
     items_of,
@@ -173,7 +172,7 @@ def field_named(kind: EntityKind, access: Access, key: str, column: str) -> Fiel
     """
     if key not in _KEYS:
         raise InvalidInput(f"field must be one of {', '.join(_KEYS)}, got {shown(key)}")
-    fields = column_editable(kind, access) if column else editable(kind, access)
+    fields = editable(kind, access, column)
     if key not in fields:
         raise Forbidden(f"you cannot edit {key} of {'columns of ' if column else ''}{kind.name}")
     return fields[key]
@@ -214,7 +213,7 @@ def _values(
     name = entity["fullyQualifiedName"]
     address = entity_address(kind.name, name, "edit")
     column = place.column or None
-    others = column_editable(kind, at.access) if column else ()
+    others = editable(kind, at.access, column) if column else ()
     forms = {
         key: with_query(address, {"field": key, "column": column}) for key in (field.key, *others)
     }

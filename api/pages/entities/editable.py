@@ -42,7 +42,7 @@ FIELDS = (
     Field("tags", "tags"),
 )
 
-COLUMN_FIELDS = ("description", "tags")
+COLUMN_FIELDS = frozenset(("description", "tags"))
 """The keys of FIELDS that a form changes of a single column."""
 
 
@@ -50,23 +50,20 @@ Item = str
 """An entry of a list, as a form holds it: its kind and its qualified name, `user:annabel`."""
 
 
-def editable(kind: EntityKind, access: Access) -> dict[str, Field]:
-    """The keys that a caller may change by forms; empty for callers who may not edit the kind."""
+def editable(kind: EntityKind, access: Access, column: str = "") -> dict[str, Field]:
+    """The keys that a caller may change by forms, of an entity or of a column of it.
+
+    Empty for callers who may not edit the kind, and of columns for a kind without them.
+    """
+    if column:
+        keys = COLUMN_FIELDS if kind.columns else frozenset[str]()
+        pointer = f"{kind.columns}/-/"
+    else:
+        keys, pointer = kind.keys - kind.fixed, ""
     return {
         field.key: field
         for field in FIELDS
-        if field.key in kind.keys and field.key not in kind.fixed and _may(kind, access, field.key)
-    }
-
-
-def column_editable(kind: EntityKind, access: Access) -> dict[str, Field]:
-    """The keys of a column that a caller may change by forms; empty for a kind without columns."""
-    return {
-        field.key: field
-        for field in FIELDS
-        if kind.columns
-        and field.key in COLUMN_FIELDS
-        and _may(kind, access, f"{kind.columns}/-/{field.key}")
+        if field.key in keys and _may(kind, access, f"{pointer}{field.key}")
     }
 
 

@@ -102,16 +102,12 @@ class IndexField(NamedPart, kw_only=True):
         return self.children or ()
 
 
-def check_count(parts: Sequence[NamedPart]) -> None:
-    """Raise InvalidInput for more than MAX_PARTS parts, inner parts included."""
-    level = parts
-    count = len(level)
-    while level and count <= MAX_PARTS:
-        level = [inner for part in level for inner in part.inner_parts()]
-        count += len(level)
-    if count > MAX_PARTS:
-        noun = parts[0].noun
+def _counted(count: int, level: Sequence[NamedPart]) -> int:
+    """The number of parts with those of one more level; raises InvalidInput for too many."""
+    if count + len(level) > MAX_PARTS:
+        noun = level[0].noun
         raise InvalidInput(f"an entity may have {MAX_PARTS} {noun}s, at all levels together")
+    return count + len(level)
 
 
 def check_level(parts: Sequence[NamedPart], where: str) -> list[str]:
@@ -139,16 +135,14 @@ def check_parts(parts: Sequence[NamedPart] | None, where: str) -> None:
 
     Raises InvalidInput for too many parts, and for names that are unfit or come twice.
     """
-    if parts:
-        check_count(parts)
-        _check_levels(parts, where)
-
-
-def _check_levels(parts: Sequence[NamedPart], where: str) -> None:
-    check_level(parts, where)
-    for part in parts:
-        if children := part.inner_parts():
-            _check_levels(children, f"{part.noun} {part.name!r} of {where}")
+    count, levels = 0, [(where, parts)] if parts else []
+    while levels:
+        place, level = levels.pop()
+        count = _counted(count, level)
+        check_level(level, place)
+        for part in level:
+            if children := part.inner_parts():
+                levels.append((f"{part.noun} {part.name!r} of {place}", children))
 
 
 def name_parts(parts: Sequence[NamedPart] | None, parent_fqn: str) -> None:
@@ -161,9 +155,7 @@ def name_parts(parts: Sequence[NamedPart] | None, parent_fqn: str) -> None:
     levels = [(parent_fqn, parts)] if parts else []
     while levels:
         above, level = levels.pop()
-        count += len(level)
-        if count > MAX_PARTS:
-            check_count(parts or ())
+        count = _counted(count, level)
         part_names = check_level(level, above)
         joined = "".join(part_names)
         size += len(joined) + len(level) * (len(above) + 1)

@@ -40,6 +40,14 @@ class ProfiledPartitions(Part, kw_only=True):
     partition_integer_range_end: Integer | None = None
 
 
+class Sampling(Part, kw_only=True):
+    """How much of a table to read, and how it is chosen."""
+
+    profile_sample: Sample | None = None
+    profile_sample_type: SampleType | None = None
+    sampling_method_type: SamplingMethod | None = None
+
+
 class SampleThreshold(Part, kw_only=True):
     """How much to read of tables from a number of rows on."""
 
@@ -49,12 +57,9 @@ class SampleThreshold(Part, kw_only=True):
     sampling_method_type: SamplingMethod | None = None
 
 
-class SampleSizes(Part, kw_only=True):
+class SampleSizes(Sampling, kw_only=True):
     """How much of a table to read: one size, or sizes by the number of rows."""
 
-    profile_sample: Sample | None = None
-    profile_sample_type: SampleType | None = None
-    sampling_method_type: SamplingMethod | None = None
     smart_sampling: bool | None = None
     thresholds: list[SampleThreshold] | None = None
 
@@ -80,12 +85,9 @@ class SparkConfig(Part, kw_only=True):
     partitioning: SparkPartitions | None = None
 
 
-class ProfilerConfig(Part, kw_only=True):
+class ProfilerConfig(Sampling, kw_only=True):
     """All that OpenMetadata's client writes, of its releases from 1.x to 2.0."""
 
-    profile_sample: Sample | None = None
-    profile_sample_type: SampleType | None = None
-    sampling_method_type: SamplingMethod | None = None
     profile_sample_config: SampleChoice | None = None
     sample_data_count: Natural | None = None
     randomized_sample: bool | None = None

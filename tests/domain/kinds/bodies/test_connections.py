@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.kinds.bodies import enumerations
-from domain.kinds.bodies.connection_keys import SECRET_KEYS, kept_keys
-from domain.kinds.bodies.connections import without_secrets
+from domain.kinds.bodies.connections import SECRET_KEYS, kept_keys, without_secrets
 from domain.kinds.bodies.secret_texts import MASK
 
 SERVICE_TYPES = [
