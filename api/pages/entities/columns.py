@@ -5,9 +5,7 @@ from typing import Any
 
 import msgspec
 
-from api.callers.permissions import Access
-from api.pages.entities.editable import editable
-from api.pages.frame.addresses import entity_address, with_query
+from api.pages.frame.addresses import with_query
 from api.pages.frame.documents import complete
 from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
@@ -163,17 +161,3 @@ def column_table(
         "constrained": have(rows, "constraint"),
         "tagged": have(rows, "tags"),
     }
-
-
-def edit_address(
-    kind: EntityKind, access: Access, entity: Mapping[str, Any], key: str
-) -> str | None:
-    """The address of the form of a column, but for the column's name, which ends it.
-
-    None where the caller may not change the columns that a key of the entity holds.
-    """
-    field = next(iter(editable(kind, access, key)), None)
-    if key != kind.columns or field is None:
-        return None
-    address = entity_address(kind.name, entity["fullyQualifiedName"], "edit")
-    return f"{address}?field={field}&column="

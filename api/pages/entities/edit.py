@@ -13,27 +13,31 @@ from api.callers.permissions import Access, Action
 from api.callers.sign_in.sessions import Sessions
 from api.declaring.declared_query import Parameters
 from api.errors import Forbidden
-from api.pages.entities.changing import (
-    REFUSALS,
-    FormTarget,
-    change,
-    changed_keys,
-    needed,
-    place_in,
-    read_seen,
-    refusal,
-)
 from api.pages.entities.editable import (
     FIELDS,
     Field,
+    FormTarget,
     Item,
+    changed_keys,
     editable,
     given_items,
     items_of,
     list_value,
     named_item,
+    place_in,
+    read_seen,
 )
-from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, kind_of, may_edit
+from api.pages.entities.entity_routes import (
+    OF_ONE,
+    REFUSALS,
+    EntityPages,
+    EntityRequest,
+    change,
+    kind_of,
+    may_edit,
+    needed,
+    refusal,
+)
 from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.rendering import AnyRequest, Renderer, html, redirect
 from api.pages.frame.routing import asked, form, page

@@ -12,15 +12,16 @@ from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters
 from api.declaring.signatures import FQN
 from api.pages.entities import columns, relations
-from api.pages.entities.contracts import (
-    READ,
+from api.pages.entities.editable import edit_address, editable, may_set_status, sees_all
+from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, may_view
+from api.pages.entities.promises import (
+    IN_WORDS,
     agreement_with_contract,
     agreement_with_entity,
     expected_tests,
+    runs_of,
+    tests_of,
 )
-from api.pages.entities.editable import editable, may_set_status, sees_all
-from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, may_view
-from api.pages.entities.quality import runs_of, tests_of
 from api.pages.frame.addresses import entity_address
 from api.pages.frame.documents import cut, formatted, json_lines, plain
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer
@@ -88,7 +89,7 @@ def entity_values(
         "parts": [
             {
                 **columns.column_table(key, entity, address, column, from_, all_),
-                "edit": columns.edit_address(kind, access, entity, key) if live else None,
+                "edit": edit_address(kind, access, entity, key) if live else None,
             }
             for key in columns.column_keys(kind, entity)
         ],
@@ -181,7 +182,7 @@ def _facts(kind: EntityKind, entity: Mapping[str, Any]) -> dict[str, Any]:
     facts: list[tuple[str, Any]] = []
     links: list[tuple[str, list[dict[str, str]]]] = []
     nested: list[tuple[str, str]] = []
-    shown = _HEAD.union(columns.column_keys(kind, entity), READ if kind.agreement else ())
+    shown = _HEAD.union(columns.column_keys(kind, entity), IN_WORDS if kind.agreement else ())
     for key, value in entity.items():
         if key in shown or value in (None, [], {}, ""):
             continue

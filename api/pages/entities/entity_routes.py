@@ -1,6 +1,6 @@
-"""The pages of one entity: who may open them, what their address names, and what they read."""
+"""The pages of one entity: who may open them, what their address names, reads and changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,15 +11,21 @@ from litestar.response.base import ASGIResponse
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters
 from api.declaring.signatures import FQN, name_in_path
+from api.errors import Forbidden, status_of
 from api.pages.frame.addresses import kind_named
 from api.pages.frame.documents import complete
 from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import page
 from api.services import Services
+from api.use_cases.asked import asked_by_form
 from api.use_cases.entity_reads import read_entity
+from api.use_cases.entity_writes import PlanOf, write_entity
+from domain.errors import CatalogError, InvalidInput, NotEmpty, StaleVersion
 from domain.kinds.entity_kind import EntityKind
 from projections.entities.port import Include
 
+REFUSALS = (CatalogError, Forbidden)
+"""Errors that are shown beside the form that was sent."""
 OF_ONE = "/{kind:str}/{fqn:path}"
 """What the address of a page of an entity ends in."""
 
@@ -122,3 +128,35 @@ class EntityPages:
             return await self.answer(self.asked(request), view, partial(values, **given))
 
         return page(f"/{view}{OF_ONE}", permission, show, {**FQN, **(parameters or {})})
+
+
+def needed(fields: Mapping[str, str], name: str) -> str:
+    """A field that a form must have; raises InvalidInput."""
+    if name not in fields:
+        raise InvalidInput(f"the form has no {name}")
+    return fields[name]
+
+
+async def change(at: EntityRequest, plan_of: PlanOf, body: bytes, tag: str) -> None:
+    """Do a write with the body that a program would send, if the entity still has an ETag.
+
+    Raises what `write_entity` raises. Where the entity has another state by now, that state is
+    what pages show from then on.
+    """
+    services, asked = at.services, asked_by_form(at.request, body, tag)
+    try:
+        await write_entity(services, at.request, asked, plan_of, lambda _: None)
+    except StaleVersion:
+        head = await services.heavy_read(at.request, services.catalog.store.head)
+        await services.listed.until(head)
+        raise
+
+
+def refusal(error: Exception) -> tuple[int, str]:
+    """The status and the words of one of REFUSALS."""
+    if isinstance(error, NotEmpty):
+        # The error tells programs how to ask for it.
+        return status_of(error)[0], "It is not empty: it goes only with everything below it."
+    if isinstance(error, CatalogError):
+        return status_of(error)[0], error.message
+    return 403, str(error)

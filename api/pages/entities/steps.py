@@ -11,15 +11,18 @@ from litestar.response.base import ASGIResponse
 from api.callers.permissions import Permission
 from api.callers.sign_in.sessions import Sessions
 from api.errors import Forbidden
-from api.pages.entities.changing import REFUSALS, change, needed, refusal
 from api.pages.entities.editable import may_set_status, sees_all
 from api.pages.entities.entity import entity_values
 from api.pages.entities.entity_routes import (
     OF_ONE,
+    REFUSALS,
     EntityPages,
     EntityRequest,
+    change,
     may_delete,
     may_edit,
+    needed,
+    refusal,
 )
 from api.pages.frame.addresses import entity_address
 from api.pages.frame.rendering import AnyRequest, Renderer, redirect

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from api.pages.entities.columns import ShownColumn
-from api.pages.entities.contracts import Agreement, ColumnDifference, compare
+from api.pages.entities.promises import Agreement, ColumnDifference, compare
 from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser
 
