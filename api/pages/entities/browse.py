@@ -1,11 +1,10 @@
 """What there is, without a search: the first page, the lists of kinds, and all as a tree."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 
 from api.answers.responses import Finished
@@ -15,7 +14,7 @@ from api.declaring.unsupported_parameters import unsupported_parameters
 from api.pages.entities.entity import crumbs_of
 from api.pages.entities.entity_routes import EntityPages, EntityRequest, kind_of, may_view
 from api.pages.entities.relations import read_list
-from api.pages.frame.addresses import entity_address, kind_named, list_address, with_query
+from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.documents import complete
 from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import accepts_html, asked, hidden_fields, page
@@ -75,8 +74,8 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
 
         return html(await services.light_read(request, work))
 
-    async def show(request: AnyRequest, kind: str) -> ASGIResponse:
-        row = kind_named(kind)
+    async def show(request: AnyRequest) -> ASGIResponse:
+        row = kind_of(request.scope)
         given = _given(row, request)
 
         def work() -> bytes:
@@ -85,13 +84,13 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
             return renderer.page(
                 request,
                 "list.html",
-                kind=kind,
+                kind=row.name,
                 items=[complete(each) for each in page["data"]],
                 total=page["paging"]["total"],
                 statuses=_statuses(services, row, request.auth, kept),
                 kept=kept,
                 paging=page["paging"],
-                hidden_fields=hidden_fields(request.auth, Action.LIST, [kind], _SHOWN),
+                hidden_fields=hidden_fields(request.auth, Action.LIST, [row.name], _SHOWN),
             )
 
         return html(await services.heavy_read(request, work))
@@ -128,12 +127,9 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
             "hidden_fields": hidden_fields(at.access, Action.LIST, listed, _SHOWN),
         }
 
-    kind_in_path: Parameters = {
-        "kind": (Annotated[str, PathParameter(description="Kind of entity.")], ...)
-    }
     return [
         page("/", for_people, first),
-        page("/browse/{kind:str}", may_list, show, kind_in_path),
+        page("/browse/{kind:str}", may_list, show),
         page("/tree", SIGNED_IN, top, _PLACE),
         EntityPages(services, renderer).page("tree", may_view, below_entity, _PLACE),
     ]
@@ -148,21 +144,12 @@ def _given(kind: EntityKind, request: AnyRequest) -> dict[str, Any]:
 
 def _statuses(
     services: Services, kind: EntityKind, access: Access, given: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """The statuses of a kind, each with its number in a list and the address of that part."""
-    other_filters = {name: value for name, value in given.items() if name != "status"}
+) -> list[tuple[str | None, int]]:
+    """The statuses of a kind, none first, each with the number of those in a list."""
     shown = []
     for status in (None, *kind.statuses) if kind.statuses else ():
-        narrowed = other_filters | ({"status": status} if status else {})
-        page = read_list(services, kind, access, **narrowed | {"limit": 0})
-        shown.append(
-            {
-                "name": status or "All",
-                "total": page["paging"]["total"],
-                "address": list_address(kind.name, **narrowed),
-                "chosen": given.get("status") == status,
-            }
-        )
+        page = read_list(services, kind, access, **given | {"status": status, "limit": 0})
+        shown.append((status, page["paging"]["total"]))
     return shown
 
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 
 from api.answers.responses import Finished
@@ -63,8 +62,6 @@ _EDIT: Parameters = {
     "column": _COLUMN,
 }
 _CHOOSING: Parameters = {
-    "kind": (Annotated[str, PathParameter(description="Kind of entity.")], ...),
-    "key": (Annotated[str, PathParameter(description="List that is added to.")], ...),
     "add": asked(str, "", "What was typed."),
     "column": _COLUMN,
 }
@@ -147,19 +144,19 @@ def edit_pages(
             )
         return redirect(place.link_to(kind.name, at.name, edited.key))
 
-    async def choices(request: AnyRequest, kind: str, key: str, add: str, column: str) -> Finished:
-        row = kind_of(request.scope)
-        edited = field_named(row, request.auth, key, column)
+    async def choices(request: AnyRequest, add: str, column: str) -> Finished:
+        kind, key = kind_of(request.scope), request.path_params["key"]
+        edited = field_named(kind, request.auth, key, column)
         if not edited.is_list:
             raise NotFound(f"{key} is no list")
         visible = request.auth.kinds(Action.SEARCH)
-        kinds = [each for each in edited.kinds(row) if each in visible]
+        kinds = [each for each in edited.kinds(kind) if each in visible]
         options: list[dict[str, Any]] = []
         if kinds:
             index = ",".join(KINDS[each].index for each in kinds)
             fields = ("fullyQualifiedName", "entityType")
             options = await suggested(searcher, request, add, index, fields)
-        several = len(edited.kinds(row)) > 1
+        several = len(edited.kinds(kind)) > 1
         return html(renderer.page(request, "choices.html", options=options, several=several))
 
     return [

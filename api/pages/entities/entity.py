@@ -10,7 +10,6 @@ from litestar.response.base import ASGIResponse
 from api.answers.responses import JSON, LOOP_BYTES, Heavy
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters
-from api.declaring.signatures import FQN
 from api.pages.entities import columns, relations
 from api.pages.entities.editable import edit_address, editable, may_set_status, sees_all
 from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, may_view
@@ -54,15 +53,11 @@ _HEAD = frozenset(
 MOST_JSON = 100_000
 """Characters of the JSON that is shown of one key."""
 _PARAMETERS: Parameters = {
-    **FQN,
     "column": asked(str, "", "Only columns with this text."),
     "from_": asked(int, 0, "Columns to pass over.", name="from", ge=0),
     "all_": asked(bool, False, "Show every column.", name="all"),
 }
-_RAW: Parameters = {
-    **FQN,
-    "download": asked(bool, False, "Have it saved as a file."),
-}
+_RAW: Parameters = {"download": asked(bool, False, "Have it saved as a file.")}
 
 
 def entity_values(
@@ -133,9 +128,7 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
             compressible=True,
         )
 
-    async def show(
-        request: AnyRequest, fqn: str, column: str, from_: int, all_: bool
-    ) -> ASGIResponse:
+    async def show(request: AnyRequest, column: str, from_: int, all_: bool) -> ASGIResponse:
         at = pages.asked(request)
 
         def chunks() -> Generator[bytes]:
@@ -144,7 +137,7 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
 
         return answer(request, chunks(), HTML)
 
-    async def raw(request: AnyRequest, fqn: str, download: bool) -> ASGIResponse:
+    async def raw(request: AnyRequest, download: bool) -> ASGIResponse:
         at = pages.asked(request)
         # By RFC 6266 and 8187, with a name for those who know no other characters.
         file = f"{at.kind.name}.json\"; filename*=UTF-8''{quote(f'{at.name[:100]}.json', safe='')}"

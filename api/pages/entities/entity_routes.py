@@ -10,7 +10,7 @@ from litestar.response.base import ASGIResponse
 
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters
-from api.declaring.signatures import FQN, name_in_path
+from api.declaring.signatures import name_in_path
 from api.errors import Forbidden, status_of
 from api.pages.frame.addresses import kind_named
 from api.pages.frame.documents import complete
@@ -124,10 +124,10 @@ class EntityPages:
         `values` is called in a thread with the request and the parameters.
         """
 
-        async def show(request: AnyRequest, fqn: str, **given: Any) -> ASGIResponse:
+        async def show(request: AnyRequest, **given: Any) -> ASGIResponse:
             return await self.answer(self.asked(request), view, partial(values, **given))
 
-        return page(f"/{view}{OF_ONE}", permission, show, {**FQN, **(parameters or {})})
+        return page(f"/{view}{OF_ONE}", permission, show, parameters)
 
 
 def needed(fields: Mapping[str, str], name: str) -> str:

@@ -7,19 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-OPTIONAL: Mapping[str, None] = MappingProxyType(
-    dict.fromkeys(
-        (
-            "displayName",
-            "description",
-            "entityStatus",
-            "owners",
-            "domains",
-            "tags",
-            "deleted",
-        )
-    )
-)
+OPTIONAL = ("displayName", "description", "entityStatus", "owners", "domains", "tags", "deleted")
 """Keys that templates name of any entity, and that it has, or shows to a caller, or not."""
 
 MOST_NAME = 500
@@ -37,7 +25,7 @@ _elements = msgspec.json.Decoder(list[Raw])
 
 def complete(entity: Mapping[str, Any]) -> dict[str, Any]:
     """The decoded JSON of an entity with each of OPTIONAL, None where it has none."""
-    return {**OPTIONAL, **entity}
+    return {**dict.fromkeys(OPTIONAL), **entity}
 
 
 def json_lines(value: bytes | Raw, depth: int = 0) -> Iterator[bytes]:
