@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from api.pages.frame.assets import ASSETS, read_asset
+from api.pages.frame.addresses import ASSETS, read_asset
 from benchmarks.bare import bare
 from benchmarks.figures import Figure
 from benchmarks.generate import lines

@@ -16,7 +16,7 @@ from domain.kinds.bodies.base import outside_fields
 from domain.kinds.bodies.profiling import PROFILER_CONFIG
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from domain.openmetadata.request_aliases import REQUEST_ALIASES
+from domain.openmetadata.entity_properties import REQUEST_ALIASES
 from domain.writing.bulk_put import MAX_REQUESTS
 from projections.search.aggregations import MAX_BUCKETS
 from projections.search.answers.aggregate import MAX_HITS

@@ -1,7 +1,5 @@
 """Signing in and out: at the identity provider, with a token, or by a link that does so once."""
 
-from typing import Annotated
-
 from anyio import CapacityLimiter, to_thread
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
@@ -11,11 +9,11 @@ from api.callers.sign_in.links import use_link
 from api.callers.sign_in.provider import RETURN, Provider
 from api.callers.sign_in.sessions import Sessions
 from api.callers.tokens.verifier import TokenVerifier
-from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.declared_query import Parameters
 from api.errors import Overloaded, Unauthorized
 from api.pages.frame.addresses import is_local
 from api.pages.frame.rendering import AnyRequest, Renderer, html, redirect
-from api.pages.frame.routing import form, page
+from api.pages.frame.routing import asked, form, page
 from api.settings import Settings
 from domain.errors import NotFound
 
@@ -28,18 +26,14 @@ _AGAIN = (
 )
 
 
-def _text(description: str) -> tuple[object, object]:
-    return Annotated[str | None, QueryParameter(description=description)], None
-
-
-_TO: Parameters = {"to": _text("Page to go to once signed in.")}
-_ONCE: Parameters = {"once": _text("Secret of a link that signs in once."), **_TO}
+_TO: Parameters = {"to": asked(str | None, None, "Page to go to once signed in.")}
+_ONCE: Parameters = {
+    "once": asked(str | None, None, "Secret of a link that signs in once."),
+    **_TO,
+}
 # Litestar has a meaning of its own for an argument `state`.
 _RETURNED: Parameters = {
-    f"said_{name}": (
-        Annotated[str | None, QueryParameter(name=name, description="What the provider says.")],
-        None,
-    )
+    f"said_{name}": asked(str | None, None, "What the provider says.", name=name)
     for name in ("code", "state", "iss", "error", "error_description")
 }
 

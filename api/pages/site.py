@@ -18,8 +18,7 @@ from api.pages.entities.browse import browse_pages
 from api.pages.entities.edit import edit_pages
 from api.pages.entities.entity import entity_pages
 from api.pages.entities.steps import step_pages
-from api.pages.entities.tree import tree_pages
-from api.pages.frame.assets import ASSETS, asset_address, read_asset
+from api.pages.frame.addresses import ASSETS, asset_address, read_asset
 from api.pages.frame.rendering import HEADERS, AnyRequest, Renderer
 from api.pages.frame.routing import page, wants_page
 from api.pages.history.activity import activity_pages
@@ -56,7 +55,6 @@ class Site:
             *search_pages(services, searcher, self._renderer),
             *entity_pages(services, self._renderer),
             *history_pages(services, self._renderer),
-            *tree_pages(services, self._renderer),
             *audit_pages(services, self._renderer),
             *activity_pages(services, self._renderer),
             *operation_pages(services, policies, metrics, self.sessions, self._renderer),

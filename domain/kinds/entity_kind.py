@@ -1,16 +1,86 @@
 """The columns of a kind of entity: `domain.kinds.registry` has a row for each kind."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from domain.kinds import names
-from domain.kinds.bodies.base import EntityBody, loose_fields, reference_fields
-from domain.kinds.capabilities import Agreement, ListOptions, Naming, OwnPaths, Suites
+from domain.kinds.bodies.base import EntityBody, ParentToBring, loose_fields, reference_fields
+
+
+class Naming(msgspec.Struct, frozen=True, kw_only=True):
+    """The qualified names of a kind where they are not the parent's and the entity's name."""
+
+    prefix: str = ""
+    """Put before the name in the last part of the qualified name."""
+    scope: str = ""
+    """A part of the qualified name between the parent's and the last part, which sets entities of
+    this kind apart from others below the same parent."""
+    below: str = ""
+    """The last part of the qualified name of an entity that has a parent, whatever its name is: a
+    parent has one entity of this kind, and reading the parent shows a reference to it if asked."""
+    by: tuple[str, ...] = ()
+    """Keys beside those of the parent on which the qualified name stands."""
+
+
+class NamePart(msgspec.Struct, frozen=True):
+    """The name of an entity or of one above it, as a part of the entity's qualified name."""
+
+    key: str
+    """Key of the body that holds the name, or the reference with it."""
+    depth: int
+    """How many parts of the qualified name follow this one."""
+
+
+class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The list of a kind where it differs from the lists of most kinds."""
+
+    limit: int = 1_000
+    """The largest `limit` of the list."""
+    by_id: tuple[str, ...] = ()
+    """Parameters of `EntityKind.filters` that take ids rather than qualified names."""
+    names: Mapping[str, NamePart] = MappingProxyType({})
+    """Parameters that hold regular expressions -> the name that the expression is about."""
+
+
+class OwnPaths(msgspec.Struct, frozen=True, kw_only=True):
+    """Paths below an entity that read or write one key of its body by itself."""
+
+    put: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """Keys of the body that a PUT to a path of their own replaces -> the keys in the value that
+    stay as they are where a request gives nothing for them."""
+    deleted: tuple[str, ...] = ()
+    """Those of the keys of `put` that a GET of their path shows and a DELETE removes."""
+    added_to: Mapping[str, str] = MappingProxyType({})
+    """Paths, a PUT to which adds what its list has -> the key of the list."""
+
+
+class Agreement(msgspec.Struct, frozen=True, kw_only=True):
+    """What a kind says about one other entity, which has at most one such entity that is live."""
+
+    about: str
+    """Key of the entity that it is about, by which it may be asked for."""
+    describes: str
+    """Key of columns that the entity which it is about must have, if it has any."""
+    statuses: tuple[str, ...]
+    """Values of `entityStatus`, the default first."""
+
+
+class Suites(msgspec.Struct, frozen=True, kw_only=True):
+    """The groups that an entity is in: its parent, and further ones."""
+
+    key: str
+    """Key of references to further groups, which only those may change who may edit the groups,
+    too; a group that has a parent takes nobody in by this key. The parameters of
+    `ListOptions.by_id` find an entity by the ids of these groups as by its parent's."""
+    brings: Callable[[Mapping[str, Any]], ParentToBring | None]
+    """Tells from a request the parent that it creates along, where there is none yet."""
+
 
 RELATIONS = (
     "owners",
@@ -36,6 +106,9 @@ COMMON_FILTERS: Mapping[str, str] = MappingProxyType(
 _NAMES = {"name": 10.0, "displayName": 10.0, "fullyQualifiedName": 5.0, "description": 2.0}
 _RELATED = {"owners.name": 1.0, "tags.tagFQN": 0.5}
 
+_BY_THOSE_ABOVE: Mapping[str, str] = MappingProxyType({})
+"""Stands for filters by what is above an entity, until a row of the registry is made."""
+
 
 class SearchField(msgspec.Struct, frozen=True):
     """A path of the search document that plain text is matched against, and its weight."""
@@ -49,10 +122,10 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     name: str
     """As it stands in references and events: `databaseSchema`."""
-    collection: str
-    """Path of its routes below /v1: `services/databaseServices`."""
     body: type[EntityBody]
     """The keys a caller may write."""
+    collection: str = "{}s"
+    """Path of its routes below /v1: `services/databaseServices`; `{}` stands for its name."""
     since: str = "0.2.0"
     """The release that first knew the kind, which a new kind names."""
     own_index: str = ""
@@ -68,8 +141,9 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Keys taken from the parent's body where it has them; a caller may repeat them."""
     large: tuple[str, ...] = ()
     """Optional keys that reading a single entity gives without being asked."""
-    filters: Mapping[str, str] = MappingProxyType({})
-    """List parameters that select by an entity referred to: parameter -> key of the body."""
+    filters: Mapping[str, str] = _BY_THOSE_ABOVE
+    """List parameters that select by an entity referred to: parameter -> key of the body. Those
+    that a row leaves out are named as the keys of the parents, and of what else stands above."""
     columns: str | None = None
     """Key of the columns whose removal or narrowing breaks readers (a major version)."""
     searched: Mapping[str, float] = MappingProxyType({})
@@ -86,6 +160,12 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     own_paths: OwnPaths = OwnPaths()
     agreement: Agreement | None = None
     suites: Suites | None = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "collection", self.collection.format(self.name))
+        if self.filters is _BY_THOSE_ABOVE:
+            above = dict.fromkeys((*reversed(self.parents), *self.inherits))
+            force_setattr(self, "filters", {key: key for key in above if key in self.refers_to})
 
     @cached_property
     def index(self) -> str:

@@ -18,7 +18,7 @@ from domain.kinds.bodies.base import EntityBody, ParentToBring
 from domain.kinds.bodies.components import NestedReference, Ref
 from domain.kinds.bodies.refused_values import explained
 from domain.kinds.entity_kind import EntityKind
-from domain.openmetadata.request_aliases import REQUEST_ALIASES, unalias
+from domain.openmetadata.entity_properties import REQUEST_ALIASES, unalias
 from domain.patches.json_input import MAX_VALUES
 from domain.patches.payload_bounds import MAX_PATHS, check_bounds
 

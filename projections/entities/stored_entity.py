@@ -9,7 +9,7 @@ from domain.aggregate.entity import Entity
 from domain.events import Body
 from domain.kinds.registry import ALL_KINDS
 from domain.openmetadata import document
-from domain.openmetadata.stand_ins import stand_ins
+from domain.openmetadata.document import stand_ins
 from projections.entities.scopes import scopes_of
 from projections.feeding.port import Folded
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from domain.errors import CatalogError
-from domain.openmetadata.request_aliases import REQUEST_ALIASES
+from domain.openmetadata.entity_properties import REQUEST_ALIASES
 from projections.visibility.field_paths import (
     NESTED,
     PathTree,

@@ -17,7 +17,7 @@ from api.routes.system.audit import MAX_LIMIT
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.names import MAX_NAME_LENGTH
 from domain.kinds.registry import KINDS, kinds_above
-from domain.openmetadata.request_aliases import REQUEST_ALIASES
+from domain.openmetadata.entity_properties import REQUEST_ALIASES
 from projections.search.answers.queries import MAX_WINDOW
 from tests.api.conftest import Client
 

@@ -1,32 +1,42 @@
-"""The first page, and the lists of entities by kind: what there is, without a search."""
+"""What there is, without a search: the first page, the lists of kinds, and all as a tree."""
 
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 
 from api.answers.responses import Finished
 from api.callers.permissions import PUBLIC, SIGNED_IN, Access, Action, Permission
 from api.declaring.declared_query import DeclaredQuery, Parameters
 from api.declaring.unsupported_parameters import unsupported_parameters
-from api.pages.entities.entity import kind_of
+from api.pages.entities.entity import crumbs_of
+from api.pages.entities.entity_routes import EntityPages, EntityRequest, kind_of, may_view
 from api.pages.entities.relations import read_list
-from api.pages.frame.addresses import kind_named, list_address
+from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.documents import complete
 from api.pages.frame.rendering import AnyRequest, Renderer, html
-from api.pages.frame.routing import accepts_html, page
-from api.pages.frame.withheld import hidden_fields
+from api.pages.frame.routing import accepts_html, asked, hidden_fields, page
 from api.services import Services
 from api.use_cases.list_parameters import list_parameters
 from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import ATTACHED, KINDS, kinds_right_below
 from domain.kinds.rows import assets, databases, people, promises, vocabularies
 from domain.kinds.rows import services as service_rows
+from projections.visibility.withholding import FieldWithheld
 
 PAGE_SIZE = 50
 _SHOWN = ("displayName", "description")
-"""Keys that a list shows and that can be withheld."""
+"""Keys that lists and the tree show and that can be withheld."""
+SHOWN = 100
+"""Entities of one kind below another that are shown at once."""
+READ, MOST_READ = 200, 2_000
+"""Entities read for a branch, at once and in all: a list also has deeper entities."""
+_PLACE: Parameters = {
+    "below": asked(str, "", "Only entities of this kind."),
+    "after": asked(str | None, None, "Place to go on from."),
+}
 FAMILIES: tuple[tuple[str, tuple[EntityKind, ...]], ...] = (
     ("Services", service_rows.ROWS),
     ("Databases", databases.ROWS),
@@ -52,7 +62,7 @@ def may_list(scope: Any) -> Permission:
 
 
 def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """The first page, and a page for the list of each kind."""
+    """The first page, the list of each kind, and the tree from its top and below each entity."""
 
     async def first(request: AnyRequest) -> ASGIResponse:
         if not accepts_html(request.scope):
@@ -64,37 +74,65 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
 
         return html(await services.light_read(request, work))
 
-    async def show(request: AnyRequest, kind: str) -> ASGIResponse:
-        row = kind_named(kind)
+    async def show(request: AnyRequest) -> ASGIResponse:
+        row = kind_of(request.scope)
         given = _given(row, request)
 
         def work() -> bytes:
             page = read_list(services, row, request.auth, **({"limit": PAGE_SIZE} | given))
             kept = {name: value for name, value in given.items() if name not in ("after", "before")}
-            turned = {
-                way: list_address(kind, **{way: page["paging"][way]}, **kept)
-                if page["paging"].get(way)
-                else None
-                for way in ("before", "after")
-            }
             return renderer.page(
                 request,
                 "list.html",
-                kind=kind,
+                kind=row.name,
                 items=[complete(each) for each in page["data"]],
                 total=page["paging"]["total"],
-                narrowed={name: value for name, value in kept.items() if name != "status"},
                 statuses=_statuses(services, row, request.auth, kept),
-                turned=turned,
-                hidden_fields=hidden_fields(request.auth, Action.LIST, [kind], _SHOWN),
+                kept=kept,
+                paging=page["paging"],
+                hidden_fields=hidden_fields(request.auth, Action.LIST, [row.name], _SHOWN),
             )
 
         return html(await services.heavy_read(request, work))
 
-    kind_in_path: Parameters = {
-        "kind": (Annotated[str, PathParameter(description="Kind of entity.")], ...)
-    }
-    return [page("/", for_people, first), page("/browse/{kind:str}", may_list, show, kind_in_path)]
+    async def top(request: AnyRequest, below: str, after: str | None) -> ASGIResponse:
+        def work() -> bytes:
+            roots: Iterator[tuple[EntityKind, dict[str, str]]] = (
+                (kind, {})
+                for kind in KINDS.values()
+                if (kind.root or not kind.parents) and unfolds(kind) and below in ("", kind.name)
+            )
+            branches = _branches(services, request.auth, roots, "/tree", after)
+            return renderer.page(
+                request, "tree.html", branches=list(branches), crumbs=[], entity=None
+            )
+
+        return html(await services.light_read(request, work))
+
+    def below_entity(at: EntityRequest, below: str, after: str | None) -> dict[str, Any]:
+        entity, _ = at.decoded()
+        address = entity_address(at.kind.name, entity["fullyQualifiedName"], "tree")
+        lists = (
+            (other, {parameter: entity["id" if by_id else "fullyQualifiedName"]})
+            for other, parameter, by_id in _lists_below(at.kind)
+            if below in ("", other.name)
+        )
+        branches = list(_branches(services, at.access, lists, address, after))
+        listed = [each["kind"] for each in branches]
+        return {
+            "branches": branches,
+            "crumbs": crumbs_of(at.kind, entity),
+            "entity": entity,
+            "kind": at.kind.name,
+            "hidden_fields": hidden_fields(at.access, Action.LIST, listed, _SHOWN),
+        }
+
+    return [
+        page("/", for_people, first),
+        page("/browse/{kind:str}", may_list, show),
+        page("/tree", SIGNED_IN, top, _PLACE),
+        EntityPages(services, renderer).page("tree", may_view, below_entity, _PLACE),
+    ]
 
 
 def _given(kind: EntityKind, request: AnyRequest) -> dict[str, Any]:
@@ -106,21 +144,12 @@ def _given(kind: EntityKind, request: AnyRequest) -> dict[str, Any]:
 
 def _statuses(
     services: Services, kind: EntityKind, access: Access, given: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """The statuses of a kind, each with its number in a list and the address of that part."""
-    other_filters = {name: value for name, value in given.items() if name != "status"}
+) -> list[tuple[str | None, int]]:
+    """The statuses of a kind, none first, each with the number of those in a list."""
     shown = []
     for status in (None, *kind.statuses) if kind.statuses else ():
-        narrowed = other_filters | ({"status": status} if status else {})
-        page = read_list(services, kind, access, **narrowed | {"limit": 0})
-        shown.append(
-            {
-                "name": status or "All",
-                "total": page["paging"]["total"],
-                "address": list_address(kind.name, **narrowed),
-                "chosen": given.get("status") == status,
-            }
-        )
+        page = read_list(services, kind, access, **given | {"status": status, "limit": 0})
+        shown.append((status, page["paging"]["total"]))
     return shown
 
 
@@ -137,3 +166,73 @@ def _families(services: Services, access: Access) -> list[dict[str, Any]]:
         if kinds:
             shown.append({"title": title, "kinds": kinds})
     return shown
+
+
+def unfolds(kind: EntityKind) -> bool:
+    """True if entities of a kind can have others below them, beside what is attached to them."""
+    return next(_lists_below(kind), None) is not None
+
+
+def _lists_below(kind: EntityKind) -> Iterator[tuple[EntityKind, str, bool]]:
+    """The lists of an entity's children: kind, parameter, and True if it takes an id."""
+    for name in KINDS:
+        if name in kinds_right_below(kind.name) and name not in ATTACHED:
+            other = KINDS[name]
+            for parameter, key in other.filters.items():
+                if key in other.parents and kind.name in (other.refers_to[key] or KINDS):
+                    yield other, parameter, parameter in other.lists.by_id
+
+
+def _branches(
+    services: Services,
+    access: Access,
+    lists: Iterator[tuple[EntityKind, dict[str, str]]],
+    address: str,
+    after: str | None,
+) -> Iterator[dict[str, Any]]:
+    """The branches that have anything in them, as far as the caller may list their kinds."""
+    for kind, narrowed in lists:
+        if not access.may(Permission(Action.LIST, kind.name)):
+            continue
+        try:
+            items, more = _right_below(services, access, kind, narrowed, after)
+        except FieldWithheld:
+            continue
+        if items or more:
+            following = with_query(address, {"below": kind.name, "after": more}) if more else None
+            yield {
+                "kind": kind.name,
+                "items": items,
+                "unfolds": unfolds(kind),
+                "more": following,
+            }
+
+
+def _right_below(
+    services: Services,
+    access: Access,
+    kind: EntityKind,
+    narrowed: Mapping[str, str],
+    after: str | None,
+) -> tuple[list[dict[str, Any]], str | None]:
+    """The entities of a list whose parent is the one that narrows it, and the next cursor.
+
+    Without a parameter, the entities without a parent. Some kinds have parents of two sorts: the
+    list of a glossary also has the terms below its terms.
+    """
+    key = next((kind.filters[parameter] for parameter in narrowed), None)
+    children: list[dict[str, Any]] = []
+    alone = len(kind.parents) == (0 if key is None else 1)
+    limit = SHOWN if alone else READ
+    for _ in range(MOST_READ // READ):
+        given = {**narrowed, "limit": limit, **({"after": after} if after else {})}
+        listed = read_list(services, kind, access, **given)
+        children += [
+            complete(each)
+            for each in listed["data"]
+            if next((parent for parent in kind.parents if each.get(parent)), None) == key
+        ]
+        after = listed["paging"].get("after")
+        if after is None or len(children) >= SHOWN:
+            break
+    return children, after

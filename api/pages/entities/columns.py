@@ -1,14 +1,17 @@
-"""Columns and other named parts of an entity, unfolded to rows of one table."""
+"""Columns and other named parts of an entity, unfolded to rows of one table on its page."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from api.pages.frame.addresses import with_query
 from api.pages.frame.documents import complete
 from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
 
+COLUMNS_SHOWN = 200
+"""Columns of a page; the rest is loaded as it is scrolled to, or by a link."""
 MOST_DEPTH = 40
 _MOST_OBJECT = 64_000
 """Bytes of an object in an entity that is decoded to be shown."""
@@ -18,23 +21,14 @@ _NOTHING: tuple[Any, ...] = (None, "", [], "NULL")
 class ShownColumn(msgspec.Struct, frozen=True, gc=False):
     """The shown keys of a column; decoding all others too would take three times as long."""
 
-    name: Any = None
+    name: str = ""
     dataType: Any = None
     dataTypeDisplay: Any = None
     arrayDataType: Any = None
     constraint: Any = None
-    description: Any = None
-    tags: Any = None
+    description: str | None = None
+    tags: list[dict[str, Any]] | None = None
     children: list["ShownColumn"] | None = None
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """The value of a key, as a dict has it."""
-        value = getattr(self, key, None)
-        return default if value is None else value
-
-    def __getitem__(self, key: str) -> Any:
-        """The value of a key, None for one that the column does not have."""
-        return self.get(key)
 
 
 _by_key = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -51,8 +45,10 @@ def decode(kind: EntityKind, body: bytes) -> dict[str, Any]:
         if key == kind.columns:
             return _columns.decode(raw)
         view = memoryview(raw)
-        is_large = len(view) > _MOST_OBJECT and bytes(view[:1]) == b"{"
-        return raw if is_large else msgspec.json.decode(raw)
+        if len(view) > _MOST_OBJECT and bytes(view[:1]) == b"{":
+            return raw
+        given = msgspec.json.decode(raw)
+        return msgspec.convert(given, list[ShownColumn]) if _are_columns(given) else given
 
     return complete({key: value(key, raw) for key, raw in _by_key.decode(body).items()})
 
@@ -68,49 +64,36 @@ class ColumnRow(msgspec.Struct, frozen=True, gc=False):
     depth: int
     above: str
     """The qualified name of the column that it lies in; empty at the top."""
-    given: Any
-    """The column as the entity has it: a dict or a ShownColumn."""
-
-    @property
-    def name(self) -> str:
-        """Its name alone."""
-        return str(self.given.get("name", ""))
+    column: ShownColumn
 
     @property
     def path(self) -> str:
         """Its qualified name in the entity, as `address."zip.code"`."""
-        return names.child(self.above or None, self.name)
+        return names.child(self.above or None, self.column.name)
 
     @property
     def type(self) -> str:
         """Its type as its source writes it."""
-        return str(self.given.get("dataTypeDisplay") or self.given.get("dataType") or "")
+        return str(self.column.dataTypeDisplay or self.column.dataType or "")
 
     @property
     def constraint(self) -> str:
         """`PRIMARY_KEY` as people write it; nothing for a column that may be null."""
-        given = self.given.get("constraint")
+        given = self.column.constraint
         return "" if given in _NOTHING else str(given).replace("_", " ").lower()
-
-    @property
-    def description(self) -> str:
-        """The column's description."""
-        return str(self.given.get("description") or "")
-
-    @property
-    def tags(self) -> Sequence[Mapping[str, Any]]:
-        """Its tags."""
-        return self.given.get("tags") or ()
 
 
 def column_keys(kind: EntityKind, entity: Mapping[str, Any]) -> Iterator[str]:
-    """The keys of an entity that hold columns: lists of objects with a name and a type."""
+    """The keys of an entity of `decode` that hold columns."""
     for key, value in entity.items():
-        if key == kind.columns or _is_columns(value):
+        if key == kind.columns or (
+            isinstance(value, list) and any(isinstance(each, ShownColumn) for each in value[:1])
+        ):
             yield key
 
 
-def _is_columns(value: Any) -> bool:
+def _are_columns(value: Any) -> bool:
+    """True of lists of objects with a name and a type."""
     return (
         isinstance(value, list)
         and bool(value)
@@ -118,16 +101,16 @@ def _is_columns(value: Any) -> bool:
     )
 
 
-def unfold(columns: Iterable[Any]) -> list[ColumnRow]:
+def unfold(columns: Iterable[ShownColumn]) -> list[ColumnRow]:
     """The rows of columns, nested ones right after the one that they lie in."""
     rows: list[ColumnRow] = []
 
-    def walk(inner: Iterable[Any], depth: int, above: str) -> None:
+    def walk(inner: Iterable[ShownColumn], depth: int, above: str) -> None:
         for column in inner:
             row = ColumnRow(len(rows) + 1, depth, above, column)
             rows.append(row)
-            if depth < MOST_DEPTH and (nested := column.get("children")):
-                walk(nested, depth + 1, row.path)
+            if depth < MOST_DEPTH and column.children:
+                walk(column.children, depth + 1, row.path)
 
     walk(columns, 0, "")
     return rows
@@ -135,7 +118,7 @@ def unfold(columns: Iterable[Any]) -> list[ColumnRow]:
 
 def have(rows: Iterable[ColumnRow], key: str) -> bool:
     """True if any of the columns says anything by a key."""
-    return any(row.given.get(key) not in _NOTHING for row in rows)
+    return any(getattr(row.column, key) not in _NOTHING for row in rows)
 
 
 def matching(rows: list[ColumnRow], text: str) -> list[ColumnRow]:
@@ -147,8 +130,34 @@ def matching(rows: list[ColumnRow], text: str) -> list[ColumnRow]:
         row
         for row in rows
         if sought in row.path.lower()
-        or sought in row.name.lower()
+        or sought in row.column.name.lower()
         or sought in row.type.lower()
-        or sought in row.description.lower()
-        or any(sought in tag["tagFQN"].lower() for tag in row.tags)
+        or sought in (row.column.description or "").lower()
+        or any(sought in tag["tagFQN"].lower() for tag in row.column.tags or ())
     ]
+
+
+def column_table(
+    key: str, entity: Mapping[str, Any], address: str, text: str, start: int, everything: bool
+) -> dict[str, Any]:
+    """A table of columns: the rows of this page of it, and the link to the next ones.
+
+    `address` is that of the entity's page, which may embed the table on another page too.
+    """
+    rows = unfold(entity[key])
+    matches = matching(rows, text)
+    end = len(matches) if everything else start + COLUMNS_SHOWN
+    more = with_query(address, {"column": text, "from": str(end)}) if end < len(matches) else None
+    return {
+        "key": key,
+        "total": len(rows),
+        "found": len(matches),
+        "text": text,
+        "rows": matches[0 if everything else start : end],
+        "more": more,
+        "first": with_query(address, {"column": text}) if start and not everything else None,
+        "address": address,
+        "described": have(rows, "description"),
+        "constrained": have(rows, "constraint"),
+        "tagged": have(rows, "tags"),
+    }

@@ -1,4 +1,4 @@
-"""The keys of an entity that people change by forms, and their values in a form."""
+"""The keys of an entity that people change by forms, their values in a form, and their places."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -6,10 +6,18 @@ from typing import Any, Literal
 import msgspec
 
 from api.callers.permissions import Access, Action, Permission
+from api.pages.entities.columns import COLUMNS_SHOWN, ShownColumn, unfold
+from api.pages.entities.entity_routes import EntityRequest
+from api.pages.frame.addresses import entity_address, with_query
+from api.use_cases.asked import expected_state
 from domain.aggregate.entity import STATUS
+from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, shown
+from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
+from domain.openmetadata import document
+from domain.reading import history
 from domain.requests.references import ClaimLookup
 from projections.visibility.withholding import FieldWithheld
 
@@ -24,6 +32,11 @@ class Field(msgspec.Struct, frozen=True):
     key: str
     sort: Literal["line", "text", "references", "tags"]
 
+    @property
+    def is_list(self) -> bool:
+        """True of a key that holds a list, of which a form has each item."""
+        return self.sort in ("references", "tags")
+
     def kinds(self, kind: EntityKind) -> tuple[str, ...]:
         """The kinds of what its list may name."""
         return tuple(_SOURCES) if self.sort == "tags" else kind.refers_to[self.key]
@@ -37,39 +50,28 @@ FIELDS = (
     Field("tags", "tags"),
 )
 
-COLUMN_FIELDS = ("description", "tags")
+COLUMN_FIELDS = frozenset(("description", "tags"))
 """The keys of FIELDS that a form changes of a single column."""
 
 
-class Item(msgspec.Struct, frozen=True):
-    """An entry of a list, as a form holds it: `user:annabel`."""
-
-    kind: str
-    fqn: str
-
-    @property
-    def value(self) -> str:
-        """The text of a form that means it."""
-        return f"{self.kind}:{self.fqn}"
+Item = str
+"""An entry of a list, as a form holds it: its kind and its qualified name, `user:annabel`."""
 
 
-def editable(kind: EntityKind, access: Access) -> dict[str, Field]:
-    """The keys that a caller may change by forms; empty for callers who may not edit the kind."""
+def editable(kind: EntityKind, access: Access, column: str = "") -> dict[str, Field]:
+    """The keys that a caller may change by forms, of an entity or of a column of it.
+
+    Empty for callers who may not edit the kind, and of columns for a kind without them.
+    """
+    if column:
+        keys = COLUMN_FIELDS if kind.columns else frozenset[str]()
+        pointer = f"{kind.columns}/-/"
+    else:
+        keys, pointer = kind.keys - kind.fixed, ""
     return {
         field.key: field
         for field in FIELDS
-        if field.key in kind.keys and field.key not in kind.fixed and _may(kind, access, field.key)
-    }
-
-
-def column_editable(kind: EntityKind, access: Access) -> dict[str, Field]:
-    """The keys of a column that a caller may change by forms; empty for a kind without columns."""
-    return {
-        field.key: field
-        for field in FIELDS
-        if kind.columns
-        and field.key in COLUMN_FIELDS
-        and _may(kind, access, f"{kind.columns}/-/{field.key}")
+        if field.key in keys and _may(kind, access, f"{pointer}{field.key}")
     }
 
 
@@ -103,18 +105,16 @@ def _may(kind: EntityKind, access: Access, key: str) -> bool:
 
 def given_items(field: Field, kind: EntityKind, form: Mapping[str, str]) -> list[Item]:
     """The entries of a list in a form; raises InvalidInput for one that the list cannot have."""
-    items: dict[Item, None] = {}
-    for name, value in form.items():
-        if name.startswith("keep."):
-            of, _, fqn = value.partition(":")
-            if of not in field.kinds(kind) or not fqn:
-                raise InvalidInput(f"{field.key} cannot name {shown(value)}")
-            items[Item(of, fqn)] = None
+    items = dict.fromkeys(value for name, value in form.items() if name.startswith("keep."))
+    for item in items:
+        of, _, fqn = item.partition(":")
+        if of not in field.kinds(kind) or not fqn:
+            raise InvalidInput(f"{field.key} cannot name {shown(item)}")
     return [*items]
 
 
 def named_item(field: Field, kind: EntityKind, claims: ClaimLookup, name: str) -> Item:
-    """The entry that a typed name, or `Item.value`, means in a list.
+    """The entry that a typed name, or an item, means in a list.
 
     Raises NotFound, and InvalidInput for a name that several kinds have.
     """
@@ -126,7 +126,7 @@ def named_item(field: Field, kind: EntityKind, claims: ClaimLookup, name: str) -
     if not matches:
         raise NotFound(f"there is no {' or '.join(kinds)} named {shown(name)}")
     if len(matches) > 1:
-        values = " or ".join(shown(item.value) for item in matches)
+        values = " or ".join(map(shown, matches))
         raise InvalidInput(f"several have this name: write {values}")
     return matches[0]
 
@@ -136,7 +136,7 @@ def _live(kind: str, claims: ClaimLookup, name: str) -> Item | None:
     for fqn in dict.fromkeys((name, KINDS[kind].spelled(name))):
         claim = claims.claim(kind, fqn)
         if claim is not None and not claim.deleted:
-            return Item(kind, fqn)
+            return f"{kind}:{fqn}"
     return None
 
 
@@ -153,16 +153,108 @@ def list_value(field: Field, entity: Mapping[str, Any], items: Sequence[Item]) -
 
 def _item(field: Field, element: Mapping[str, Any]) -> Item:
     if field.sort == "tags":
-        return Item(_KINDS[element["source"]], element["tagFQN"])
-    return Item(element["type"], element["fullyQualifiedName"])
+        return f"{_KINDS[element['source']]}:{element['tagFQN']}"
+    return f"{element['type']}:{element['fullyQualifiedName']}"
 
 
 def _element(field: Field, item: Item) -> dict[str, str]:
+    kind, _, fqn = item.partition(":")
     if field.sort == "tags":
-        return {
-            "tagFQN": item.fqn,
-            "source": _SOURCES[item.kind],
-            "labelType": "Manual",
-            "state": "Confirmed",
-        }
-    return {"type": item.kind, "fullyQualifiedName": item.fqn}
+        label = {"labelType": "Manual", "state": "Confirmed"}
+        return {"tagFQN": fqn, "source": _SOURCES[kind], **label}
+    return {"type": kind, "fullyQualifiedName": fqn}
+
+
+def read_seen(at: EntityRequest, entity_id: str, tag: str) -> dict[str, Any] | None:
+    """The state of an entity that had an ETag, as the caller may see it.
+
+    Blocks. None for a state that is not in the log: it was lost, or another entity had it. Raises
+    InvalidInput for no ETag.
+    """
+    version, last_event = expected_state(tag)
+    try:
+        text = format_version(version or 0)
+        before = history.version(at.services.stores.log, at.kind, entity_id, text)
+    except NotFound:
+        return None
+    if last_event not in (None, before.entity.last_event):
+        return None
+    seen = document.encode(document.fields(before.entity))
+    if withheld := at.access.withheld(Action.VIEW, at.kind.name):
+        seen = withheld.cut(seen)
+    return msgspec.json.decode(seen, type=dict[str, Any])
+
+
+def changed_keys(kind: EntityKind, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """The keys of a kind that differ between two versions of an entity."""
+    return [
+        key
+        for key in dict.fromkeys((*old, *new))
+        if key in kind.keys and (old.get(key) or None) != (new.get(key) or None)
+    ]
+
+
+class FormTarget(msgspec.Struct, frozen=True):
+    """The object that has the key, and its place for a JSON Patch."""
+
+    holder: Mapping[str, Any]
+    """The entity, or the column, as the caller sees it."""
+    column: str = ""
+    """The qualified name of the column in its entity, as `address."zip.code"`; none: the entity."""
+    number: int = 0
+    """The place of the column among all of the entity, counted from 1."""
+    pointer: str = ""
+    tests: tuple[Mapping[str, str], ...] = ()
+    """Operations that hold the pointer to the names of the columns that it leads through."""
+
+    def patch(self, key: str, value: Any) -> bytes:
+        """The JSON Patch that gives a key another value."""
+        change = {"op": "add", "path": f"{self.pointer}/{key}", "value": value}
+        return msgspec.json.encode([*self.tests, change])
+
+    def link_to(self, kind: str, fqn: str, key: str) -> str:
+        """The address of the link that leads to the form of a key, on the page of the entity."""
+        page = entity_address(kind, fqn)
+        if not self.column:
+            return f"{page}#edit-{key}"
+        start = (self.number - 1) // COLUMNS_SHOWN * COLUMNS_SHOWN
+        return with_query(page, {"from": str(start) if start else None}) + f"#column-{self.number}"
+
+
+def place_in(kind: EntityKind, entity: Mapping[str, Any], column: str) -> FormTarget:
+    """The place of a column by its qualified name in the entity; without a name, the entity.
+
+    `entity` is what the caller sees. Raises NotFound, and InvalidInput for what is no name.
+    """
+    if not column:
+        return FormTarget(entity)
+    columns = entity.get(kind.columns or "") or []
+    pointer, key, inner, tests = "", kind.columns, columns, []
+    for name in names.split(column):
+        index = next((i for i, each in enumerate(inner) if each["name"] == name), None)
+        if index is None:
+            raise NotFound(
+                f"{kind.name} {entity['fullyQualifiedName']} has no column {shown(column)}"
+            )
+        pointer = f"{pointer}/{key}/{index}"
+        tests.append({"op": "test", "path": f"{pointer}/name", "value": name})
+        holder = inner[index]
+        key, inner = "children", holder.get("children") or []
+    path = names.join(names.split(column))
+    rows = unfold(msgspec.convert(columns, list[ShownColumn]))
+    number = next((row.number for row in rows if row.path == path), 1)
+    return FormTarget(holder, column, number, pointer, tuple(tests))
+
+
+def edit_address(
+    kind: EntityKind, access: Access, entity: Mapping[str, Any], key: str
+) -> str | None:
+    """The address of the form of a column, but for the column's name, which ends it.
+
+    None where the caller may not change the columns that a key of the entity holds.
+    """
+    field = next(iter(editable(kind, access, key)), None)
+    if key != kind.columns or field is None:
+        return None
+    address = entity_address(kind.name, entity["fullyQualifiedName"], "edit")
+    return f"{address}?field={field}&column="

@@ -1,34 +1,35 @@
 """The page of an entity of any kind, its columns, and its JSON."""
 
 from collections.abc import Generator, Mapping
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from api.answers.responses import JSON, LOOP_BYTES, Heavy
-from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import FQN, name_in_path
+from api.callers.permissions import Action, Permission
+from api.declaring.declared_query import Parameters
 from api.pages.entities import columns, relations
-from api.pages.entities.agreement import agreement_with_contract, agreement_with_entity
-from api.pages.entities.column_tables import column_table, edit_address
-from api.pages.entities.contracts import READ, reading
-from api.pages.entities.editable import editable, may_set_status, sees_all
-from api.pages.entities.quality import runs_of, tests_of
-from api.pages.frame.addresses import entity_address, kind_named
-from api.pages.frame.documents import cut, formatted, json_lines
+from api.pages.entities.editable import edit_address, editable, may_set_status, sees_all
+from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, may_view
+from api.pages.entities.promises import (
+    IN_WORDS,
+    agreement_with_contract,
+    agreement_with_entity,
+    expected_tests,
+    runs_of,
+    tests_of,
+)
+from api.pages.frame.addresses import entity_address
+from api.pages.frame.documents import cut, formatted, json_lines, plain
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer
-from api.pages.frame.routing import page
-from api.pages.frame.withheld import hidden_fields
+from api.pages.frame.routing import asked, hidden_fields, page
 from api.services import Services
-from api.use_cases.entity_reads import read_entity
 from domain.aggregate.entity import STATUS
 from domain.aggregate.lifecycle import TRANSITIONS
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from projections.entities.port import Include
 
 _HEAD = frozenset(
     [
@@ -52,68 +53,27 @@ _HEAD = frozenset(
 MOST_JSON = 100_000
 """Characters of the JSON that is shown of one key."""
 _PARAMETERS: Parameters = {
-    **FQN,
-    "column": (Annotated[str, QueryParameter(description="Only columns with this text.")], ""),
-    "from_": (
-        Annotated[int, QueryParameter(name="from", ge=0, description="Columns to pass over.")],
-        0,
-    ),
-    "all_": (Annotated[bool, QueryParameter(name="all", description="Show every column.")], False),
+    "column": asked(str, "", "Only columns with this text."),
+    "from_": asked(int, 0, "Columns to pass over.", name="from", ge=0),
+    "all_": asked(bool, False, "Show every column.", name="all"),
 }
-_RAW: Parameters = {
-    **FQN,
-    "download": (Annotated[bool, QueryParameter(description="Have it saved as a file.")], False),
-}
-
-
-def kind_of(scope: Any) -> EntityKind:
-    """The kind in the path of a request for a page of an entity; raises NotFound."""
-    return kind_named(scope["path_params"]["kind"])
-
-
-def may_view(scope: Any) -> Permission:
-    """The permission that the page of an entity demands."""
-    return Permission(Action.VIEW, kind_of(scope).name)
-
-
-def name_of(request: AnyRequest, view: str) -> str:
-    """The qualified name in the path of a page, as it is recorded; `view` begins the path."""
-    kind = kind_of(request.scope)
-    return kind.spelled(name_in_path(request, f"/{view}/{kind.name}/".encode()))
-
-
-def read_shown(
-    services: Services, request: AnyRequest, kind: EntityKind, fqn: str
-) -> tuple[bytes, str]:
-    """The JSON of an entity as the caller of a page may see it, and its entity tag.
-
-    Blocks. Raises NotFound.
-    """
-    given = {"fields": "*", "include": Include.ALL}
-    body, more = read_entity(services, kind, request.auth, given, None, fqn=fqn)
-    return body, more["headers"]["ETag"]
+_RAW: Parameters = {"download": asked(bool, False, "Have it saved as a file.")}
 
 
 def entity_values(
-    services: Services,
-    request: AnyRequest,
-    kind: EntityKind,
-    name: str,
-    column: str = "",
-    from_: int = 0,
-    all_: bool = False,
+    at: EntityRequest, column: str = "", from_: int = 0, all_: bool = False
 ) -> dict[str, Any]:
-    """The values of the template of an entity's page, as its caller may see it. Blocks.
+    """The values of the template of an entity's page, as its caller may see it.
 
     Blocks. Raises NotFound.
     """
-    access: Access = request.auth
-    body, tag = read_shown(services, request, kind, name)
+    kind, access = at.kind, at.access
+    body, tag = at.read()
     entity = columns.decode(kind, body)
     address = entity_address(kind.name, entity["fullyQualifiedName"])
     live = not entity.get("deleted")
     contract = kind.agreement is not None
-    tests = tests_of(services, access, kind, entity)
+    tests = tests_of(at, entity)
     withheld = access.withheld(Action.VIEW, kind.name)
     return {
         "kind": kind.name,
@@ -123,26 +83,27 @@ def entity_values(
         "crumbs": crumbs_of(kind, entity),
         "parts": [
             {
-                **column_table(key, entity, address, column, from_, all_),
+                **columns.column_table(key, entity, address, column, from_, all_),
                 "edit": edit_address(kind, access, entity, key) if live else None,
             }
             for key in columns.column_keys(kind, entity)
         ],
         "tests": tests,
-        "runs": runs_of(services, access, kind, entity),
+        "runs": runs_of(at, entity),
         "related": [
-            {**each, "agreement": agreement_with_contract(services, request, kind, entity, each)}
-            for each in relations.related_lists(services, access, kind, entity)
+            {**each, "agreement": agreement_with_contract(at, entity, each)}
+            for each in relations.related_lists(at, entity)
             if not (tests and each["kind"] == "testCase")
         ],
         "search_of": relations.search_of(kind, entity),
         "editable": editable(kind, access) if live else {},
-        "steps": steps_of(kind, entity) if live and may_set_status(kind, access) else None,
+        "statuses": kind.statuses if live and may_set_status(kind, access) else (),
+        "next_statuses": TRANSITIONS.get(entity.get(STATUS) or "", ()),
         "may_undo": live and sees_all(kind, access),
         "may_delete": live and access.may(Permission(Action.DELETE, kind.name)),
         "may_restore": not live and access.may(Permission(Action.EDIT, kind.name)),
-        "agreement": agreement_with_entity(services, request, kind, entity) if contract else None,
-        "contract": reading(services, request, entity) if contract else None,
+        "agreement": agreement_with_entity(at, entity) if contract else None,
+        "expected": expected_tests(at, entity) if contract else None,
         "hides": {key for key in _HEAD if withheld is not None and withheld.covers(key)},
         "hidden_fields": hidden_fields(access, Action.VIEW, [kind.name]),
         "problem": None,
@@ -150,84 +111,59 @@ def entity_values(
     }
 
 
-def steps_of(kind: EntityKind, entity: Mapping[str, Any]) -> dict[str, Any]:
-    """The statuses of a kind, the one that an entity has, and those that may follow it."""
-    now = entity.get(STATUS)
-    return {"all": kind.statuses, "now": now, "next": TRANSITIONS.get(now or "", ())}
-
-
 def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
     """The page of each entity, and the JSON that it was made of."""
+    pages = EntityPages(services, renderer)
 
-    def answer(request: AnyRequest, chunks: Generator[bytes]) -> Heavy:
-        caller: str = request.user.name
+    def answer(
+        request: AnyRequest, chunks: Generator[bytes], media_type: str, **headers: str
+    ) -> Heavy:
         return Heavy(
             chunks,
-            caller,
+            request.user.name,
             services.heavy_reads,
             services.streams,
-            dict(HEADERS),
-            HTML,
+            {**HEADERS, **headers},
+            media_type,
             compressible=True,
         )
 
-    async def show(
-        request: AnyRequest, fqn: str, column: str, from_: int, all_: bool
-    ) -> ASGIResponse:
-        kind, name = kind_of(request.scope), name_of(request, "entity")
+    async def show(request: AnyRequest, column: str, from_: int, all_: bool) -> ASGIResponse:
+        at = pages.asked(request)
 
         def chunks() -> Generator[bytes]:
-            values = entity_values(services, request, kind, name, column, from_, all_)
+            values = entity_values(at, column, from_, all_)
             yield from renderer.chunks(request, "entity.html", **values)
 
-        return answer(request, chunks())
+        return answer(request, chunks(), HTML)
 
-    async def raw(request: AnyRequest, fqn: str, download: bool) -> ASGIResponse:
-        kind, name = kind_of(request.scope), name_of(request, "raw")
-        caller: str = request.user.name
-        headers = dict(HEADERS)
-        if download:
-            # By RFC 6266, with a name for those who know no other characters.
-            headers["Content-Disposition"] = (
-                f"attachment; filename=\"{kind.name}.json\"; filename*=UTF-8''{_file_name(name)}"
-            )
+    async def raw(request: AnyRequest, download: bool) -> ASGIResponse:
+        at = pages.asked(request)
+        # By RFC 6266 and 8187, with a name for those who know no other characters.
+        file = f"{at.kind.name}.json\"; filename*=UTF-8''{quote(f'{at.name[:100]}.json', safe='')}"
+        saved = {"Content-Disposition": f'attachment; filename="{file}'} if download else {}
 
         def chunks() -> Generator[bytes]:
             shown = bytearray()
-            for chunk in json_lines(read_shown(services, request, kind, name)[0]):
+            for chunk in json_lines(at.read()[0]):
                 shown += chunk
                 if len(shown) >= LOOP_BYTES:
                     yield bytes(shown)
                     shown.clear()
             yield bytes(shown)
 
-        return Heavy(
-            chunks(),
-            caller,
-            services.heavy_reads,
-            services.streams,
-            headers,
-            JSON,
-            compressible=True,
-        )
+        return answer(request, chunks(), JSON, **saved)
 
     return [
-        page("/entity/{kind:str}/{fqn:path}", may_view, show, _PARAMETERS),
-        page("/raw/{kind:str}/{fqn:path}", may_view, raw, _RAW),
+        page(f"/entity{OF_ONE}", may_view, show, _PARAMETERS),
+        page(f"/raw{OF_ONE}", may_view, raw, _RAW),
     ]
-
-
-def _file_name(fqn: str) -> str:
-    """The name of a file for an entity, as a header has it; RFC 8187."""
-    return quote(f"{fqn[:100]}.json", safe="")
 
 
 def crumbs_of(kind: EntityKind, entity: Mapping[str, Any]) -> list[dict[str, str]]:
     """The entities above one, from the root down, as its references name them."""
-    above = []
-    for key in reversed((*kind.parents, *kind.inherits)):
-        for reference in _references(entity.get(key)):
-            above.append(reference)
+    keys = reversed((*kind.parents, *kind.inherits))
+    above = (reference for key in keys for reference in _references(entity.get(key)))
     return sorted(above, key=lambda each: len(each["fullyQualifiedName"]))
 
 
@@ -239,25 +175,17 @@ def _facts(kind: EntityKind, entity: Mapping[str, Any]) -> dict[str, Any]:
     facts: list[tuple[str, Any]] = []
     links: list[tuple[str, list[dict[str, str]]]] = []
     nested: list[tuple[str, str]] = []
-    shown = _HEAD.union(columns.column_keys(kind, entity), READ if kind.agreement else ())
+    shown = _HEAD.union(columns.column_keys(kind, entity), IN_WORDS if kind.agreement else ())
     for key, value in entity.items():
         if key in shown or value in (None, [], {}, ""):
             continue
         if references := _references(value):
             links.append((key, references))
-        elif isinstance(value, str | int | float | bool):
-            facts.append((key, _spelled(value)))
-        elif isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
-            facts.append((key, ", ".join(map(str, value))))
+        elif (text := plain(value)) is not None:
+            facts.append((key, text))
         else:
             nested.append((key, cut(formatted(value, MOST_JSON + 1), MOST_JSON)))
     return {"facts": facts, "links": links, "nested": nested}
-
-
-def _spelled(value: str | float | bool) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)
 
 
 def _references(value: Any) -> list[dict[str, str]]:

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from api.callers.permissions import Access, Action, Permission
-from api.pages.frame.addresses import list_address, search_address
+from api.pages.entities.entity_routes import EntityRequest
+from api.pages.frame.addresses import list_address, with_query
 from api.pages.frame.documents import complete
 from api.services import Services
 from api.use_cases.list_parameters import list_parameters, list_request
@@ -44,22 +45,20 @@ def list_body(services: Services, kind: EntityKind, access: Access, **given: Any
         return b"".join(list_page(entities, wanted))
 
 
-def related_lists(
-    services: Services, access: Access, kind: EntityKind, entity: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
+def related_lists(at: EntityRequest, entity: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The lists of other kinds that are about an entity and have anything in them.
 
     Those of the kinds below it, of what is attached to it and of what refers to it, as far as the
     caller may see both the kind and the key that refers.
     """
     for other in KINDS.values():
-        if not access.may(Permission(Action.LIST, other.name)):
+        if not at.access.may(Permission(Action.LIST, other.name)):
             continue
-        for parameter in _parameters(kind, other):
+        for parameter in _parameters(at.kind, other):
             by_id = parameter in other.lists.by_id
             value = entity["id"] if by_id else entity["fullyQualifiedName"]
             try:
-                page = read_list(services, other, access, limit=SHOWN, **{parameter: value})
+                page = read_list(at.services, other, at.access, limit=SHOWN, **{parameter: value})
             except FieldWithheld:
                 continue
             if page["data"]:
@@ -87,4 +86,4 @@ def search_of(kind: EntityKind, entity: Mapping[str, Any]) -> str | None:
     if facet is None:
         return None
     by_name = facet == "owner"
-    return search_address(**{facet: entity["name" if by_name else "fullyQualifiedName"]})
+    return with_query("/search", {facet: entity["name" if by_name else "fullyQualifiedName"]})

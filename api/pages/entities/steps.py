@@ -8,174 +8,151 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
+from api.callers.permissions import Permission
 from api.callers.sign_in.sessions import Sessions
-from api.declaring.signatures import FQN
 from api.errors import Forbidden
-from api.pages.entities.changing import REFUSALS, change, may_delete, may_edit, needed, refusal
 from api.pages.entities.editable import may_set_status, sees_all
-from api.pages.entities.entity import entity_values, kind_of, name_of, read_shown
+from api.pages.entities.entity import entity_values
+from api.pages.entities.entity_routes import (
+    OF_ONE,
+    REFUSALS,
+    EntityPages,
+    EntityRequest,
+    change,
+    may_delete,
+    may_edit,
+    needed,
+    refusal,
+)
 from api.pages.frame.addresses import entity_address
-from api.pages.frame.documents import complete
-from api.pages.frame.rendering import AnyRequest, Renderer, html, redirect
-from api.pages.frame.routing import form, page
+from api.pages.frame.rendering import AnyRequest, Renderer, redirect
+from api.pages.frame.routing import form
 from api.services import Services
 from api.use_cases.deletes import check_recursive
 from api.use_cases.entity_writes import PlanOf, plan_delete, plan_patch, plan_restore
 from domain.aggregate.entity import STATUS
 from domain.errors import NotFound, StaleVersion
-from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ATTACHED, kinds_below
 from domain.reading import history
 
 _MOST_CHANGES = 50
 _STALE = "Somebody changed this meanwhile, and nothing is done yet: look again, and decide anew."
 
-Body = Callable[[], bytes]
+Done = tuple[PlanOf, Callable[[], bytes]]
+"""The write that a button asks for, and the body that a program would send for it; that blocks."""
 
 
 def step_pages(
     services: Services, sessions: Sessions, renderer: Renderer
 ) -> list[HTTPRouteHandler]:
     """The pages that ask before something is done, and where all forms of the kind are sent."""
-    planner = services.catalog.planner
+    planner, pages = services.catalog.planner, EntityPages(services, renderer)
 
-    def deletion(request: AnyRequest, problem: str | None = None) -> bytes:
-        kind, name = kind_of(request.scope), name_of(request, "delete")
-        body, tag = read_shown(services, request, kind, name)
-        entity = complete(msgspec.json.decode(body))
+    def deletion(at: EntityRequest) -> dict[str, Any]:
+        entity, tag = at.decoded()
         if entity["deleted"]:
-            raise NotFound(f"{kind.name} {name} is deleted already")
-        return renderer.page(
-            request,
-            "delete.html",
-            kind=kind.name,
-            entity=entity,
-            etag=tag,
-            below=_may_delete_below(request, kind),
-            problem=problem,
-        )
+            raise NotFound(f"{at.kind.name} {at.name} is deleted already")
+        return {
+            "kind": at.kind.name,
+            "entity": entity,
+            "etag": tag,
+            "below": _may_delete_below(at),
+            "problem": None,
+        }
 
-    def undoing(request: AnyRequest, problem: str | None = None) -> bytes:
-        kind, name = kind_of(request.scope), name_of(request, "undo")
-        entity, tag, last = _last_step(services, request, kind, name)
+    def undoing(at: EntityRequest) -> dict[str, Any]:
+        entity, tag, last = _last_step(at)
         last.undoing()
         made = last.description
         changes = (*made.fields_added, *made.fields_updated, *made.fields_deleted) if made else ()
-        return renderer.page(
-            request,
-            "undo.html",
-            kind=kind.name,
-            entity=entity,
-            etag=tag,
-            changes=changes[:_MOST_CHANGES],
-            more=len(changes[_MOST_CHANGES:]),
-            before=made and bytes(made.previous_version).decode(),
-            problem=problem,
-        )
+        return {
+            "kind": at.kind.name,
+            "entity": entity,
+            "etag": tag,
+            "changes": changes[:_MOST_CHANGES],
+            "more": len(changes[_MOST_CHANGES:]),
+            "before": made and bytes(made.previous_version).decode(),
+            "problem": None,
+        }
 
-    def again(view: str, request: AnyRequest, problem: str | None = None) -> bytes:
-        """The page of the entity after one of its buttons."""
-        kind, name = kind_of(request.scope), name_of(request, view)
-        values = entity_values(services, request, kind, name)
-        return renderer.page(request, "entity.html", **values | {"problem": problem})
-
-    async def act(
-        request: AnyRequest,
+    def button(
+        step: str,
+        permission: Callable[[Any], Permission],
+        done: Callable[[EntityRequest, dict[str, str]], Done],
         view: str,
-        fields: dict[str, str],
-        plan_of: PlanOf,
-        body: Body,
-        back: Callable[..., bytes],
-    ) -> ASGIResponse:
-        """Do the action of a form, and go to the entity; or show `back` with the error."""
-        kind, name = kind_of(request.scope), name_of(request, view)
-        try:
-            given = await services.heavy_read(request, body)
-            await change(services, request, plan_of, given, needed(fields, "etag"))
-        except StaleVersion:
-            return html(await services.heavy_read(request, partial(back, request, _STALE)))
-        except REFUSALS as error:
-            status, problem = refusal(error)
-            return html(
-                await services.heavy_read(request, partial(back, request, problem)), status=status
-            )
-        return redirect(entity_address(kind.name, name))
+        values: Callable[[EntityRequest], dict[str, Any]],
+    ) -> HTTPRouteHandler:
+        """The route of a form: it goes to the entity, or shows a page with the error."""
 
-    async def show_deletion(request: AnyRequest, fqn: str) -> ASGIResponse:
-        return html(await services.heavy_read(request, partial(deletion, request)))
+        async def take(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
+            at = pages.asked(request)
+            plan_of, body = done(at, fields)
+            try:
+                given = await services.heavy_read(request, body)
+                await change(at, plan_of, given, needed(fields, "etag"))
+            except StaleVersion:
+                status, problem = 200, _STALE
+            except REFUSALS as error:
+                status, problem = refusal(error)
+            else:
+                return redirect(entity_address(at.kind.name, at.name))
+            return await pages.answer(at, view, values, status=status, problem=problem)
 
-    async def show_undoing(request: AnyRequest, fqn: str) -> ASGIResponse:
-        return html(await services.heavy_read(request, partial(undoing, request)))
+        return form(f"/{step}{OF_ONE}", permission, take, sessions)
 
-    async def delete(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
-        kind, recursive = kind_of(request.scope), "below" in fields
-        plan = partial(plan_delete, planner, kind, needed(fields, "id"), False, recursive)
-        return await act(request, "delete", fields, plan, lambda: b"", deletion)
+    def delete(at: EntityRequest, fields: dict[str, str]) -> Done:
+        named, recursive = needed(fields, "id"), "below" in fields
+        return partial(plan_delete, planner, at.kind, named, False, recursive), bytes
 
-    async def restore(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
-        plan = partial(plan_restore, planner, kind_of(request.scope))
+    def restore(at: EntityRequest, fields: dict[str, str]) -> Done:
         body = msgspec.json.encode({"id": needed(fields, "id")})
-        return await act(request, "restore", fields, plan, lambda: body, partial(again, "restore"))
+        return partial(plan_restore, planner, at.kind), lambda: body
 
-    async def undo(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
-        kind, name = kind_of(request.scope), name_of(request, "undo")
-
+    def undo(at: EntityRequest, fields: dict[str, str]) -> Done:
         def body() -> bytes:
-            _, _, last = _last_step(services, request, kind, name)
-            return msgspec.json.encode(last.undoing())
+            return msgspec.json.encode(_last_step(at)[2].undoing())
 
-        plan = partial(plan_patch, planner, kind, needed(fields, "id"))
-        return await act(request, "undo", fields, plan, body, undoing)
+        return partial(plan_patch, planner, at.kind, needed(fields, "id")), body
 
-    async def set_status(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
-        kind, target = kind_of(request.scope), needed(fields, "to")
-        if not may_set_status(kind, request.auth):
-            raise Forbidden(f"you cannot change the status of {kind.name}")
-        operation = {"op": "add", "path": f"/{STATUS}", "value": target}
-        plan = partial(plan_patch, planner, kind, needed(fields, "id"))
-        return await act(
-            request,
-            "status",
-            fields,
-            plan,
-            lambda: msgspec.json.encode([operation]),
-            partial(again, "status"),
-        )
+    def set_status(at: EntityRequest, fields: dict[str, str]) -> Done:
+        operation = {"op": "add", "path": f"/{STATUS}", "value": needed(fields, "to")}
+        if not may_set_status(at.kind, at.access):
+            raise Forbidden(f"you cannot change the status of {at.kind.name}")
+        plan = partial(plan_patch, planner, at.kind, needed(fields, "id"))
+        return plan, lambda: msgspec.json.encode([operation])
 
-    of_one = "/{kind:str}/{fqn:path}"
     return [
-        page(f"/delete{of_one}", may_delete, show_deletion, FQN),
-        form(f"/delete{of_one}", may_delete, delete, sessions),
-        page(f"/undo{of_one}", may_edit, show_undoing, FQN),
-        form(f"/undo{of_one}", may_edit, undo, sessions),
-        form(f"/restore{of_one}", may_edit, restore, sessions),
-        form(f"/status{of_one}", may_edit, set_status, sessions),
+        pages.page("delete", may_delete, deletion),
+        button("delete", may_delete, delete, "delete", deletion),
+        pages.page("undo", may_edit, undoing),
+        button("undo", may_edit, undo, "undo", undoing),
+        button("restore", may_edit, restore, "entity", entity_values),
+        button("status", may_edit, set_status, "entity", entity_values),
     ]
 
 
-def _last_step(
-    services: Services, request: AnyRequest, kind: EntityKind, name: str
-) -> tuple[dict[str, Any], str, history.Revision]:
+def _last_step(at: EntityRequest) -> tuple[dict[str, Any], str, history.Revision]:
     """A shown entity, its ETag, and its last step; raises Forbidden and NotFound.
 
     Callers who do not see all of the kind may not even know whether the last step touched withheld
     fields.
     """
-    if not sees_all(kind, request.auth):
-        raise Forbidden(f"fields of {kind.name} are withheld from you, so you cannot undo a step")
-    body, tag = read_shown(services, request, kind, name)
-    entity = complete(msgspec.json.decode(body))
+    if not sees_all(at.kind, at.access):
+        raise Forbidden(
+            f"fields of {at.kind.name} are withheld from you, so you cannot undo a step"
+        )
+    entity, tag = at.decoded()
     version = f"{entity['version']:.1f}"
-    return entity, tag, history.version(services.stores.log, kind, entity["id"], version)
+    return entity, tag, history.version(at.services.stores.log, at.kind, entity["id"], version)
 
 
-def _may_delete_below(request: AnyRequest, kind: EntityKind) -> bool:
+def _may_delete_below(at: EntityRequest) -> bool:
     """True if there may be anything below an entity that stays without being asked to go along,
     and that the caller may delete."""
-    if kinds_below(kind.name) <= ATTACHED:
+    if kinds_below(at.kind.name) <= ATTACHED:
         return False
     try:
-        check_recursive(request.auth, kind)
+        check_recursive(at.access, at.kind)
     except Forbidden:
         return False
     return True

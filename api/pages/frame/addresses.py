@@ -1,11 +1,41 @@
-"""The addresses of pages: readable, shareable, and made in one place."""
+"""The addresses of pages, readable and made in one place, and the files that pages load."""
 
 from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import quote, urlencode
 
 from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
+
+_STATIC = Path(__file__).parents[1] / "static"
+
+ASSETS: Mapping[str, str] = MappingProxyType(
+    {
+        "catalog.css": "text/css; charset=utf-8",
+        "catalog.js": "text/javascript; charset=utf-8",
+        "htmx.min.js": "text/javascript; charset=utf-8",
+        "htmx.LICENSE.txt": "text/plain; charset=utf-8",
+        "icon.svg": "image/svg+xml",
+    }
+)
+"""Name of each file -> its media type; nothing else is served."""
+
+
+@cache
+def read_asset(name: str) -> bytes:
+    """The content of one of ASSETS."""
+    return (_STATIC / name).read_bytes()
+
+
+@cache
+def asset_address(name: str) -> str:
+    """The address of a static file, which changes with its content so that browsers may keep it."""
+    return f"/static/{sha256(read_asset(name)).hexdigest()[:12]}/{name}"
+
 
 _READABLE = ".:@!$'()*,;=~"
 """Characters of a name that may stand in a path as they are; a slash would end a segment."""
@@ -19,11 +49,6 @@ def entity_address(kind: str, fqn: str, view: str = "entity") -> str:
 def list_address(kind: str, **given: str | None) -> str:
     """The list of the entities of a kind, narrowed by the parameters of the kind's list."""
     return with_query(f"/browse/{kind}", given)
-
-
-def search_address(**given: str | None) -> str:
-    """The search for a text, narrowed by facets."""
-    return with_query("/search", given)
 
 
 def with_query(path: str, given: Mapping[str, str | None]) -> str:

@@ -7,19 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-OPTIONAL: Mapping[str, None] = MappingProxyType(
-    dict.fromkeys(
-        (
-            "displayName",
-            "description",
-            "entityStatus",
-            "owners",
-            "domains",
-            "tags",
-            "deleted",
-        )
-    )
-)
+OPTIONAL = ("displayName", "description", "entityStatus", "owners", "domains", "tags", "deleted")
 """Keys that templates name of any entity, and that it has, or shows to a caller, or not."""
 
 MOST_NAME = 500
@@ -37,7 +25,7 @@ _elements = msgspec.json.Decoder(list[Raw])
 
 def complete(entity: Mapping[str, Any]) -> dict[str, Any]:
     """The decoded JSON of an entity with each of OPTIONAL, None where it has none."""
-    return {**OPTIONAL, **entity}
+    return {**dict.fromkeys(OPTIONAL), **entity}
 
 
 def json_lines(value: bytes | Raw, depth: int = 0) -> Iterator[bytes]:
@@ -89,6 +77,30 @@ def formatted(value: Any, most: int) -> str:
 def cut(text: str, most: int) -> str:
     """At most this many characters of a text, with a mark where the rest is cut off."""
     return text if len(text) <= most else f"{text[:most]}…"
+
+
+def plain(value: Any) -> str | None:
+    """A single value, or a list of single ones, as a fact of a page; None of any other."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
+        return ", ".join(map(str, value))
+    return str(value) if isinstance(value, str | int | float) else None
+
+
+def facts(given: Mapping[str, Any], *known: str) -> list[tuple[str, str]]:
+    """The keys of an object that are not `known`, as people write them, each with its value."""
+    return [
+        (words(key).capitalize(), plain(value) or msgspec.json.encode(value).decode())
+        for key, value in given.items()
+        if key not in known and value not in (None, [], {}, "")
+    ]
+
+
+def words(key: str) -> str:
+    """A key of JSON as people write it: `databaseSchema` is `database schema`."""
+    spaced = "".join(f" {each.lower()}" if each.isupper() else each for each in key)
+    return spaced.replace("_", " ").strip()
 
 
 def called(entity: Mapping[str, Any]) -> str:

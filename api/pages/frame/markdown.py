@@ -11,33 +11,10 @@ _MOST_BRACKETS = 2_000
 """Most opening brackets: for each the parser searches the closing one."""
 _MOST_ADDRESSES = 200_000
 """Characters of the addresses of all links."""
-_TAGS = frozenset(
-    [
-        "a",
-        "blockquote",
-        "br",
-        "code",
-        "del",
-        "em",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "hr",
-        "li",
-        "ol",
-        "p",
-        "pre",
-        "strong",
-        "table",
-        "tbody",
-        "td",
-        "th",
-        "thead",
-        "tr",
-        "ul",
-    ]
+_TAGS = (
+    "a blockquote br code del em h3 h4 h5 h6 hr li ol p pre strong table tbody td th thead tr ul"
 )
+"""All that is left of the HTML."""
 
 
 def to_html(text: str) -> str | None:
@@ -63,7 +40,7 @@ def to_html(text: str) -> str | None:
 
     return nh3.clean(
         parser.renderer.render(tokens, parser.options, {}),
-        tags=set(_TAGS),
+        tags=set(_TAGS.split()),
         attributes={"a": {"href"}, "ol": {"start"}},
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",

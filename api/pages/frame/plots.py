@@ -1,5 +1,6 @@
 """Plots as SVG: shapes stretched to the width of the page, with all text beside them in HTML."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -53,11 +54,10 @@ def line(values: Sequence[float]) -> dict[str, Any]:
 
 def _most_frequent(counts: Sequence[Mapping[str, int]]) -> list[str]:
     """The series with a colour, the most frequent first, and the sum of all others."""
-    totals: dict[str, int] = {}
+    totals: Counter[str] = Counter()
     for each in counts:
-        for name, value in each.items():
-            totals[name] = totals.get(name, 0) + value
-    names = sorted((name for name in totals if totals[name]), key=lambda name: -totals[name])
+        totals.update(each)
+    names = [name for name, value in totals.most_common() if value]
     return names if len(names) <= COLOURS else [*names[: COLOURS - 1], REST]
 
 

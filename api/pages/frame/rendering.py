@@ -1,6 +1,6 @@
 """Templates filled in, and what every page says to browsers: load and send nothing elsewhere."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -17,7 +17,7 @@ from api.callers.permissions import Access, Action, Permission, Principal
 from api.callers.sign_in.sessions import Sessions
 from api.errors import Unauthorized
 from api.pages.frame import addresses, documents, markdown
-from api.pages.frame.assets import asset_address
+from api.pages.frame.addresses import asset_address
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -186,25 +186,20 @@ def environment() -> Any:
     made.globals.update(
         static=asset_address,
         entity_address=addresses.entity_address,
-        list_address=addresses.list_address,
-        provider_address=lambda to: addresses.with_query("/sign-in/provider", {"to": to}),
+        with_query=addresses.with_query,
     )
     made.filters.update(
         called=documents.called,
         markdown=_markdown,
         day=day,
-        moment=_moment,
-        second=_second,
-        words=words,
+        moment=_in_utc("%Y-%m-%d %H:%M UTC"),
+        second=_in_utc("%Y-%m-%d %H:%M:%S"),
+        cut=documents.cut,
+        facts=documents.facts,
+        words=documents.words,
         number="{:,}".format,
     )
     return made
-
-
-def words(key: str) -> str:
-    """A key of JSON as people write it: `databaseSchema` is `database schema`."""
-    spaced = "".join(f" {each.lower()}" if each.isupper() else each for each in key)
-    return spaced.replace("_", " ").strip()
 
 
 def _markdown(text: str) -> Any:
@@ -215,16 +210,10 @@ def _markdown(text: str) -> Any:
     return Markup('<pre class="plain">') + escape(text) + Markup("</pre>")
 
 
-def _moment(milliseconds: int) -> str:
-    """A time as `2026-11-22 19:40 UTC`."""
-    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+def _in_utc(form: str) -> Callable[[int], str]:
+    """A function that writes a time in milliseconds, in UTC, by a format of `strftime`."""
+    return lambda milliseconds: f"{datetime.fromtimestamp(milliseconds / 1000, UTC):{form}}"
 
 
-def _second(milliseconds: int) -> str:
-    """A time in UTC as `2026-11-22 19:40:07`."""
-    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S}"
-
-
-def day(milliseconds: int) -> str:
-    """A day in UTC as `2026-11-22`."""
-    return _moment(milliseconds)[:10]
+day = _in_utc("%Y-%m-%d")
+"""A day as `2026-11-22`."""

@@ -1,23 +1,22 @@
 """The log as a stream that people search, follow, and open to what each event changed."""
 
 from collections.abc import Generator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Annotated, Any
 from uuid import UUID
 
+import msgspec
 from anyio import to_thread
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
-from msgspec import UNSET
+from msgspec import UNSET, Raw, UnsetType
 
 from api.answers.responses import Heavy
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.pages.frame.addresses import with_query
-from api.pages.frame.documents import formatted
-from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer, html, words
-from api.pages.frame.routing import page
-from api.pages.history.audit_events import VERBS, ShownEvent, event_line, read_page
+from api.declaring.declared_query import Parameters
+from api.pages.frame.documents import cut, formatted, words
+from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer, html
+from api.pages.frame.routing import asked, page
 from api.routes.system.audit import (
     AUDITING,
     MAX_POSITION,
@@ -30,8 +29,98 @@ from api.services import Services
 from domain.errors import InvalidInput, NotFound
 from domain.event_store.port import EventStore
 from domain.events import EVENT_TYPES
-from domain.kinds.registry import ALL_KINDS
+from domain.kinds.registry import ALL_KINDS, KINDS
 from domain.reading.audit import AuditQuery, AuditTrail
+
+_CHARACTERS = 600
+"""Most characters of each value that the stream shows."""
+_NOTHING = Raw(b"null")
+VERBS: Mapping[str, str] = {
+    "entity.created": "created",
+    "entity.changed": "changed",
+    "entity.status-changed": "set the status of",
+    "entity.soft-deleted": "deleted",
+    "entity.restored": "restored",
+    "entity.purged": "purged",
+}
+"""Type of event -> verb for the action on the entity."""
+
+
+class _Operation(msgspec.Struct):
+    op: str
+    path: str
+    value: Raw = _NOTHING
+
+
+class ShownEvent(msgspec.Struct, rename="camel", dict=True):
+    """An event as the API returns it; its changes are decoded as far as they are shown."""
+
+    position: int
+    entity_id: str
+    kind: str
+    fully_qualified_name: str
+    event_type: str
+    version: float
+    actor: str
+    time: int
+    request_id: str
+    status: str | None = None
+    body: Raw | UnsetType = UNSET
+    patch: Raw | UnsetType = UNSET
+
+    @property
+    def verb(self) -> str:
+        """The action on the entity."""
+        return VERBS[self.event_type]
+
+    @property
+    def has_page(self) -> bool:
+        """True of an entity that a page shows, be it deleted."""
+        return self.kind in KINDS and self.event_type != "entity.purged"
+
+    @cached_property
+    def changes(self) -> list[_Operation]:
+        """The changes of the entity; of a creation, each of its keys."""
+        if self.body is not UNSET:
+            by_key = _by_key.decode(self.body)
+            return [_Operation("", f"/{key}", value) for key, value in by_key.items()]
+        return [] if self.patch is UNSET else _operations.decode(self.patch)
+
+    @property
+    def about(self) -> str:
+        """The new status, or the keys that were changed."""
+        if self.status or self.body is not UNSET:
+            return f"to {self.status}" if self.status else ""
+        paths = (each.path.split("/") for each in self.changes if "/" in each.path)
+        return ", ".join(dict.fromkeys(words(path[1]) for path in paths))
+
+    def beginning(self, most: int) -> list[tuple[str, str, str | None]]:
+        """The first changes: the operation, the path, and the beginning of the value, if any."""
+        return [
+            (each.op, each.path, None if each.value == _NOTHING else _shown(each.value))
+            for each in self.changes[:most]
+        ]
+
+
+class _Page(msgspec.Struct):
+    data: list[ShownEvent]
+    paging: dict[str, int]
+
+
+_page = msgspec.json.Decoder(_Page)
+_by_key = msgspec.json.Decoder(dict[str, Raw])
+_operations = msgspec.json.Decoder(list[_Operation])
+
+
+def _shown(value: Raw) -> str:
+    return cut(formatted(value, _CHARACTERS + 1), _CHARACTERS)
+
+
+def read_page(answer: bytes) -> tuple[list[ShownEvent], dict[str, int]]:
+    """The events of an AuditPage, and its paging."""
+    page = _page.decode(answer)
+    return page.data, page.paging
+
 
 PAGE_SIZE = 50
 EVENT_CHARACTERS = 500_000
@@ -59,20 +148,13 @@ _OPENED: Parameters = {
 }
 
 
-def _position(description: str) -> tuple[Any, None]:
-    bounds = QueryParameter(ge=0, le=MAX_POSITION, description=description)
-    return Annotated[int | None, bounds], None
-
-
+_POSITION = partial(asked, int | None, None, ge=0, le=MAX_POSITION)
 # A form sends what is left empty as well, so each is a text here, and may be empty.
 _PARAMETERS: Parameters = {
-    **{
-        name: (Annotated[str, QueryParameter(description=label)], "")
-        for name, (_, label, _) in _FILTERS.items()
-    },
-    "before": _position("Events before this position, newest first."),
-    "after": _position("Events after this position: the first of them, newest first."),
-    "follow": (Annotated[bool, QueryParameter(description="Have new events come in.")], False),
+    **{name: asked(str, "", label) for name, (_, label, _) in _FILTERS.items()},
+    "before": _POSITION("Events before this position, newest first."),
+    "after": _POSITION("Events after this position: the first of them, newest first."),
+    "follow": asked(bool, False, "Have new events come in."),
 }
 
 
@@ -93,17 +175,14 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
             request,
             "audit.html",
             **values,
-            **_links(kept, follow, values.get("newest"), values.get("oldest")),
-            first=with_query("/audit", kept) if before is not None or after is not None else None,
-            filters=_fields(request, kept),
-            narrowed=bool(kept),
+            turned=before is not None or after is not None,
+            filters=_FILTERS,
+            choices=_choices(request),
+            rare=_RARE,
+            kept=kept,
             # What comes after an event is few as a rule.
-            early=after is None
-            and len(values["events"]) < PAGE_SIZE
-            and bool(values.get("oldest")),
-            more_filters=any(name in kept for name in _RARE),
+            early=after is None and len(values["events"]) < PAGE_SIZE,
             follow=follow,
-            unfollowed=with_query("/audit", kept),
         )
         body = await services.heavy_read(request, render)
         return html(body, status=400 if values["problem"] else 200)
@@ -119,7 +198,7 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
             yield from renderer.chunks(
                 request,
                 "event.html",
-                event=event_line(event),
+                event=event,
                 text=None if text is None else text[:EVENT_CHARACTERS],
                 goes_on=text is not None and len(text) > EVENT_CHARACTERS,
             )
@@ -149,14 +228,13 @@ async def _stream(
         head = await to_thread.run_sync(log.head)
         span = audit_span(after, before, "desc" if after is None else "asc", head)
     except InvalidInput as error:
-        return {"events": [], "problem": error.message}
+        return {"events": [], "problem": error.message, "newest": None, "oldest": None}
 
-    def work() -> tuple[list[dict[str, Any]], dict[str, int]]:
-        read, paging = read_page(audit_page(AuditTrail(log), query, span, head, PAGE_SIZE))
-        return [event_line(each) for each in read], paging
+    def work() -> tuple[list[ShownEvent], dict[str, int]]:
+        return read_page(audit_page(AuditTrail(log), query, span, head, PAGE_SIZE))
 
-    lines, paging = await services.heavy_read(request, work)
-    events = lines if after is None else lines[::-1]
+    read, paging = await services.heavy_read(request, work)
+    events = read if after is None else read[::-1]
     values = {"events": events, "head": head, "problem": None}
     if after is not None:
         return values | {"newest": paging["after"], "oldest": after + 1}
@@ -164,19 +242,6 @@ async def _stream(
     return values | {
         "newest": head if before is None else None,
         "oldest": reached if reached > 1 else None,
-    }
-
-
-def _links(
-    kept: Mapping[str, str], follow: bool, newest: int | None, oldest: int | None
-) -> dict[str, str | None]:
-    """The links to newer and older events, and to the page that follows live or stops."""
-    following = {"follow": "true"}
-    newer = {**kept, **(following if follow else {}), "after": str(newest)}
-    return {
-        "toggle": with_query("/audit", kept if follow else {**kept, **following}),
-        "newer": None if newest is None else with_query("/audit", newer),
-        "older": with_query("/audit", {**kept, "before": str(oldest)}) if oldest else None,
     }
 
 
@@ -208,20 +273,9 @@ def _asked(kept: Mapping[str, str]) -> dict[str, Any]:
     return asked
 
 
-def _fields(request: AnyRequest, kept: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The fields of the filter form, with their present values."""
-    choices = {
+def _choices(request: AnyRequest) -> dict[str, list[tuple[str, str]]]:
+    """The values that filters of the form may have, with what people call them."""
+    return {
         "kind": [(kind, words(kind)) for kind in sorted(auditable(request.auth, ALL_KINDS))],
         "eventType": [(name, VERBS[name]) for name in EVENT_TYPES],
     }
-    return [
-        {
-            "name": name,
-            "label": label,
-            "example": example,
-            "value": kept.get(name, ""),
-            "choices": choices.get(name),
-            "rare": name in _RARE,
-        }
-        for name, (_, label, example) in _FILTERS.items()
-    ]

@@ -4,27 +4,21 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
-from litestar.response.base import ASGIResponse
 
-from api.callers.permissions import Access, Action
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import FQN
-from api.pages.entities.entity import kind_of, may_view, name_of
+from api.callers.permissions import Action
+from api.declaring.declared_query import Parameters
+from api.pages.entities.entity_routes import EntityPages, EntityRequest, may_view
 from api.pages.frame.addresses import entity_address, with_query
-from api.pages.frame.rendering import AnyRequest, Renderer, html
-from api.pages.frame.routing import page
-from api.pages.frame.withheld import hidden_fields
+from api.pages.frame.rendering import Renderer
+from api.pages.frame.routing import asked, hidden_fields
 from api.pages.history import comparison
 from api.services import Services
-from api.use_cases.entity_reads import read_entity
 from domain.errors import NotFound
-from domain.kinds.entity_kind import EntityKind
 from domain.reading import timeline
-from projections.entities.port import Include
 from projections.visibility.withholding import Withheld
 
 STEPS_SHOWN = 25
@@ -35,133 +29,80 @@ _MOST_VALUE = 60
 """Most characters of a value in a line."""
 _KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SORTS = {"added": "added", "updated": "changed", "deleted": "removed"}
-_EVENTS = {
-    "entity.created": "created",
-    "entity.soft-deleted": "deleted",
-    "entity.restored": "restored",
-}
+_WRITTEN = ("updatedAt", "updatedBy")
+"""Keys of the time and the author of a version."""
 _HISTORY: Parameters = {
-    **FQN,
-    "before": (
-        Annotated[int | None, QueryParameter(ge=1, description="Only what was before this.")],
-        None,
-    ),
+    "before": asked(int | None, None, "Only what was before this.", ge=1),
 }
 _COMPARED: Parameters = {
-    **FQN,
-    "from_": (
-        Annotated[str, QueryParameter(name="from", description="The older version.")],
-        "",
-    ),
-    "to": (Annotated[str, QueryParameter(description="The newer version.")], ""),
-    "start": (Annotated[int, QueryParameter(ge=0, description="Rows to pass over.")], 0),
+    "from_": asked(str, "", "The older version.", name="from"),
+    "to": asked(str, "", "The newer version."),
+    "start": asked(int, 0, "Rows to pass over.", ge=0),
 }
-
-
-class Head(msgspec.Struct, rename="camel"):
-    """The entity's data at the head of both pages."""
-
-    id: str
-    name: str
-    fully_qualified_name: str
-    version: msgspec.Raw
-    display_name: str = ""
-
-
-class ShownChange(msgspec.Struct, frozen=True):
-    """A change as the line of a version shows it."""
-
-    what: str
-    how: str
-    old: str | None = None
-    new: str | None = None
 
 
 def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
     """The timeline of an entity, and the comparison of two of its versions."""
 
-    async def history(request: AnyRequest, fqn: str, before: int | None) -> ASGIResponse:
-        kind, name = kind_of(request.scope), name_of(request, "history")
+    def read(at: EntityRequest) -> dict[str, Any]:
+        """What both pages show: the head of the entity, and what is withheld of it."""
+        entity, _ = at.decoded(None)
+        hidden = hidden_fields(at.access, Action.VIEW, [at.kind.name])
+        return {"kind": at.kind.name, "entity": entity, "hidden_fields": hidden}
 
-        def work() -> bytes:
-            head = _head(services, request.auth, kind, name)
-            withheld = request.auth.withheld(Action.VIEW, kind.name)
-            steps = timeline.read_steps(
-                services.stores.log,
-                head.id,
-                partial(_change_shown, withheld),
-                limit=STEPS_SHOWN,
-                before=before,
-            )
-            address = entity_address(kind.name, head.fully_qualified_name, "history")
-            earlier = steps and steps[-1].stream_version > 1
-            return renderer.page(
-                request,
-                "history.html",
-                kind=kind.name,
-                entity=head,
-                steps=[_line(step, withheld) for step in steps],
-                first=address if before else None,
-                hidden_fields=hidden_fields(request.auth, Action.VIEW, [kind.name]),
-                earlier=with_query(address, {"before": str(steps[-1].stream_version)})
-                if earlier
-                else None,
-            )
+    def history(at: EntityRequest, before: int | None) -> dict[str, Any]:
+        head = read(at)
+        withheld = at.access.withheld(Action.VIEW, at.kind.name)
+        steps = timeline.read_steps(
+            services.stores.log,
+            head["entity"]["id"],
+            partial(_change_shown, withheld),
+            limit=STEPS_SHOWN,
+            before=before,
+        )
+        address = entity_address(at.kind.name, head["entity"]["fullyQualifiedName"], "history")
+        last = steps[-1].stream_version if steps else 1
+        return head | {
+            "steps": steps,
+            "most": CHANGES_SHOWN,
+            "hides": [key for key in _WRITTEN if withheld is not None and withheld.covers(key)],
+            "first": address if before else None,
+            "earlier": with_query(address, {"before": str(last)}) if last > 1 else None,
+        }
 
-        return html(await services.heavy_read(request, work))
+    def compared(at: EntityRequest, from_: str, to: str, start: int) -> dict[str, Any]:
+        head = read(at)
+        newest = f"{head['entity']['version']:.1f}"
+        wanted = (from_ or newest, to or newest)
+        bodies = timeline.read_versions(services.stores.log, head["entity"]["id"], wanted)
+        for version in wanted:
+            if version not in bodies:
+                raise NotFound(f"{at.kind.name} {at.name} never had a version {version[:40]!r}")
+        withheld = at.access.withheld(Action.VIEW, at.kind.name)
+        old, new = (_document(bodies[version], withheld) for version in wanted)
+        rows, total, following = comparison.page_of(comparison.compare(old, new), start)
+        address = entity_address(at.kind.name, head["entity"]["fullyQualifiedName"], "compare")
+        kept: dict[str, str | None] = {"from": wanted[0], "to": wanted[1]}
+        return head | {
+            "versions": list(zip(wanted, map(_write, (old, new)), strict=True)),
+            "groups": [(key, list(group)) for key, group in groupby(rows, attrgetter("key"))],
+            "total": total,
+            "alike": comparison.alike(old, new),
+            "first": with_query(address, kept) if start else None,
+            "next": with_query(address, kept | {"start": str(following)}) if following else None,
+            "turned_around": with_query(address, {"from": wanted[1], "to": wanted[0]}),
+        }
 
-    async def compared(
-        request: AnyRequest, fqn: str, from_: str, to: str, start: int
-    ) -> ASGIResponse:
-        kind, name = kind_of(request.scope), name_of(request, "compare")
-
-        def work() -> bytes:
-            head = _head(services, request.auth, kind, name)
-            newest = bytes(head.version).decode()
-            wanted = (from_ or newest, to or newest)
-            bodies = timeline.read_versions(services.stores.log, head.id, wanted)
-            for version in wanted:
-                if version not in bodies:
-                    raise NotFound(f"{kind.name} {name} never had a version {version[:40]!r}")
-            withheld = request.auth.withheld(Action.VIEW, kind.name)
-            old, new = (_document(bodies[version], withheld) for version in wanted)
-            rows, total, following = comparison.page_of(comparison.compare(old, new), start)
-            address = entity_address(kind.name, head.fully_qualified_name, "compare")
-            kept: dict[str, str | None] = {"from": wanted[0], "to": wanted[1]}
-            return renderer.page(
-                request,
-                "compare.html",
-                kind=kind.name,
-                entity=head,
-                versions=list(zip(wanted, map(_write, (old, new)), strict=True)),
-                groups=[(key, list(group)) for key, group in groupby(rows, attrgetter("key"))],
-                total=total,
-                alike=comparison.alike(old, new),
-                first=with_query(address, kept) if start else None,
-                next=with_query(address, kept | {"start": str(following)}) if following else None,
-                hidden_fields=hidden_fields(request.auth, Action.VIEW, [kind.name]),
-                turned_around=with_query(address, {"from": wanted[1], "to": wanted[0]}),
-            )
-
-        return html(await services.heavy_read(request, work))
-
+    pages = EntityPages(services, renderer)
     return [
-        page("/history/{kind:str}/{fqn:path}", may_view, history, _HISTORY),
-        page("/compare/{kind:str}/{fqn:path}", may_view, compared, _COMPARED),
+        pages.page("history", may_view, history, _HISTORY),
+        pages.page("compare", may_view, compared, _COMPARED),
     ]
-
-
-def _head(services: Services, access: Access, kind: EntityKind, fqn: str) -> Head:
-    """The head of the entity with a name; raises NotFound."""
-    given = {"fields": None, "include": Include.ALL}
-    body, _ = read_entity(services, kind, access, given, None, fqn=fqn)
-    return msgspec.json.decode(body, type=Head)
 
 
 def _write(document: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
     """The time and author of a version, as far as the caller may see them."""
-    keys = ("updatedAt", "updatedBy")
-    return {key: msgspec.json.decode(document[key]) for key in keys if key in document}
+    return {key: msgspec.json.decode(document[key]) for key in _WRITTEN if key in document}
 
 
 def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[str, msgspec.Raw]:
@@ -176,35 +117,15 @@ def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[
     return _KEYS.decode(withheld.cut(encoded) if withheld else encoded)
 
 
-def _line(step: timeline.Step[ShownChange], withheld: Withheld | None) -> dict[str, Any]:
-    """A version in the timeline, without withheld fields."""
-    seen = {
-        key: None if withheld is not None and withheld.covers(field) else value
-        for key, field, value in (
-            ("at", "updatedAt", step.at),
-            ("actor", "updatedBy", step.actor),
-        )
-    }
-    return {
-        **seen,
-        "version": step.version,
-        "request_id": step.request_id,
-        "events": [_EVENTS[each] for each in step.event_types if each in _EVENTS],
-        "changes": step.changes[:CHANGES_SHOWN],
-        "more": max(0, len(step.changes) - CHANGES_SHOWN),
-    }
-
-
-def _change_shown(withheld: Withheld | None, change: timeline.Change) -> ShownChange | None:
+def _change_shown(withheld: Withheld | None, change: timeline.Change) -> dict[str, Any] | None:
     """A change for its line; None for one that is withheld from the caller."""
     if withheld is not None and _is_hidden(withheld, change):
         return None
     steps = [text for path, text in change.steps if withheld is None or not withheld.covers(path)]
     old, new = _value(change.old), _value(change.new)
     plain = change.sort == "updated" and old is not None and new is not None
-    return ShownChange(
-        " · ".join(steps), _SORTS[change.sort], old if plain else None, new if plain else None
-    )
+    values = {"old": old, "new": new} if plain else {"old": None, "new": None}
+    return {"what": " · ".join(steps), "how": _SORTS[change.sort], **values}
 
 
 def _is_hidden(withheld: Withheld, change: timeline.Change) -> bool:

@@ -13,7 +13,7 @@ from anyio import CapacityLimiter, to_thread
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from api.callers.permissions import Access, Action
+from api.callers.permissions import Action
 from api.callers.policies import Policies
 from api.callers.sign_in.sessions import Sessions
 from api.pages.frame import plots
@@ -101,9 +101,11 @@ def operation_pages(
                 **values,
                 load=load.look(total, values["inspection"]),
                 requests=total,
-                routes=_routes(requests),
+                routes=sorted(requests.items(), key=lambda each: -sum(each[1][0]))[:_ROUTES],
+                within=_within,
                 withheld=_withheld(policies),
-                roles=_roles(policies),
+                roles=[(role, policies.access((role,))) for role in policies.roles],
+                actions=list(Action),
             )
 
         # As for /readyz: the first look at a new index opens it, which may take seconds.
@@ -146,24 +148,7 @@ def _order(settings: Settings, by: str, fields: Mapping[str, str]) -> Order:
         raise InvalidInput(f"no such operation: {error}") from None
 
 
-def _routes(requests: Mapping[Any, tuple[list[int], float]]) -> list[dict[str, Any]]:
-    """The routes that were asked most often: how often, and how long answers took."""
-    rows = []
-    for (method, route, status), (buckets, seconds) in requests.items():
-        count = sum(buckets)
-        rows.append(
-            {
-                "name": f"{method} {route}",
-                "status": status,
-                "count": count,
-                "mean": 1000 * seconds / count if count else 0.0,
-                "within": _quantile(buckets, 0.95),
-            }
-        )
-    return sorted(rows, key=lambda row: -row["count"])[:_ROUTES]
-
-
-def _quantile(buckets: list[int], share: float) -> float | None:
+def _within(buckets: list[int], share: float) -> float | None:
     """The bound in ms within which this share of answers came; None beyond the last bound."""
     wanted, seen = share * sum(buckets), 0
     for bound, count in zip(BUCKETS, buckets, strict=False):
@@ -190,16 +175,3 @@ def _withheld(policies: Policies) -> list[dict[str, Any]]:
             for (paths, actions), named in kinds.items()
         ]
     return rows
-
-
-def _roles(policies: Policies) -> list[dict[str, Any]]:
-    """The actions of each role, on some kind or all of them."""
-
-    def allowed(access: Access) -> list[str]:
-        return [action.value for action in Action if access.kinds(action)]
-
-    return [
-        {"role": role, "actions": allowed(access), "bot": access.bot}
-        for role in policies.roles
-        for access in [policies.access((role,))]
-    ]

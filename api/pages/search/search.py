@@ -12,8 +12,7 @@ from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
 from api.pages.frame.addresses import with_query
 from api.pages.frame.rendering import AnyRequest, Renderer, here, html, is_part
-from api.pages.frame.routing import page
-from api.pages.frame.withheld import hidden_fields
+from api.pages.frame.routing import hidden_fields, page
 from api.pages.search.facet_names import STATUSES, Written, written
 from api.pages.search.facets import FACETS, Counts, FacetRow, buckets_of, facet_values, shown_facets
 from api.pages.search.suggesting import suggested

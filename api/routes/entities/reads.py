@@ -24,7 +24,7 @@ from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.openmetadata import document
-from domain.openmetadata.stand_ins import insisted_keys
+from domain.openmetadata.document import insisted_keys
 from domain.patches.payload_bounds import MAX_ENTITY_BYTES
 from domain.reading import history
 from projections.entities.list_pages import list_page, small_page

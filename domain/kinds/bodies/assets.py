@@ -1,20 +1,13 @@
-"""Topics, pipelines, containers and search indexes."""
+"""Topics, pipelines, containers, search indexes, APIs and dashboards."""
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
 from domain.kinds.bodies.base import Asset
-from domain.kinds.bodies.columns import (
-    Column,
-    IndexField,
-    NamedPart,
-    SchemaField,
-    name_parts,
-    part_tags,
-)
+from domain.kinds.bodies.columns import Column, IndexField, NamedPart, SchemaField, name_parts
 from domain.kinds.bodies.components import (
     MAX_INTEGER,
     Integer,
@@ -22,12 +15,19 @@ from domain.kinds.bodies.components import (
     Part,
     Ref,
     Reference,
-    TagLabel,
+    Url,
     UsageSummary,
     refers_to,
     to_people,
 )
-from domain.kinds.bodies.enumerations import ContainerFileFormat, SchemaType
+from domain.kinds.bodies.enumerations import (
+    ChartType,
+    ContainerFileFormat,
+    DashboardDataModelType,
+    RequestMethod,
+    SchemaType,
+)
+from domain.kinds.names import child, join, split
 
 
 class MessageSchema(Part, kw_only=True):
@@ -54,18 +54,6 @@ class Topic(Asset, kw_only=True):
     minimum_in_sync_replicas: Integer | None = None
     topic_config: dict[str, Any] | None = None
     source_url: str | None = None
-
-    def tag_labels(self) -> Iterator[TagLabel]:
-        """The labels of the topic and of the fields of its messages."""
-        yield from super().tag_labels()
-        if self.message_schema is not None:
-            yield from part_tags(self.message_schema.schema_fields)
-
-    def complete(self, fqn: str) -> None:
-        """Also give the fields of the messages their qualified names."""
-        super().complete(fqn)
-        if self.message_schema is not None:
-            name_parts(self.message_schema.schema_fields, fqn)
 
 
 class Task(NamedPart, kw_only=True):
@@ -98,21 +86,11 @@ class Pipeline(Asset, kw_only=True):
     source_url: str | None = None
     usage_summary: UsageSummary | None = None
 
-    def tag_labels(self) -> Iterator[TagLabel]:
-        """The labels of the pipeline and of its tasks."""
-        yield from super().tag_labels()
-        yield from part_tags(self.tasks)
-
     def nested_references(self) -> Iterator[NestedReference]:
         """Also the owners of the tasks."""
         yield from super().nested_references()
         for task in self.tasks or ():
             yield from to_people(task.owners)
-
-    def complete(self, fqn: str) -> None:
-        """Also give the tasks their qualified names."""
-        super().complete(fqn)
-        name_parts(self.tasks, fqn)
 
 
 class ContainerDataModel(Part, kw_only=True):
@@ -137,18 +115,6 @@ class Container(Asset, kw_only=True):
     file_formats: list[ContainerFileFormat] | None = None
     source_url: str | None = None
 
-    def tag_labels(self) -> Iterator[TagLabel]:
-        """The labels of the container and of the columns of its files."""
-        yield from super().tag_labels()
-        if self.data_model is not None:
-            yield from part_tags(self.data_model.columns)
-
-    def complete(self, fqn: str) -> None:
-        """Also give the columns of the files their qualified names."""
-        super().complete(fqn)
-        if self.data_model is not None:
-            name_parts(self.data_model.columns, fqn)
-
 
 class SearchIndex(Asset, kw_only=True):
     """An index of a search engine."""
@@ -160,12 +126,99 @@ class SearchIndex(Asset, kw_only=True):
     index_type: Literal["Index", "IndexTemplate"] | None = None
     search_index_settings: dict[str, Any] | None = None
 
-    def tag_labels(self) -> Iterator[TagLabel]:
-        """The labels of the index and of its fields."""
-        yield from super().tag_labels()
-        yield from part_tags(self.fields)
 
-    def complete(self, fqn: str) -> None:
-        """Also give the fields their qualified names."""
-        super().complete(fqn)
-        name_parts(self.fields, fqn)
+class ApiCollection(Asset, kw_only=True):
+    """Endpoints of an API that belong together, as under one tag of an OpenAPI document."""
+
+    service: Annotated[Ref, refers_to("apiService")]
+    endpoint_url: Url | None = field(default=None, name="endpointURL")
+    api_endpoints: Annotated[list[Ref] | None, refers_to("apiEndpoint")] = None
+
+
+class ApiSchema(Part, kw_only=True):
+    """The form of the bodies that an endpoint takes, or of those that it answers with."""
+
+    schema_type: SchemaType | None = None
+    schema_fields: list[SchemaField] | None = None
+
+
+class ApiEndpoint(Asset, kw_only=True):
+    """An operation of an API.
+
+    Requests of OpenMetadata's client may name a `sourceUrl`, which the client refuses in answers.
+    """
+
+    unkept: ClassVar[tuple[str, ...]] = ("source_url",)
+    parts = ("requestSchema.schemaFields", "responseSchema.schemaFields")
+
+    api_collection: Annotated[Ref, refers_to("apiCollection")]
+    service: Annotated[Ref | None, refers_to("apiService")] = None
+    endpoint_url: Url | None = field(default=None, name="endpointURL")
+    request_method: RequestMethod | None = None
+    request_schema: ApiSchema | None = None
+    response_schema: ApiSchema | None = None
+    source_url: str | None = None
+
+    def name_parts(self, fqn: str) -> None:
+        """Give the fields qualified names below the key of the schema that they are in."""
+        for schema, fields in self.part_lists():
+            key = "requestSchema" if schema is self.request_schema else "responseSchema"
+            name_parts(fields, child(fqn, key))
+
+
+DATA_MODELS = "model"
+"""Part of a data model's qualified name, between the service's and its own."""
+
+
+class Chart(Asset, kw_only=True):
+    """Data as a picture, to be put on dashboards."""
+
+    service: Annotated[Ref, refers_to("dashboardService")]
+    chart_type: ChartType | None = None
+    dashboards: Annotated[list[Ref] | None, refers_to("dashboard")] = None
+    source_url: str | None = None
+    usage_summary: UsageSummary | None = None
+
+
+class DashboardDataModel(Asset, kw_only=True):
+    """Columns that a dashboard service makes for its charts out of tables."""
+
+    parts = ("columns",)
+
+    service: Annotated[Ref, refers_to("dashboardService")]
+    data_model_type: DashboardDataModelType
+    columns: list[Column] | None = None
+    sql: str | None = None
+    project: str | None = None
+    source_url: str | None = None
+
+
+class Dashboard(Asset, kw_only=True):
+    """A page of charts.
+
+    Charts and data models may be named that nobody has written here, as whoever fills the catalog
+    may leave them out.
+    """
+
+    service: Annotated[Ref, refers_to("dashboardService")]
+    dashboard_type: Literal["Dashboard", "Report"] | None = None
+    project: str | None = None
+    charts: Annotated[list[Ref] | None, refers_to("chart", or_outside=True)] = None
+    data_models: Annotated[list[Ref] | None, refers_to("dashboardDataModel", or_outside=True)] = (
+        None
+    )
+    source_url: str | None = None
+    usage_summary: UsageSummary | None = None
+
+    def name_references(self, fqn: str) -> None:
+        """Charts and data models that are given by name are those of the dashboard's service."""
+        service = join(split(fqn)[:-1])
+        _name(self.charts, service)
+        _name(self.data_models, child(service, DATA_MODELS))
+
+
+def _name(references: list[Ref] | None, parent: str) -> None:
+    """Give references by a bare name the qualified names that they have below a parent."""
+    for one in references or ():
+        if isinstance(one, Reference) and one.name and not one.fully_qualified_name:
+            one.fully_qualified_name = child(parent, one.name)

@@ -1,12 +1,13 @@
 """The payloads that every kind extends, and what annotations of their fields say."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, get_type_hints
+from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
 
+from domain.kinds.bodies.columns import NamedPart, name_parts, part_tags
 from domain.kinds.bodies.components import (
     Certification,
     Extension,
@@ -19,6 +20,7 @@ from domain.kinds.bodies.components import (
     outsider,
     refers_to,
 )
+from domain.kinds.bodies.refused_values import alternatives
 
 Owners = Annotated[list[Ref] | None, refers_to("user", "team")]
 Users = Annotated[list[Ref] | None, refers_to("user")]
@@ -57,6 +59,17 @@ class EntityBody(Part, kw_only=True):
         certification: Certification | None = getattr(self, "certification", None)
         if certification is not None:
             yield certification.tag_label
+        for holder, parts in self.part_lists():
+            if holder is not self:
+                yield from getattr(holder, "tags", None) or ()
+            yield from part_tags(parts)
+
+    def part_lists(self) -> Iterator[tuple[Part, Sequence[NamedPart]]]:
+        """The lists of named parts, each with the object that has it: the payload or one in it."""
+        for key, attribute in part_fields(type(self)):
+            holder: Part | None = getattr(self, key) if key else self
+            if holder is not None:
+                yield holder, getattr(holder, attribute) or ()
 
     def nested_references(self) -> Iterator[NestedReference]:
         """The references below the top level of the payload; the catalog resolves them in place."""
@@ -69,6 +82,11 @@ class EntityBody(Part, kw_only=True):
 
     def name_references(self, fqn: str) -> None:
         """Give references by a bare name the qualified names that follow from the entity's own."""
+
+    def name_parts(self, fqn: str) -> None:
+        """Give the named parts their qualified names, which begin with the entity's own."""
+        for _, parts in self.part_lists():
+            name_parts(parts, fqn)
 
     def own_name(self) -> str | None:
         """The qualified name, of kinds where it does not follow from the names of parent and
@@ -92,6 +110,7 @@ class EntityBody(Part, kw_only=True):
                 setattr(self, attribute, [outsider(each, kind) for each in given])
             elif given is not None:
                 setattr(self, attribute, outsider(given, kind))
+        self.name_parts(fqn)
 
 
 class Owned(EntityBody, kw_only=True):
@@ -118,6 +137,23 @@ class Asset(Tagged, kw_only=True):
     life_cycle: LifeCycle | None = None
     certification: Certification | None = None
     source_hash: Annotated[str, Meta(min_length=1, max_length=32)] | None = None
+
+
+@cache
+def part_fields(body: type[Part], inside: str = "") -> tuple[tuple[str, str], ...]:
+    """The attributes of `body`, and of the objects right inside it, that hold lists of named parts.
+
+    Each comes after the attribute of the object that has it, which is empty for `body` itself.
+    """
+    fields: list[tuple[str, str]] = []
+    for attribute, hint in get_type_hints(body).items():
+        for each in alternatives(hint):
+            if get_origin(each) is list and isinstance(get_args(each)[0], type):
+                if issubclass(get_args(each)[0], NamedPart):
+                    fields.append((inside, attribute))
+            elif not inside and isinstance(each, type) and issubclass(each, Part):
+                fields += part_fields(each, attribute)
+    return tuple(fields)
 
 
 @cache

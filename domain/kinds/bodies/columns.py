@@ -14,7 +14,7 @@ from domain.kinds.bodies.enumerations import (
     WarehouseType,
 )
 from domain.kinds.names import MAX_NAME_LENGTH, check_name, child
-from domain.patches.payload_bounds import MAX_ENTITY_BYTES, check_entity_bytes
+from domain.patches.payload_bounds import check_entity_bytes
 
 MAX_PARTS = 20_000
 """How many columns, fields or tasks an entity may have, at all levels together."""
@@ -102,39 +102,32 @@ class IndexField(NamedPart, kw_only=True):
         return self.children or ()
 
 
-def check_count(parts: Sequence[NamedPart]) -> None:
-    """Raise InvalidInput for more than MAX_PARTS parts, inner parts included."""
-    level = parts
-    count = len(level)
-    while level and count <= MAX_PARTS:
-        level = [inner for part in level for inner in part.inner_parts()]
-        count += len(level)
-    if count > MAX_PARTS:
-        noun = parts[0].noun
+def _counted(count: int, level: Sequence[NamedPart]) -> int:
+    """The number of parts with those of one more level; raises InvalidInput for too many."""
+    if count + len(level) > MAX_PARTS:
+        noun = level[0].noun
         raise InvalidInput(f"an entity may have {MAX_PARTS} {noun}s, at all levels together")
+    return count + len(level)
 
 
-def check_level(parts: Sequence[NamedPart], where: str) -> None:
-    """Raise InvalidInput when a part's name is unfit, or another part of `where` has it too."""
+def check_level(parts: Sequence[NamedPart], where: str) -> list[str]:
+    """The names of parts; raises InvalidInput when one is unfit, or `where` has it twice."""
     part_names = [part.name for part in parts]
-    if _are_fit(part_names, "".join(part_names)):
-        return
+    # As nearly all are; else each is looked at.
+    if (
+        len(set(part_names)) == len(part_names)
+        and "".join(part_names).isprintable()
+        and all(part_names)
+        and max(map(len, part_names)) <= MAX_NAME_LENGTH
+    ):
+        return part_names
     seen: set[str] = set()
     for part in parts:
         check_name(part.name, f"the name of a {part.noun} of {where}")
         if part.name in seen:
             raise InvalidInput(f"{where} has two {part.noun}s with the name {part.name!r}")
         seen.add(part.name)
-
-
-def _are_fit(part_names: list[str], joined: str) -> bool:
-    """Whether names are plainly fit and different, as nearly all are; else each is looked at."""
-    return (
-        len(set(part_names)) == len(part_names)
-        and joined.isprintable()
-        and all(part_names)
-        and max(map(len, part_names)) <= MAX_NAME_LENGTH
-    )
+    return part_names
 
 
 def check_parts(parts: Sequence[NamedPart] | None, where: str) -> None:
@@ -142,16 +135,14 @@ def check_parts(parts: Sequence[NamedPart] | None, where: str) -> None:
 
     Raises InvalidInput for too many parts, and for names that are unfit or come twice.
     """
-    if parts:
-        check_count(parts)
-        _check_levels(parts, where)
-
-
-def _check_levels(parts: Sequence[NamedPart], where: str) -> None:
-    check_level(parts, where)
-    for part in parts:
-        if children := part.inner_parts():
-            _check_levels(children, f"{part.noun} {part.name!r} of {where}")
+    count, levels = 0, [(where, parts)] if parts else []
+    while levels:
+        place, level = levels.pop()
+        count = _counted(count, level)
+        check_level(level, place)
+        for part in level:
+            if children := part.inner_parts():
+                levels.append((f"{part.noun} {part.name!r} of {place}", children))
 
 
 def name_parts(parts: Sequence[NamedPart] | None, parent_fqn: str) -> None:
@@ -164,50 +155,26 @@ def name_parts(parts: Sequence[NamedPart] | None, parent_fqn: str) -> None:
     levels = [(parent_fqn, parts)] if parts else []
     while levels:
         above, level = levels.pop()
-        count += len(level)
-        if count > MAX_PARTS:
-            check_count(parts or ())
-        part_names = [part.name for part in level]
+        count = _counted(count, level)
+        part_names = check_level(level, above)
         joined = "".join(part_names)
-        if not _are_fit(part_names, joined):
-            check_level(level, above)
-        fqns = _names_below(above, level, part_names, joined, size)
-        size += sum(map(len, fqns))
+        size += len(joined) + len(level) * (len(above) + 1)
+        check_entity_bytes(size)
+        if "." in joined or '"' in joined:
+            fqns = [child(above, name) for name in part_names]
+        else:
+            fqns = [f"{above}.{name}" for name in part_names]
+        if len(longest := max(fqns, key=len)) > MAX_PART_FQN:
+            raise InvalidInput(
+                f"the qualified name of a {level[0].noun} may have {MAX_PART_FQN} characters,"
+                f" got {len(longest)} for {part_names[fqns.index(longest)][:80]!r}"
+            )
         for part, fqn in zip(level, fqns, strict=True):
             part.fully_qualified_name = fqn
             if part.tags is None:
                 part.tags = []
             if children := part.inner_parts():
                 levels.append((fqn, children))
-
-
-def _names_below(
-    above: str, level: Sequence[NamedPart], part_names: list[str], joined: str, size: int
-) -> list[str]:
-    """The qualified names of parts; `size` is how much the names before them take together.
-
-    `joined` is all the `part_names` in one.
-    """
-    longest = len(above) + 1 + max(map(len, part_names))
-    total = size + len(joined) + len(level) * (len(above) + 1)
-    if longest > MAX_PART_FQN or total > MAX_ENTITY_BYTES or "." in joined or '"' in joined:
-        return _names_one_by_one(above, level, size)
-    return [f"{above}.{name}" for name in part_names]
-
-
-def _names_one_by_one(above: str, level: Sequence[NamedPart], size: int) -> list[str]:
-    part_names = []
-    for part in level:
-        fqn = child(above, part.name)
-        if len(fqn) > MAX_PART_FQN:
-            raise InvalidInput(
-                f"the qualified name of a {part.noun} may have {MAX_PART_FQN} characters,"
-                f" got {len(fqn)} for {part.name[:80]!r}"
-            )
-        size += len(fqn)
-        check_entity_bytes(size)
-        part_names.append(fqn)
-    return part_names
 
 
 def part_tags(parts: Sequence[NamedPart] | None) -> Iterator[TagLabel]:

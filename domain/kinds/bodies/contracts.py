@@ -1,6 +1,5 @@
 """Data contracts: what the producer of an entity promises about it."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -8,13 +7,12 @@ from msgspec import Meta
 
 from domain.errors import InvalidInput
 from domain.kinds.bodies.base import EntityBody, Owners
-from domain.kinds.bodies.columns import Column, check_parts, part_tags
+from domain.kinds.bodies.columns import Column, check_parts
 from domain.kinds.bodies.components import (
     Extension,
     Integer,
     Part,
     Ref,
-    TagLabel,
     Url,
     refers_to,
 )
@@ -185,15 +183,13 @@ class DataContract(EntityBody, kw_only=True):
     effective_until: datetime | None = None
     source_url: str | None = None
 
-    def tag_labels(self) -> Iterator[TagLabel]:
-        """The labels of the columns in the schema of the contract."""
-        yield from super().tag_labels()
-        yield from part_tags(self.schema)
+    def name_parts(self, fqn: str) -> None:
+        """Check the columns, which have the names of those of the entity and none of their own."""
+        check_parts(self.schema, fqn)
 
     def complete(self, fqn: str) -> None:
-        """Also check schema and dates, and make an object of terms of use that are plain text."""
+        """Also check the dates, and make an object of terms of use that are plain text."""
         super().complete(fqn)
-        check_parts(self.schema, fqn)
         begins, ends = _moment(self.effective_from), _moment(self.effective_until)
         if begins and ends and ends < begins:
             raise InvalidInput(f"effectiveUntil is {ends}, before effectiveFrom, {begins}")

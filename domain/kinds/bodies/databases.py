@@ -1,18 +1,24 @@
-"""Databases, schemas and tables."""
+"""Databases, schemas and tables, and the programs that run in them."""
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from hashlib import md5
+from typing import Annotated, Any, ClassVar, Literal
 
-from domain.kinds.bodies.base import Asset
-from domain.kinds.bodies.columns import Column, name_parts, part_tags
+from msgspec import field
+
+from domain.errors import InvalidInput
+from domain.kinds.bodies.base import Asset, Owned, Users
+from domain.kinds.bodies.columns import Column
 from domain.kinds.bodies.components import (
+    Integer,
     NestedReference,
     Part,
     Ref,
     Reference,
     TagLabel,
     UsageSummary,
+    Votes,
     refers_to,
     to_people,
 )
@@ -20,10 +26,13 @@ from domain.kinds.bodies.enumerations import (
     ConstraintType,
     FileFormat,
     PartitionInterval,
+    ProgramLanguage,
     RelationshipType,
+    StoredProcedureType,
     TableType,
 )
 from domain.kinds.bodies.profiling import read_profiler_config
+from domain.kinds.names import check_name
 
 
 class Database(Asset, kw_only=True):
@@ -114,23 +123,77 @@ class Table(Asset, kw_only=True):
         if self.table_profiler_config is not None:
             read_profiler_config(self.table_profiler_config)
 
-    def tag_labels(self) -> Iterator[TagLabel]:
-        """The labels of the table, of its columns, and of its data model and the columns there."""
-        yield from super().tag_labels()
-        yield from part_tags(self.columns)
-        if self.data_model is not None:
-            yield from self.data_model.tags or ()
-            yield from part_tags(self.data_model.columns)
-
     def nested_references(self) -> Iterator[NestedReference]:
         """Also the owners of the data model."""
         yield from super().nested_references()
         if self.data_model is not None:
             yield from to_people(self.data_model.owners)
 
-    def complete(self, fqn: str) -> None:
-        """Also give the columns of the table and of its data model their qualified names."""
-        super().complete(fqn)
-        name_parts(self.columns, fqn)
-        if self.data_model is not None:
-            name_parts(self.data_model.columns, fqn)
+
+MAX_OF_QUERY = 10_000
+"""How many users, programs or entities a query may name, each for itself."""
+_LISTS = {"users": "users", "used_by": "usedBy", "query_used_in": "queryUsedIn"}
+"""Attributes of queries to which every run of the usage workflow adds -> their keys."""
+
+
+class Program(Part, kw_only=True):
+    """The text of a program, and the language that it is written in."""
+
+    language: ProgramLanguage | None = None
+    code: str | None = None
+
+
+class StoredProcedure(Asset, kw_only=True):
+    """A procedure or function that is kept in a schema; `code` is its older, plain form."""
+
+    database_schema: Annotated[Ref, refers_to("databaseSchema")]
+    database: Annotated[Ref | None, refers_to("database")] = None
+    service: Annotated[Ref | None, refers_to("databaseService")] = None
+    stored_procedure_code: Program | None = None
+    stored_procedure_type: StoredProcedureType | None = None
+    code: str | None = None
+    processed_lineage: bool | None = None
+    source_url: str | None = None
+
+
+class Query(Owned, kw_only=True):
+    """The text of a query that was run in a database service, and what it was run for.
+
+    Without a name it is named by the checksum of its text, as OpenMetadata's client expects, so
+    that a text that comes again is the same query. Requests of that client may name a `dialect`,
+    which it refuses in answers.
+    """
+
+    unkept: ClassVar[tuple[str, ...]] = ("dialect",)
+
+    name: str = ""
+    query: str
+    service: Annotated[Ref, refers_to("databaseService")]
+    query_type: str | None = field(default=None, name="query_type")
+    exclude_usage: bool | None = field(default=None, name="exclude_usage")
+    duration: float | None = None
+    query_date: Integer | None = None
+    users: Users = None
+    used_by: list[str] | None = None
+    query_used_in: Annotated[list[Ref] | None, refers_to()] = None
+    triggered_by: Annotated[Ref | None, refers_to()] = None
+    processed_lineage: bool | None = None
+    checksum: str | None = None
+    dialect: str | None = None
+    tags: list[TagLabel] | None = None
+    followers: Users = None
+    votes: Votes | None = None
+
+    def __post_init__(self) -> None:
+        self.checksum = md5(self.query.encode(), usedforsecurity=False).hexdigest()
+        self.name = self.name or self.checksum
+
+    def check(self) -> None:
+        """Also refuse lists that are too long, and programs without a fit name."""
+        for attribute, key in _LISTS.items():
+            if len(getattr(self, attribute) or ()) > MAX_OF_QUERY:
+                raise InvalidInput(f"{key} of a query may have {MAX_OF_QUERY} elements")
+        for place, name in enumerate(self.used_by or ()):
+            check_name(name, f"usedBy[{place}]")
+            if name != name.strip():
+                raise InvalidInput(f"usedBy[{place}] must not begin or end with blanks")

@@ -9,8 +9,8 @@ from domain.errors import InvalidInput
 from domain.kinds.bodies.base import Owners, Tagged, Users
 from domain.kinds.bodies.columns import MAX_PARTS
 from domain.kinds.bodies.components import Certification, Extension, Part, Ref, Votes, refers_to
+from domain.kinds.bodies.databases import Program
 from domain.kinds.bodies.enumerations import MetricGranularity, MetricType, MetricUnit, Provider
-from domain.kinds.bodies.programs import Program
 from domain.kinds.names import MAX_NAME_LENGTH, child
 
 PartName = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH)]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from domain.kinds.bodies.base import Asset
-from domain.kinds.bodies.columns import NamedPart, name_parts, part_tags
+from domain.kinds.bodies.columns import NamedPart
 from domain.kinds.bodies.components import (
     NestedReference,
     Part,
@@ -81,7 +81,6 @@ class Mlmodel(Asset, kw_only=True):
     def tag_labels(self) -> Iterator[TagLabel]:
         """The labels of the model, of its features and of their sources."""
         yield from super().tag_labels()
-        yield from part_tags(self.ml_features)
         for source in self._sources():
             yield from source.tags or ()
 
@@ -92,10 +91,9 @@ class Mlmodel(Asset, kw_only=True):
             if isinstance(source.data_source, Reference):
                 yield source.data_source, ()
 
-    def complete(self, fqn: str) -> None:
-        """Also name features below the model, and each source below the data it comes from."""
-        super().complete(fqn)
-        name_parts(self.ml_features, fqn)
+    def name_parts(self, fqn: str) -> None:
+        """Name features below the model, and each source below the data it comes from."""
+        super().name_parts(fqn)
         for source in self._sources():
             origin = source.data_source
             parent = origin.fully_qualified_name if isinstance(origin, Reference) else None

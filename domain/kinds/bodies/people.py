@@ -1,10 +1,31 @@
-"""Users and teams."""
+"""Users and teams, and the domains and data products that they answer for."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from domain.kinds.bodies.base import Domains, EntityBody, Owned
-from domain.kinds.bodies.components import Email, Part, Ref, Url, as_reference, outside, refers_to
-from domain.kinds.bodies.enumerations import TeamType
+from domain.kinds.bodies.base import Domains, EntityBody, Owned, Owners, Users
+from domain.kinds.bodies.components import (
+    Certification,
+    Email,
+    Extension,
+    Integer,
+    Part,
+    Percent,
+    Ref,
+    Style,
+    TagLabel,
+    Url,
+    Votes,
+    as_reference,
+    outside,
+    refers_to,
+)
+from domain.kinds.bodies.enumerations import (
+    DataProductType,
+    DomainType,
+    LifecycleStage,
+    TeamType,
+    Visibility,
+)
 from domain.kinds.bodies.secret_texts import without_path
 
 
@@ -104,3 +125,47 @@ class Team(Owned, kw_only=True):
     def __post_init__(self) -> None:
         if self.parents is not None:
             self.parents = [as_reference(parent, "team") for parent in self.parents]
+
+
+class Domain(EntityBody, kw_only=True):
+    """A part of the organisation that answers for its data."""
+
+    domain_type: DomainType
+    parent: Annotated[Ref | None, refers_to("domain")] = None
+    owners: Owners = None
+    experts: Users = None
+    tags: list[TagLabel] | None = None
+    followers: Users = None
+    votes: Votes | None = None
+    certification: Certification | None = None
+    style: Style | None = None
+    extension: Extension | None = None
+
+
+class ProductSla(Part, kw_only=True):
+    """What a data product promises."""
+
+    tier: Literal["GOLD", "SILVER", "BRONZE", "CUSTOM"] | None = None
+    availability: Percent | None = None
+    response_time: Integer | None = None
+    data_freshness: Integer | None = None
+    data_quality: Percent | None = None
+
+
+class DataProduct(Owned, kw_only=True):
+    """Assets that a domain offers as one."""
+
+    experts: Users = None
+    reviewers: Owners = None
+    assets: Annotated[list[Ref] | None, refers_to()] = None
+    tags: list[TagLabel] | None = None
+    data_product_type: DataProductType | None = None
+    visibility: Visibility | None = None
+    portfolio_priority: Literal["CRITICAL", "HIGH", "MEDIUM", "LOW"] | None = None
+    lifecycle_stage: LifecycleStage | None = None
+    sla: ProductSla | None = None
+    followers: Users = None
+    votes: Votes | None = None
+    certification: Certification | None = None
+    style: Style | None = None
+    extension: Extension | None = None

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Integer, Part
+from domain.kinds.bodies.enumerations import PartitionInterval
 from domain.kinds.bodies.refused_values import explained
 
 PROFILER_CONFIG = "tableProfilerConfig"
@@ -31,23 +32,20 @@ class ProfiledPartitions(Part, kw_only=True):
 
     enable_partitioning: bool | None = None
     partition_column_name: str | None = None
-    partition_interval_type: (
-        Literal[
-            "TIME-UNIT",
-            "INTEGER-RANGE",
-            "INGESTION-TIME",
-            "COLUMN-VALUE",
-            "INJECTED",
-            "ENUM",
-            "OTHER",
-        ]
-        | None
-    ) = None
+    partition_interval_type: PartitionInterval | None = None
     partition_interval: Integer | None = None
     partition_interval_unit: Literal["YEAR", "MONTH", "DAY", "HOUR"] | None = None
     partition_values: list[Any] | None = None
     partition_integer_range_start: Integer | None = None
     partition_integer_range_end: Integer | None = None
+
+
+class Sampling(Part, kw_only=True):
+    """How much of a table to read, and how it is chosen."""
+
+    profile_sample: Sample | None = None
+    profile_sample_type: SampleType | None = None
+    sampling_method_type: SamplingMethod | None = None
 
 
 class SampleThreshold(Part, kw_only=True):
@@ -59,12 +57,9 @@ class SampleThreshold(Part, kw_only=True):
     sampling_method_type: SamplingMethod | None = None
 
 
-class SampleSizes(Part, kw_only=True):
+class SampleSizes(Sampling, kw_only=True):
     """How much of a table to read: one size, or sizes by the number of rows."""
 
-    profile_sample: Sample | None = None
-    profile_sample_type: SampleType | None = None
-    sampling_method_type: SamplingMethod | None = None
     smart_sampling: bool | None = None
     thresholds: list[SampleThreshold] | None = None
 
@@ -90,12 +85,9 @@ class SparkConfig(Part, kw_only=True):
     partitioning: SparkPartitions | None = None
 
 
-class ProfilerConfig(Part, kw_only=True):
+class ProfilerConfig(Sampling, kw_only=True):
     """All that OpenMetadata's client writes, of its releases from 1.x to 2.0."""
 
-    profile_sample: Sample | None = None
-    profile_sample_type: SampleType | None = None
-    sampling_method_type: SamplingMethod | None = None
     profile_sample_config: SampleChoice | None = None
     sample_data_count: Natural | None = None
     randomized_sample: bool | None = None

@@ -32,7 +32,7 @@ def _allowed(body: Any, path: str) -> list[str]:
     types = [body]
     for step in re.findall(r"\.\w+|\[[^]]*\]", path):
         types = [
-            found for each in types for part in _alternatives(each) for found in _under(part, step)
+            found for each in types for part in alternatives(each) for found in _under(part, step)
         ]
     return [value for each in types for value in closed_values(each)]
 
@@ -48,13 +48,13 @@ def closed_values(hint: Any) -> Iterator[str]:
             yield from closed_values(part)
 
 
-def _alternatives(hint: Any) -> list[Any]:
+def alternatives(hint: Any) -> list[Any]:
     """The types that a value may be of, without None and without what annotations add."""
     origin = get_origin(hint)
     if origin is Annotated:
-        return _alternatives(get_args(hint)[0])
+        return alternatives(get_args(hint)[0])
     if origin in (Union, UnionType):
-        return [part for each in get_args(hint) for part in _alternatives(each)]
+        return [part for each in get_args(hint) for part in alternatives(each)]
     return [] if hint is NoneType else [hint]
 
 

@@ -1,6 +1,8 @@
 """The systems that hold databases, topics, dashboards and the rest."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast
+
+from msgspec import defstruct
 
 from domain.kinds.bodies.base import Tagged, Users
 from domain.kinds.bodies.components import LifeCycle, Ref, Style, outside
@@ -38,22 +40,26 @@ class Service(Tagged, kw_only=True):
             self.connection = without_secrets(self.service_type, self.connection)
 
 
-class DatabaseService(Service, kw_only=True):
-    """Holds databases."""
+def _service(name: str, service_type: Any, about: str) -> type[Service]:
+    """The body of a kind of service, with the types that services of the kind have."""
+    made = defstruct(
+        name,
+        [("service_type", service_type)],
+        bases=(Service,),
+        namespace={"__doc__": about},
+        module=__name__,
+        kw_only=True,
+    )
+    return cast("type[Service]", made)
 
-    service_type: DatabaseServiceType
 
-
-class MessagingService(Service, kw_only=True):
-    """Holds topics."""
-
-    service_type: MessagingServiceType
-
-
-class DashboardService(Service, kw_only=True):
-    """Holds dashboards."""
-
-    service_type: DashboardServiceType
+DatabaseService = _service("DatabaseService", DatabaseServiceType, "Holds databases.")
+MessagingService = _service("MessagingService", MessagingServiceType, "Holds topics.")
+DashboardService = _service("DashboardService", DashboardServiceType, "Holds dashboards.")
+MlmodelService = _service("MlmodelService", MlModelServiceType, "Holds models.")
+StorageService = _service("StorageService", StorageServiceType, "Holds containers.")
+SearchService = _service("SearchService", SearchServiceType, "Holds search indexes.")
+ApiService = _service("ApiService", ApiServiceType, "Holds collections of API endpoints.")
 
 
 class PipelineService(Service, kw_only=True):
@@ -64,27 +70,3 @@ class PipelineService(Service, kw_only=True):
     service_type: PipelineServiceType
     schedule_interval: str | None = None
     life_cycle: LifeCycle | None = None
-
-
-class MlmodelService(Service, kw_only=True):
-    """Holds models."""
-
-    service_type: MlModelServiceType
-
-
-class StorageService(Service, kw_only=True):
-    """Holds containers."""
-
-    service_type: StorageServiceType
-
-
-class SearchService(Service, kw_only=True):
-    """Holds search indexes."""
-
-    service_type: SearchServiceType
-
-
-class ApiService(Service, kw_only=True):
-    """Holds collections of API endpoints."""
-
-    service_type: ApiServiceType

@@ -1,18 +1,15 @@
 """What messaging, dashboards, pipelines, models, stores and APIs hold; and metrics."""
 
-from domain.kinds.bodies import apis, assets, dashboards, metrics, mlmodels
-from domain.kinds.capabilities import Naming
-from domain.kinds.entity_kind import EntityKind
+from domain.kinds.bodies import assets, metrics, mlmodels
+from domain.kinds.entity_kind import EntityKind, Naming
 
 ROWS = (
     EntityKind(
         name="topic",
-        collection="topics",
         body=assets.Topic,
         parents=("service",),
         inherits=("serviceType",),
         large=("messageSchema", "topicConfig"),
-        filters={"service": "service"},
         searched={
             "messageSchema.schemaFields.name": 2,
             "messageSchema.schemaFields.description": 0.5,
@@ -20,21 +17,18 @@ ROWS = (
     ),
     EntityKind(
         name="chart",
-        collection="charts",
-        body=dashboards.Chart,
+        body=assets.Chart,
         parents=("service",),
         inherits=("serviceType",),
         large=("dashboards", "usageSummary"),
-        filters={"service": "service"},
     ),
     EntityKind(
         name="dashboardDataModel",
         collection="dashboard/datamodels",
-        body=dashboards.DashboardDataModel,
+        body=assets.DashboardDataModel,
         parents=("service",),
         inherits=("serviceType",),
-        naming=Naming(scope=dashboards.DATA_MODELS),
-        filters={"service": "service"},
+        naming=Naming(scope=assets.DATA_MODELS),
         columns="columns",
         searched={
             "columns.name": 2,
@@ -45,42 +39,34 @@ ROWS = (
     ),
     EntityKind(
         name="dashboard",
-        collection="dashboards",
-        body=dashboards.Dashboard,
+        body=assets.Dashboard,
         parents=("service",),
         inherits=("serviceType",),
         large=("charts", "dataModels", "usageSummary"),
-        filters={"service": "service"},
         searched={"charts.name": 2, "charts.displayName": 2, "project": 1},
     ),
     EntityKind(
         name="pipeline",
-        collection="pipelines",
         body=assets.Pipeline,
         parents=("service",),
         inherits=("serviceType",),
         large=("tasks", "usageSummary"),
-        filters={"service": "service"},
         searched={"tasks.name": 2, "tasks.displayName": 2, "tasks.description": 0.5},
     ),
     EntityKind(
         name="mlmodel",
-        collection="mlmodels",
         body=mlmodels.Mlmodel,
         parents=("service",),
         inherits=("serviceType",),
         large=("mlFeatures", "mlHyperParameters", "dashboard", "usageSummary"),
-        filters={"service": "service"},
         searched={"mlFeatures.name": 2, "algorithm": 1, "mlFeatures.description": 0.5},
     ),
     EntityKind(
         name="container",
-        collection="containers",
         body=assets.Container,
         parents=("parent", "service"),
         inherits=("service", "serviceType"),
         large=("dataModel",),
-        filters={"service": "service", "parent": "parent"},
         searched={
             "dataModel.columns.name": 2,
             "fullPath": 1,
@@ -95,27 +81,22 @@ ROWS = (
         parents=("service",),
         inherits=("serviceType",),
         large=("searchIndexSettings",),
-        filters={"service": "service"},
         searched={"fields.name": 2, "fields.description": 0.5},
     ),
     EntityKind(
         name="apiCollection",
-        collection="apiCollections",
-        body=apis.ApiCollection,
+        body=assets.ApiCollection,
         parents=("service",),
         inherits=("serviceType",),
         large=("apiEndpoints",),
-        filters={"service": "service"},
         searched={"endpointURL": 1},
     ),
     EntityKind(
         name="apiEndpoint",
-        collection="apiEndpoints",
-        body=apis.ApiEndpoint,
+        body=assets.ApiEndpoint,
         parents=("apiCollection",),
         inherits=("service", "serviceType"),
         large=("requestSchema", "responseSchema"),
-        filters={"apiCollection": "apiCollection", "service": "service"},
         searched={
             "endpointURL": 1,
             "requestSchema.schemaFields.name": 2,
@@ -126,7 +107,6 @@ ROWS = (
     ),
     EntityKind(
         name="metric",
-        collection="metrics",
         body=metrics.Metric,
         root=True,
         large=("relatedMetrics", "assets"),

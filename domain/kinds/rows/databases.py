@@ -1,29 +1,24 @@
 """What is in a database, and what is run on it."""
 
-from domain.kinds.bodies import databases, programs
+from domain.kinds.bodies import databases
 from domain.kinds.bodies.profiling import PROFILER_CONFIG
-from domain.kinds.capabilities import ListOptions, NamePart, OwnPaths
-from domain.kinds.entity_kind import EntityKind
+from domain.kinds.entity_kind import EntityKind, ListOptions, NamePart, OwnPaths
 
 ROWS = (
     EntityKind(
         name="database",
-        collection="databases",
         body=databases.Database,
         parents=("service",),
         inherits=("serviceType",),
         large=("usageSummary",),
-        filters={"service": "service"},
         lists=ListOptions(names={"databaseRegex": NamePart("name", 0)}),
     ),
     EntityKind(
         name="databaseSchema",
-        collection="databaseSchemas",
         body=databases.DatabaseSchema,
         parents=("database",),
         inherits=("service", "serviceType"),
         large=("usageSummary",),
-        filters={"database": "database", "service": "service"},
         lists=ListOptions(
             names={
                 "databaseRegex": NamePart("database", 1),
@@ -33,7 +28,6 @@ ROWS = (
     ),
     EntityKind(
         name="table",
-        collection="tables",
         body=databases.Table,
         parents=("databaseSchema",),
         inherits=("database", "service", "serviceType"),
@@ -48,7 +42,6 @@ ROWS = (
         own_paths=OwnPaths(
             put={"dataModel": ("rawSql", "sql"), PROFILER_CONFIG: ()}, deleted=(PROFILER_CONFIG,)
         ),
-        filters={"databaseSchema": "databaseSchema", "database": "database", "service": "service"},
         lists=ListOptions(
             names={
                 "databaseRegex": NamePart("database", 2),
@@ -65,17 +58,15 @@ ROWS = (
     ),
     EntityKind(
         name="storedProcedure",
-        collection="storedProcedures",
-        body=programs.StoredProcedure,
+        body=databases.StoredProcedure,
         parents=("databaseSchema",),
         inherits=("database", "service", "serviceType"),
-        filters={"databaseSchema": "databaseSchema", "database": "database", "service": "service"},
         searched={"storedProcedureCode.code": 0.5},
     ),
     EntityKind(
         name="query",
         collection="queries",
-        body=programs.Query,
+        body=databases.Query,
         parents=("service",),
         large=("users", "queryUsedIn"),
         own_paths=OwnPaths(added_to={"usage": "queryUsedIn", "users": "users", "usedBy": "usedBy"}),

@@ -1,12 +1,11 @@
 """People, and who is responsible for what."""
 
-from domain.kinds.bodies import domains, people
+from domain.kinds.bodies import people
 from domain.kinds.entity_kind import EntityKind
 
 ROWS = (
     EntityKind(
         name="team",
-        collection="teams",
         body=people.Team,
         search_defaults={"isBot": False},
         root=True,
@@ -16,7 +15,6 @@ ROWS = (
     ),
     EntityKind(
         name="user",
-        collection="users",
         body=people.User,
         search_defaults={"isBot": False},
         root=True,
@@ -26,16 +24,13 @@ ROWS = (
     ),
     EntityKind(
         name="domain",
-        collection="domains",
-        body=domains.Domain,
+        body=people.Domain,
         root=True,
         parents=("parent",),
-        filters={"parent": "parent"},
     ),
     EntityKind(
         name="dataProduct",
-        collection="dataProducts",
-        body=domains.DataProduct,
+        body=people.DataProduct,
         parents=("domains",),
         large=("assets",),
         filters={"domain": "domains"},

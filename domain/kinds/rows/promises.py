@@ -1,8 +1,7 @@
 """What is tested of tables, and what contracts promise."""
 
 from domain.kinds.bodies import contracts, quality
-from domain.kinds.capabilities import Agreement, ListOptions, Naming, Suites
-from domain.kinds.entity_kind import EntityKind
+from domain.kinds.entity_kind import Agreement, EntityKind, ListOptions, Naming, Suites
 
 ROWS = (
     EntityKind(
@@ -18,6 +17,7 @@ ROWS = (
         body=quality.TestSuite,
         root=True,
         parents=("basicEntityReference",),
+        filters={},
         naming=Naming(below=quality.SUITE),
         attached=True,
     ),
@@ -35,7 +35,6 @@ ROWS = (
     ),
     EntityKind(
         name="dataContract",
-        collection="dataContracts",
         body=contracts.DataContract,
         parents=("entity",),
         naming=Naming(prefix="dataContract_"),
@@ -43,7 +42,6 @@ ROWS = (
         agreement=Agreement(
             about="entity", describes="schema", statuses=("Draft", "Active", "Deprecated")
         ),
-        filters={"entity": "entity"},
         lists=ListOptions(limit=1_000_000, by_id=("entity",)),
         # Its names repeat those of its entity, which should come before it.
         searched={

@@ -9,7 +9,7 @@ def _service(name: str, body: type[EntityBody]) -> EntityKind:
     """A kind of service; `name` ends in Service."""
     return EntityKind(
         name=name,
-        collection=f"services/{name}s",
+        collection="services/{}s",
         body=body,
         root=True,
         searched={"serviceType": 1},

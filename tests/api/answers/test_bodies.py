@@ -13,7 +13,7 @@ from api.callers.limits import Places
 from api.callers.permissions import Principal
 from api.edge.request_log import RequestRecorder
 from api.errors import ClientLeft, TooLarge, TooManyRequests
-from api.pages.frame.forms import TOKEN_FIELD
+from api.pages.frame.routing import TOKEN_FIELD
 from api.telemetry.log_writer import LogWriter
 from api.telemetry.logs import AccessLog
 from api.telemetry.metrics import Metrics

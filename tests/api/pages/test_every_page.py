@@ -326,7 +326,7 @@ def test_addresses_on_a_page_hold_wherever_they_are_taken_from(
     guarded: Client, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One of two columns, so that there are more.
-    monkeypatch.setattr("api.pages.entities.column_tables.COLUMNS_SHOWN", 1)
+    monkeypatch.setattr("api.pages.entities.columns.COLUMNS_SHOWN", 1)
 
     for query in ("", "&from=1" if "?" in (ADDRESSES | CHANGING)[path] else "?from=1"):
         page = Browser(guarded, "admin").get((ADDRESSES | CHANGING)[path] + query).text

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from api.callers.limits import Turns
-from api.pages.frame import forms
-from api.pages.history import history
+from api.pages.entities import entity_routes
+from api.pages.frame import routing
 from tests.api.conftest import Client
 from tests.api.pages.conftest import Browser
 
@@ -20,14 +20,14 @@ def test_short_page_waits_for_no_long_one(
     shop: Client, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     done, begun = threading.Event(), threading.Semaphore(0)
-    usual = history.read_entity
+    usual = entity_routes.read_entity
 
     def slow(*given: Any, **named: Any) -> Any:
         begun.release()
         assert done.wait(30)
         return usual(*given, **named)
 
-    monkeypatch.setattr(history, "read_entity", slow)
+    monkeypatch.setattr(entity_routes, "read_entity", slow)
     roles = ("admin", "editor", "reader")
     with ThreadPoolExecutor(len(roles)) as asking:
         waiting = [
@@ -54,7 +54,7 @@ def test_large_forms_are_read_in_the_turns_of_their_callers(
             callers.append(caller)
             return await super().go_on(caller, *given)
 
-    monkeypatch.setattr(forms, "turns", Noted(1))
+    monkeypatch.setattr(routing, "turns", Noted(1))
     for size, read in ((100, []), (20_000, ["the-editor"])):
         answer = Browser(shop, "editor").post("/sign-out", {"padding": "x" * size})
         # No form without its token is taken.

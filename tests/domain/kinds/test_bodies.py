@@ -17,7 +17,7 @@ from domain.kinds.bodies.base import EntityBody
 from domain.kinds.bodies.columns import MAX_PARTS
 from domain.kinds.bodies.components import Reference, TagLabel, outsider
 from domain.kinds.registry import KINDS
-from domain.openmetadata.request_aliases import unalias
+from domain.openmetadata.entity_properties import unalias
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data"
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from domain.errors import InvalidInput
-from domain.openmetadata.request_aliases import unalias
+from domain.openmetadata.entity_properties import unalias
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from domain.kinds.registry import KINDS
-from domain.openmetadata.stand_ins import stand_ins
+from domain.openmetadata.document import stand_ins
 
 
 @pytest.mark.parametrize(

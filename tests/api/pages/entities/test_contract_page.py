@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
-from api.pages.entities.agreement import Agreement, ColumnDifference, compare
+from api.pages.entities.columns import ShownColumn
+from api.pages.entities.promises import Agreement, ColumnDifference, compare
 from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser
 
@@ -187,9 +189,12 @@ def test_columns_are_compared_by_path_and_type() -> None:
     there = [{"name": "a", "dataType": "STRUCT", "children": columns(("b", "TEXT"))}]
     array = [{"name": "a", "dataType": "ARRAY", "arrayDataType": "INT"}]
 
-    assert compare(nested, there) == Agreement(
+    def compared(promised: list[Any], actual: list[Any]) -> Agreement:
+        return compare(*(msgspec.convert(each, list[ShownColumn]) for each in (promised, actual)))
+
+    assert compared(nested, there) == Agreement(
         3, (ColumnDifference("a.b", "INT", "TEXT"), ColumnDifference("a.c", "INT", None)), 0
     )
-    assert compare(array, [{**array[0], "arrayDataType": "TEXT"}]).agreeing == 0
-    assert compare(array, array).differences == ()
-    assert compare(columns(("A", "INT")), columns(("a", "INT"))).differences != ()
+    assert compared(array, [{**array[0], "arrayDataType": "TEXT"}]).agreeing == 0
+    assert compared(array, array).differences == ()
+    assert compared(columns(("A", "INT")), columns(("a", "INT"))).differences != ()

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.pages.entities.places import place_in
+from api.pages.entities.editable import place_in
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
 from domain.patches import json_patch

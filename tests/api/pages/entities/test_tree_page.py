@@ -42,9 +42,9 @@ def test_top_has_what_has_no_parent(shop: Client) -> None:
 def test_terms_below_terms_stand_there_alone(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.pages.entities.tree.SHOWN", 2)
-    monkeypatch.setattr("api.pages.entities.tree.READ", 2)
-    monkeypatch.setattr("api.pages.entities.tree.MOST_READ", 2)
+    monkeypatch.setattr("api.pages.entities.browse.SHOWN", 2)
+    monkeypatch.setattr("api.pages.entities.browse.READ", 2)
+    monkeypatch.setattr("api.pages.entities.browse.MOST_READ", 2)
     client.create("glossaries", name="g", description="Words")
     for name in ("a", "b", "c"):
         client.create("glossaryTerms", name=name, glossary="g", description="A word")

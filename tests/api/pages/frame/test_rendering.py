@@ -24,7 +24,7 @@ def test_name_that_is_not_there_is_an_error(template: str) -> None:
 def test_what_an_entity_need_not_have_is_none_in_a_template() -> None:
     entity = complete({"name": "orders", "owners": [1]})
 
-    assert entity == {**OPTIONAL, "name": "orders", "owners": [1]}
+    assert entity == {**dict.fromkeys(OPTIONAL), "name": "orders", "owners": [1]}
     assert environment().from_string("{{ entity.tags or 'x' }}").render(entity=entity) == "x"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.pages.history import audit, audit_events
+from api.pages.history import audit
 from api.routes.system import audit as audit_routes
 from tests.api.conftest import Client
 from tests.api.pages.conftest import Browser, fill
@@ -161,7 +161,7 @@ def test_events_are_read_in_a_thread_and_their_values_are_not_decoded(
     fill(client)
     browser = Browser(client, "admin")
     values: list[Any] = []
-    usual = audit_events.formatted
+    usual = audit.formatted
 
     def noted(value: Any, most: int) -> str:
         with pytest.raises(RuntimeError):
@@ -169,6 +169,6 @@ def test_events_are_read_in_a_thread_and_their_values_are_not_decoded(
         values.append(value)
         return usual(value, most)
 
-    monkeypatch.setattr(audit_events, "formatted", noted)
+    monkeypatch.setattr(audit, "formatted", noted)
     assert positions(browser.get("/audit").text)
     assert {type(value) for value in values} == {msgspec.Raw}

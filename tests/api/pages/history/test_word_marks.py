@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pages.history.word_marks import MOST_DIFFERENCES, Marked, Piece, mark
+from api.pages.history.comparison import MOST_DIFFERENCES, Marked, Piece, mark
 
 WORDS = st.lists(st.sampled_from("abc."), max_size=12).map(" ".join)
 

@@ -140,7 +140,7 @@ def test_a_query_is_not_run_for_itself(client: Client) -> None:
 def test_lists_of_a_query_are_bounded_by_every_write(
     client: Client, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("domain.kinds.bodies.programs.MAX_OF_QUERY", 2)
+    monkeypatch.setattr("domain.kinds.bodies.databases.MAX_OF_QUERY", 2)
     three: list[Any]
     if key == "usedBy":
         place, three = key, ["a", "b", "c"]

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.kinds.bodies import enumerations
-from domain.kinds.bodies.connection_keys import kept_keys, secret_keys
-from domain.kinds.bodies.connections import without_secrets
+from domain.kinds.bodies.connections import SECRET_KEYS, kept_keys, without_secrets
 from domain.kinds.bodies.secret_texts import MASK
 
 SERVICE_TYPES = [
@@ -164,7 +163,7 @@ def test_a_connection_with_nothing_known_in_it_is_none(connection: dict[str, Any
 def test_no_key_that_is_kept_as_a_text_is_a_secret() -> None:
     assert SERVICE_TYPES
     for service_type in SERVICE_TYPES:
-        both = kept_keys(service_type) & secret_keys()
+        both = kept_keys(service_type) & SECRET_KEYS
         assert both <= {"credentials"}  # an object of some types, and a secret of others
 
 

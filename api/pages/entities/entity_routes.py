@@ -1,0 +1,162 @@
+"""The pages of one entity: who may open them, what their address names, reads and changes."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
+
+from api.callers.permissions import Access, Action, Permission
+from api.declaring.declared_query import Parameters
+from api.declaring.signatures import name_in_path
+from api.errors import Forbidden, status_of
+from api.pages.frame.addresses import kind_named
+from api.pages.frame.documents import complete
+from api.pages.frame.rendering import AnyRequest, Renderer, html
+from api.pages.frame.routing import page
+from api.services import Services
+from api.use_cases.asked import asked_by_form
+from api.use_cases.entity_reads import read_entity
+from api.use_cases.entity_writes import PlanOf, write_entity
+from domain.errors import CatalogError, InvalidInput, NotEmpty, StaleVersion
+from domain.kinds.entity_kind import EntityKind
+from projections.entities.port import Include
+
+REFUSALS = (CatalogError, Forbidden)
+"""Errors that are shown beside the form that was sent."""
+OF_ONE = "/{kind:str}/{fqn:path}"
+"""What the address of a page of an entity ends in."""
+
+
+def kind_of(scope: Any) -> EntityKind:
+    """The kind in the path of a request for a page of an entity; raises NotFound."""
+    return kind_named(scope["path_params"]["kind"])
+
+
+def may_view(scope: Any) -> Permission:
+    """The permission that the page of an entity demands."""
+    return Permission(Action.VIEW, kind_of(scope).name)
+
+
+def may_edit(scope: Any) -> Permission:
+    """The permission of a page that changes an entity and shows it."""
+    return Permission(Action.EDIT, kind_of(scope).name, also=Action.VIEW)
+
+
+def may_delete(scope: Any) -> Permission:
+    """The permission of a page that deletes an entity and shows it."""
+    return Permission(Action.DELETE, kind_of(scope).name, also=Action.VIEW)
+
+
+class EntityRequest(msgspec.Struct, frozen=True):
+    """A request for a page of an entity, and the entity that its address names."""
+
+    services: Services
+    request: AnyRequest
+    kind: EntityKind
+    name: str
+    """The qualified name as it is recorded."""
+
+    @property
+    def access(self) -> Access:
+        """The permissions of who asks."""
+        granted: Access = self.request.auth
+        return granted
+
+    def read(self, fields: str | None = "*") -> tuple[bytes, str]:
+        """The JSON of the entity as who asks may see it, and its entity tag.
+
+        Blocks. Raises NotFound.
+        """
+        given = {"fields": fields, "include": Include.ALL}
+        body, more = read_entity(self.services, self.kind, self.access, given, None, fqn=self.name)
+        return body, more["headers"]["ETag"]
+
+    def decoded(self, fields: str | None = "*") -> tuple[dict[str, Any], str]:
+        """The entity that `read` gives as JSON, decoded and complete, and its entity tag."""
+        body, tag = self.read(fields)
+        return complete(msgspec.json.decode(body)), tag
+
+
+class EntityPages:
+    """Makes the pages of entities, each of a template and of what reads the values for it."""
+
+    def __init__(self, services: Services, renderer: Renderer) -> None:
+        self._services = services
+        self._renderer = renderer
+
+    def asked(self, request: AnyRequest) -> EntityRequest:
+        """The kind and the name in the path of a page; raises NotFound."""
+        kind = kind_of(request.scope)
+        name = name_in_path(request, f"/{kind.name}/".encode())
+        return EntityRequest(self._services, request, kind, kind.spelled(name))
+
+    async def answer(
+        self,
+        at: EntityRequest,
+        view: str,
+        values: Callable[[EntityRequest], dict[str, Any]],
+        *,
+        status: int = 200,
+        **more: Any,
+    ) -> ASGIResponse:
+        """The answer with the page of a template, which is filled in as a heavy read.
+
+        The template names what `values` gives, over which goes what is given as `more`.
+        """
+
+        def work() -> bytes:
+            return self._renderer.page(at.request, f"{view}.html", **values(at) | more)
+
+        return html(await self._services.heavy_read(at.request, work), status=status)
+
+    def page(
+        self,
+        view: str,
+        permission: Callable[[Any], Permission],
+        values: Callable[..., dict[str, Any]],
+        parameters: Parameters | None = None,
+    ) -> HTTPRouteHandler:
+        """The page that the template `view` shows of an entity at `/view/kind/name`.
+
+        `values` is called in a thread with the request and the parameters.
+        """
+
+        async def show(request: AnyRequest, **given: Any) -> ASGIResponse:
+            return await self.answer(self.asked(request), view, partial(values, **given))
+
+        return page(f"/{view}{OF_ONE}", permission, show, parameters)
+
+
+def needed(fields: Mapping[str, str], name: str) -> str:
+    """A field that a form must have; raises InvalidInput."""
+    if name not in fields:
+        raise InvalidInput(f"the form has no {name}")
+    return fields[name]
+
+
+async def change(at: EntityRequest, plan_of: PlanOf, body: bytes, tag: str) -> None:
+    """Do a write with the body that a program would send, if the entity still has an ETag.
+
+    Raises what `write_entity` raises. Where the entity has another state by now, that state is
+    what pages show from then on.
+    """
+    services, asked = at.services, asked_by_form(at.request, body, tag)
+    try:
+        await write_entity(services, at.request, asked, plan_of, lambda _: None)
+    except StaleVersion:
+        head = await services.heavy_read(at.request, services.catalog.store.head)
+        await services.listed.until(head)
+        raise
+
+
+def refusal(error: Exception) -> tuple[int, str]:
+    """The status and the words of one of REFUSALS."""
+    if isinstance(error, NotEmpty):
+        # The error tells programs how to ask for it.
+        return status_of(error)[0], "It is not empty: it goes only with everything below it."
+    if isinstance(error, CatalogError):
+        return status_of(error)[0], error.message
+    return 403, str(error)
