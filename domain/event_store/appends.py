@@ -1,6 +1,6 @@
 """Prepares the append of a write before its transaction begins."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from domain.aggregate.entity import Entity
 from domain.event_store.claims import claim_changes
@@ -8,12 +8,7 @@ from domain.event_store.features import features_of
 from domain.event_store.mapper import EventMapper
 from domain.event_store.port import RecordedEvent
 from domain.event_store.refusals import another_epoch
-from domain.event_store.writes import (
-    Append,
-    Expectations,
-    Refusal,
-    RememberedAnswer,
-)
+from domain.event_store.writes import Append, Expectations, Refusal, RememberedAnswer
 
 _mapper = EventMapper()
 
@@ -46,27 +41,11 @@ def prepared(
     )
 
 
-def outdated(appends: Sequence[Append], epoch: int) -> dict[int, Refusal]:
-    """Index in the group -> refusal, for appends that were decided in another epoch of the log."""
-    return {
-        place: another_epoch([*dict.fromkeys(row[0] for row in append.rows)])
-        for place, append in enumerate(appends)
-        if append.epoch not in (None, epoch)
-    }
-
-
-def without(appends: Sequence[Append], refused: Mapping[int, Refusal]) -> list[Append]:
-    """The appends of a group that are not refused yet."""
-    return [append for place, append in enumerate(appends) if place not in refused]
-
-
-def joined(refused: Mapping[int, Refusal], stored: Sequence[int | Refusal]) -> list[int | Refusal]:
-    """The results of a whole group in its order: given refusals, and the results of all other
-    appends.
-    """
-    in_order = iter(stored)
-    number = len(refused) + len(stored)
-    return [refused[place] if place in refused else next(in_order) for place in range(number)]
+def outdated(append: Append, epoch: int) -> Refusal | None:
+    """The refusal of an append that was decided in another epoch of the log; None for others."""
+    if append.epoch in (None, epoch):
+        return None
+    return another_epoch([*dict.fromkeys(row[0] for row in append.rows)])
 
 
 def position_of(result: int | Refusal) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from domain import events
 from domain.aggregate.entity import Entity
-from domain.event_store.port import Claim
+from domain.event_store.stored import Claim
 from domain.event_store.writes import ClaimChange
 from domain.events import Event
 

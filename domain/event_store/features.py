@@ -109,6 +109,17 @@ def named(features: Iterable[str]) -> list[tuple[str, str]]:
     return [(name, KNOWN[name]) for name in sorted(features)]
 
 
+class Known(msgspec.Struct, frozen=True):
+    """The features that a log named at one moment, all of which this program knows."""
+
+    newest: int = -1
+    """Number of the feature that was named last; 0 when none was. None has the number -1."""
+    names: frozenset[str] = frozenset()
+    epoch: int = 0
+    """The epoch of the connection that read them: a server that crashed may have lost the newest,
+    and another feature may have its number now."""
+
+
 def refuse_kind(kind: str) -> None:
     """Raise LaterRelease for the kind of an event that this program does not know."""
     if f"kind:{kind}" not in KNOWN:

@@ -2,20 +2,47 @@
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+import msgspec
 
 from domain import events
 from domain.errors import LaterRelease, StoreUnavailable
 from domain.event_store.appends import position_of, prepared
 from domain.event_store.mapper import EventMapper
-from domain.event_store.port import (
-    EventStore,
-    LiveStreams,
-    RecordedEvent,
-    StoredRow,
-    StreamSpan,
-)
+from domain.event_store.port import EventStore, RecordedEvent, StreamSpan
+from domain.event_store.stored import LiveStreams, StoredRow
 from domain.event_store.writes import Expectations, RememberedAnswer
+
+MAX_INTEGER = 2**63 - 1
+_SPANS = 100
+"""Most spans in one statement."""
+
+NumberedRow = tuple[int, str, int, str, bytes, int]
+"""The place of a span among those that are read, and an event of it as it is stored."""
+
+ReadSpans = Callable[[Sequence[StreamSpan]], tuple[deque[NumberedRow], bool]]
+"""Reads the events of spans up to so many bytes; True if it has left the last span, or later ones,
+unread after the last of these events."""
+
+
+def stream_rows(spans: Iterable[StreamSpan], read: ReadSpans) -> Iterator[StoredRow]:
+    """The events of spans in their order, read as they are taken.
+
+    Ids with a NUL are left out: no database can store them.
+    """
+    left = deque(span for span in spans if "\0" not in span.entity_id)
+    while left:
+        part = [*islice(left, _SPANS)]
+        rows, is_cut = read(part)
+        for _ in range(rows[-1][0] if is_cut else len(part)):
+            left.popleft()
+        if is_cut:
+            left[0] = msgspec.structs.replace(left[0], after=rows[-1][2])
+        while rows:
+            # Rows that the caller has taken are released before more are read.
+            yield rows.popleft()[1:]
 
 
 class RecordedLog(EventStore):
@@ -44,12 +71,8 @@ class RecordedLog(EventStore):
         self, spans: Sequence[StreamSpan], *, upto: int | None = None
     ) -> Iterator[RecordedEvent]:
         """Read with no transaction open between two reads; see `EventStore.streams`."""
-        left = deque(spans)
-        while left:
-            rows = self._read_spans(left, upto)
-            while rows:
-                # Rows that the caller has taken are released before more are read.
-                yield self._recorded(rows.popleft())
+        last = MAX_INTEGER if upto is None else upto
+        return map(self._recorded, stream_rows(spans, lambda part: self._read_spans(part, last)))
 
     def live(self, *, by_name: bool) -> LiveStreams:
         """Read the claims and count the streams in one transaction; see `EventStore.live`."""
@@ -84,8 +107,10 @@ class RecordedLog(EventStore):
         return RecordedEvent(entity_id, stream_version, event, position)
 
     @abstractmethod
-    def _read_spans(self, left: deque[StreamSpan], upto: int | None) -> deque[StoredRow]:
-        """Reads the first of some spans, and takes from them what it has read."""
+    def _read_spans(
+        self, spans: Sequence[StreamSpan], upto: int
+    ) -> tuple[deque[NumberedRow], bool]:
+        """Reads events with positions up to `upto`; see `ReadSpans`."""
 
     @abstractmethod
     def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:

@@ -23,7 +23,8 @@ from msgspec import Raw
 from domain.errors import InvalidInput, LaterRelease
 from domain.event_store.features import EARLIEST, refuse_unknown
 from domain.event_store.mapper import decode_event
-from domain.event_store.port import READ_BYTES, EventStore, LogSnapshot, StoredRow
+from domain.event_store.port import READ_BYTES, EventStore
+from domain.event_store.stored import LogSnapshot, StoredRow
 from domain.events import Event
 
 _BATCH = 5_000

@@ -5,6 +5,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from msgspec.structs import astuple
+
 from domain.event_store import refusals
 from domain.event_store.port import ANSWERS_KEPT_MS
 from domain.event_store.writes import (
@@ -123,5 +125,4 @@ def _columns(rows: Sequence[Sequence[Any]], number: int) -> list[list[Any]]:
 def _answer(answer: RememberedAnswer | None) -> list[Any]:
     if answer is None:
         return [None] * 8
-    values = [getattr(answer, name) for name in RememberedAnswer.__struct_fields__]
-    return [*values, answer.at - ANSWERS_KEPT_MS]
+    return [*astuple(answer), answer.at - ANSWERS_KEPT_MS]

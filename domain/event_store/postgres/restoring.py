@@ -8,10 +8,10 @@ import psycopg
 from domain.errors import Conflict, InvalidInput
 from domain.event_store.claims import claim_changes
 from domain.event_store.features import features_of
-from domain.event_store.port import StoredRow
 from domain.event_store.postgres.appending import CHANGE_CLAIMS, claim_parameters, refusal_of
 from domain.event_store.postgres.features import NAME, columns
 from domain.event_store.postgres.link import Link
+from domain.event_store.stored import StoredRow
 from domain.event_store.transfer import in_batches, readable_event
 
 _COPY = (

@@ -12,10 +12,12 @@ from hashlib import blake2b
 from typing import Any
 
 import psycopg
+from msgspec.structs import astuple
 from psycopg.errors import UniqueViolation
 
 from domain.errors import OutcomeUnknown, StoreUnavailable
-from domain.event_store.appends import joined, outdated, without
+from domain.event_store.appends import outdated
+from domain.event_store.features import Known
 from domain.event_store.postgres.appending import (
     APPEND,
     APPEND_ALONE,
@@ -26,16 +28,9 @@ from domain.event_store.postgres.appending import (
 )
 from domain.event_store.postgres.clock import ClockGuard
 from domain.event_store.postgres.connections import WAIT_SECONDS, Connections, unavailable
-from domain.event_store.postgres.features import (
-    CHECK,
-    NAME_WITH,
-    Known,
-    naming,
-    read_known,
-    were_named,
-)
+from domain.event_store.postgres.features import CHECK, NAME_WITH, naming, read_known, were_named
 from domain.event_store.postgres.link import Link
-from domain.event_store.writes import Append, Refusal, RememberedAnswer
+from domain.event_store.writes import Append, Refusal
 
 SETTLE_SECONDS = 10.0
 """Longest time to find out the fate of an append whose connection broke."""
@@ -126,8 +121,8 @@ class Transactions:
         while True:
             link = self._connections.take()
             try:
-                if refused := outdated([append], link.epoch):
-                    return link, refused[0]
+                if (refused := outdated(append, link.epoch)) is not None:
+                    return link, refused
                 self._clock.check(link)
                 known = self._features(link)
                 naming_call = naming(append, known)
@@ -150,9 +145,10 @@ class Transactions:
     def _append(self, appends: Sequence[Append]) -> tuple[int, list[int | Refusal]]:
         """Store a group; raises StoreUnavailable when it is not stored, and _Broken."""
         with self._connections.use() as link:
-            refused = outdated(appends, link.epoch)
-            left = without(appends, refused)
-            return link.epoch, joined(refused, self._append_current(link, left) if left else [])
+            refused = [outdated(append, link.epoch) for append in appends]
+            left = [append for append, why in zip(appends, refused, strict=True) if why is None]
+            results = iter(self._append_current(link, left) if left else ())
+            return link.epoch, [next(results) if why is None else why for why in refused]
 
     def _append_current(self, link: Link, appends: Sequence[Append]) -> list[int | Refusal]:
         """Store a group whose epoch is that of the link; raises as `_append` does."""
@@ -327,9 +323,7 @@ def _position(link: Link, append: Append) -> int | None:
         return position if count == len(append.rows) else None
     if append.answer is None:
         return None
-    names = RememberedAnswer.__struct_fields__
-    values = [getattr(append.answer, name) for name in names]
-    row = link.one(_REMEMBERED, *values)
+    row = link.one(_REMEMBERED, *astuple(append.answer))
     return None if row is None else row[0]
 
 

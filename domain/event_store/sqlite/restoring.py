@@ -8,9 +8,9 @@ from typing import Any
 from domain.errors import AlreadyExists, ConcurrentChange, Conflict, InvalidInput
 from domain.event_store.claims import claim_changes
 from domain.event_store.features import features_of
-from domain.event_store.port import StoredRow
 from domain.event_store.sqlite.claims import write_claims
 from domain.event_store.sqlite.features import name_features
+from domain.event_store.stored import StoredRow
 from domain.event_store.transfer import in_batches, readable_event
 
 _INSERT = (
