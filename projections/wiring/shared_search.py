@@ -1,12 +1,14 @@
 """Search in an OpenSearch cluster: its definition, its generations, and which host feeds it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
 
 from domain.event_store.port import EventStore
 from projections.feeding.port import Progress
-from projections.generations.definition import Definition, KindReport, code_digest
-from projections.generations.shared_supervision import LeaderStatus, SharedSupervisor
+from projections.generations.change_counter import ChangeCounter
+from projections.generations.definition import Definition, code_digest
+from projections.generations.leadership import Leadership
+from projections.generations.shared_supervision import SharedSupervisor, Supervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.search import bulk_build
 from projections.search import projection as search_projection
@@ -18,34 +20,37 @@ from projections.search.opensearch.cluster import Cluster, IndexMissing
 from projections.search.opensearch.engine import OpenSearchEngine
 from projections.search.projection import SearchProjection
 from projections.search.verification_source import sorted_entries
+from projections.wiring.backends import Backend
 from projections.wiring.cluster_generations import ClusterGenerations
+from projections.wiring.local_read_models import search_kinds
 
 
-class SearchBackend:
-    """Where the search index of a catalog is in a cluster, opened by one process."""
+class SharedSearch(Backend[SearchEngine]):
+    """The search index of a catalog in a cluster, opened by one process."""
+
+    is_shared = True
+    generations: ClusterGenerations
 
     def __init__(
         self,
         url: str,
         owner: str,
-        kinds: Callable[[SearchEngine], Mapping[str, KindReport]],
-        leader: LeaderStatus,
+        leadership: Leadership,
         building: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        """`owner` is the identity of the log, `kinds` that of a Definition.
+        """`owner` is the identity of the log.
 
-        Of the processes that feed the index from the log, one has the `leader`, and one at a time
+        Of the processes that feed the index from the log, one has the leadership, and one at a time
         that builds a generation the lock that `building` gives.
 
         Raises InvalidInput for what is no URL of a cluster. Nothing is asked of the cluster yet.
         """
         self._address = read_search_address(url)
-        self._leader = leader
         self._cluster = Cluster(self._address)
-        self.generations = ClusterGenerations(self._cluster, SearchProjection.name, owner, building)
+        generations = ClusterGenerations(self._cluster, SearchProjection.name, owner, building)
         self._feeds: dict[str, str] = {}
         """Address of a generation -> the alias by which this process has written to it last."""
-        self.definition: Definition[SearchEngine] = Definition(
+        definition: Definition[SearchEngine] = Definition(
             name=SearchProjection.name,
             code=lambda: code_digest("opensearch", search_projection.VERSION, mapping.code()),
             open=self._open,
@@ -58,13 +63,14 @@ class SearchBackend:
             tells_when_superseded=False,
             projection=SearchProjection,
             source=sorted_entries,
-            kinds=kinds,
+            kinds=search_kinds,
             load=self._load,
             resumes=True,
             batch_size=5_000,
         )
+        super().__init__(definition, generations, leadership)
 
-    def supervisor(self, log: EventStore) -> SharedSupervisor[SearchEngine]:
+    def supervisor(self, log: EventStore, changes: ChangeCounter | None = None) -> Supervisor:
         """What feeds the index while this process leads, and waits while the cluster is away."""
 
         def take_over() -> GenerationSupervisor[SearchEngine]:
@@ -72,16 +78,12 @@ class SearchBackend:
             return GenerationSupervisor(self.definition, self.generations, log)
 
         return SharedSupervisor(
-            self.definition.name,
-            take_over,
-            self._leader,
-            keep=_go_on,
-            waits=True,
+            self.definition.name, take_over, self.leadership, keep=_go_on, waits=True
         )
 
     def close(self) -> None:
         """Closes the connections; nothing may use the index afterwards."""
-        self._leader.release()
+        self.leadership.release()
         self._cluster.close()
 
     def _open(self, address: str, writable: bool) -> SearchEngine:
@@ -123,18 +125,3 @@ class SearchBackend:
 
 def _go_on() -> None:
     """Nothing is to be done, and nothing ends the work."""
-
-
-class DirectoryLeaderStatus:
-    """Leadership of the one process that projects a data directory and has its ProjectorLock."""
-
-    def take(self) -> bool:
-        """True: no other process has the lock."""
-        return True
-
-    def leads(self) -> bool:
-        """True, until the process ends."""
-        return True
-
-    def release(self) -> None:
-        """Does nothing: the lock is left by who took it."""
