@@ -13,7 +13,7 @@ from domain.event_store.appends import position_of, prepared
 from domain.event_store.mapper import EventMapper
 from domain.event_store.port import EventStore, RecordedEvent, StreamSpan
 from domain.event_store.stored import LiveStreams, StoredRow
-from domain.event_store.writes import Expectations, RememberedAnswer
+from domain.event_store.writes import Append, Expectations, RememberedAnswer
 
 MAX_INTEGER = 2**63 - 1
 _SPANS = 100
@@ -67,6 +67,16 @@ class RecordedLog(EventStore):
         (result,) = self.append_group([append])
         return position_of(result)
 
+    def append_unsynced(
+        self,
+        recorded: Sequence[RecordedEvent],
+        *,
+        expecting: Expectations,
+        epoch: int | None = None,
+    ) -> Callable[[], int]:
+        """Leave the commit to the function; see `EventStore.append_unsynced`."""
+        return self._append_unsynced(prepared(recorded, expecting=expecting, epoch=epoch))
+
     def streams(
         self, spans: Sequence[StreamSpan], *, upto: int | None = None
     ) -> Iterator[RecordedEvent]:
@@ -86,10 +96,13 @@ class RecordedLog(EventStore):
 
     def former_holders(self, kind: str, fqn: str) -> list[str]:
         """Search the first events of all streams for the name; see `EventStore.former_holders`."""
-        created = (
-            (entity_id, self._mapper.decode(type_name, payload))
-            for entity_id, type_name, payload in self._creations(fqn)
-        )
+        sought = msgspec.json.encode(fqn)
+        with self.snapshot() as snapshot:
+            created = [
+                (entity_id, self._mapper.decode(type_name, payload))
+                for entity_id, stream_version, type_name, payload, _ in snapshot.events()
+                if stream_version == 1 and sought in payload
+            ]
         return [
             entity_id
             for entity_id, event in created
@@ -107,6 +120,10 @@ class RecordedLog(EventStore):
         return RecordedEvent(entity_id, stream_version, event, position)
 
     @abstractmethod
+    def _append_unsynced(self, append: Append) -> Callable[[], int]:
+        """Store an append, and leave the commit to the function."""
+
+    @abstractmethod
     def _read_spans(
         self, spans: Sequence[StreamSpan], upto: int
     ) -> tuple[deque[NumberedRow], bool]:
@@ -115,7 +132,3 @@ class RecordedLog(EventStore):
     @abstractmethod
     def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:
         """The head, the ids of the claims in order, and how many streams are not purged."""
-
-    @abstractmethod
-    def _creations(self, text: str) -> Sequence[tuple[str, str, bytes]]:
-        """Entity id, type name and payload of first events that hold a text, in log order."""

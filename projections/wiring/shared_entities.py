@@ -44,18 +44,12 @@ class SharedEntities(Backend[PostgresReadModel]):
             name=EntityProjection.name,
             code=lambda: code,
             open=self._open,
-            # Whether its pages are as they were written is for the server to check.
-            check=lambda model, go_on: None,
-            shut=lambda model: model.close(),
-            trusted=lambda address: True,
             shows_commits_at_once=True,
             tells_when_superseded=True,
             projection=EntityProjection,
             source=stored_entities,
             kinds=entity_kinds,
             load=lambda address, log, progress: load(self._database, address, log, progress),
-            resumes=False,
-            batch_size=5_000,
         )
         super().__init__(definition, generations, leadership)
 

@@ -55,18 +55,13 @@ class SharedSearch(Backend[SearchEngine]):
             code=lambda: code_digest("opensearch", search_projection.VERSION, mapping.code()),
             open=self._open,
             check=lambda engine, go_on: engine.check(go_on),
-            shut=lambda engine: engine.close(),
-            # Its files are summed by the cluster.
-            trusted=lambda address: True,
             watch=lambda engine: engine.check(_go_on),
             shows_commits_at_once=False,
-            tells_when_superseded=False,
             projection=SearchProjection,
             source=sorted_entries,
             kinds=search_kinds,
             load=self._load,
             resumes=True,
-            batch_size=5_000,
         )
         super().__init__(definition, generations, leadership)
 

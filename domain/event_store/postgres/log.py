@@ -5,8 +5,7 @@ from contextlib import closing, contextmanager
 
 import psycopg
 
-from domain.event_store.appends import prepared
-from domain.event_store.port import Announcements, RecordedEvent
+from domain.event_store.port import Announcements
 from domain.event_store.postgres.address import Address, read_address
 from domain.event_store.postgres.connections import Connections, unavailable
 from domain.event_store.postgres.features import read_known
@@ -18,7 +17,7 @@ from domain.event_store.postgres.schema import check_version, migrate, read_vers
 from domain.event_store.postgres.snapshot import PostgresSnapshot
 from domain.event_store.postgres.transactions import Transactions
 from domain.event_store.stored import Problem, StoredRow
-from domain.event_store.writes import Append, Expectations, Refusal
+from domain.event_store.writes import Append, Refusal
 
 
 class PostgresEventStore(PostgresReads):
@@ -44,15 +43,8 @@ class PostgresEventStore(PostgresReads):
         self._synced = max(self._synced, (epoch, newest))
         return results
 
-    def append_unsynced(
-        self,
-        recorded: Sequence[RecordedEvent],
-        *,
-        expecting: Expectations,
-        epoch: int | None = None,
-    ) -> Callable[[], int]:
-        """Leave the commit to the function; see `EventStore.append_unsynced`."""
-        return self._transactions.begin(prepared(recorded, expecting=expecting, epoch=epoch))
+    def _append_unsynced(self, append: Append) -> Callable[[], int]:
+        return self._transactions.begin(append)
 
     def announcements(self, appended: Callable[[], None]) -> Announcements:
         """Listen on a connection of its own, in a thread; see `EventStore.announcements`."""

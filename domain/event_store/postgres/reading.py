@@ -4,8 +4,6 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import msgspec
-
 from domain.edges import EDGE
 from domain.errors import StoreUnavailable
 from domain.event_store.port import READ_BYTES, STREAM_BYTES, RecordedEvent, StreamSpan
@@ -21,10 +19,6 @@ _LOOK_SECONDS = 3.0
 """Longest time of the server to report its head for `/readyz` and the like."""
 _SPAN_ROWS = 1_000
 """Most events of a span in one statement, which measures them all before it ends."""
-_CREATIONS = (
-    "SELECT entity_id, type, payload FROM events"
-    " WHERE stream_version = 1 AND position(%b IN payload) > 0 ORDER BY position"
-)
 COLUMNS = "entity_id, stream_version, type, payload, position"
 CLAIM = "kind, fqn, id, name, parent_id, deleted"
 
@@ -190,9 +184,6 @@ class PostgresReads(RecordedLog):
     def size(self) -> int:
         """Bytes of the tables and their indexes; see `EventStore.size`."""
         return self._number(_SIZE)
-
-    def _creations(self, text: str) -> list[tuple[str, str, bytes]]:
-        return self._connections.ask(lambda link: link.rows(_CREATIONS, msgspec.json.encode(text)))
 
     def _number(self, statement: str) -> int:
         """The number that a statement gives."""

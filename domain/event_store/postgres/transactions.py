@@ -12,7 +12,6 @@ from hashlib import blake2b
 from typing import Any
 
 import psycopg
-from msgspec.structs import astuple
 from psycopg.errors import UniqueViolation
 
 from domain.errors import OutcomeUnknown, StoreUnavailable
@@ -24,7 +23,9 @@ from domain.event_store.postgres.appending import (
     APPEND_EVENT,
     append_parameters,
     event_parameters,
+    position_in_log,
     refusal_of,
+    synced_position,
 )
 from domain.event_store.postgres.clock import ClockGuard
 from domain.event_store.postgres.connections import WAIT_SECONDS, Connections, unavailable
@@ -42,16 +43,6 @@ _SYNC = (
     " FROM positions"
 )
 """Committed once all that was visible before is on disk; `damage` looks at what it wrote."""
-_STORED = (
-    "SELECT count(*), max(e.position) FROM events e JOIN unnest(%b::text[], %b::bigint[],"
-    " %b::text[], %b::bytea[]) AS ours(id, version, type, payload) ON e.entity_id = ours.id"
-    " AND e.stream_version = ours.version AND e.type = ours.type AND e.payload = ours.payload"
-)
-_REMEMBERED = (
-    "SELECT (SELECT coalesce(max(position), 0) FROM events) FROM answers"
-    " WHERE (actor, key, digest, entity_id, stream_version, outcome, at)"
-    " = (%b, %b, %b, %b, %b, %b, %b)"
-)
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _END_SESSION = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %b"
 """Gives no row once the session has ended."""
@@ -258,7 +249,7 @@ class Transactions:
         try:
             if not link.closed:
                 link.rollback()
-            return any(_position(link, append) is not None for append in appends)
+            return any(position_in_log(link, append) is not None for append in appends)
         except psycopg.Error as error:
             raise _Broken(link) from error
 
@@ -303,28 +294,8 @@ class Transactions:
         """The result of an append that may have been stored before this try."""
         if isinstance(result, int):
             return result
-        stored = self._connections.ask(lambda link: _synced_position(link, append))
+        stored = self._connections.ask(lambda link: synced_position(link, append))
         return result if stored is None else stored
-
-
-def _synced_position(link: Link, append: Append) -> int | None:
-    """The position of an append that is in the log to stay; None when it is not there."""
-    position = _position(link, append)
-    if position is not None:
-        link.sync()
-    return position
-
-
-def _position(link: Link, append: Append) -> int | None:
-    """The position of an append that is in the log; None when it is not."""
-    if append.rows:
-        values = [[*column] for column in zip(*append.rows, strict=True)]
-        count, position = link.one(_STORED, *values)
-        return position if count == len(append.rows) else None
-    if append.answer is None:
-        return None
-    row = link.one(_REMEMBERED, *astuple(append.answer))
-    return None if row is None else row[0]
 
 
 def _result(row: Any) -> int | Refusal:

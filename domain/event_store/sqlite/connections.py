@@ -25,10 +25,8 @@ class _Pool(SQLiteConnectionPool):
     def _create_connection(self) -> SQLiteConnection:
         if self.writable and not self.is_sqlite_memory_mode and not self.is_journal_mode_wal:
             _set_page_size(self.db_name)
-        # The library's first connection switches the file to write-ahead logging; but its
-        # connections keep one compiled statement each, and compile all others again and again.
-        if not self.is_sqlite_memory_mode and not self.is_journal_mode_wal:
-            super()._create_connection().close()
+            self.is_journal_mode_wal = True
+        # The library's own keep one compiled statement each, and compile all others each time.
         connection = sqlite3.connect(
             self.db_name,
             timeout=self.lock_timeout or SQLITE3_DEFAULT_LOCK_TIMEOUT,

@@ -6,8 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from domain.errors import StoreUnavailable
-from domain.event_store.appends import position_of, prepared
-from domain.event_store.port import RecordedEvent
+from domain.event_store.appends import position_of
 from domain.event_store.sqlite.clock import ClockGuard
 from domain.event_store.sqlite.connections import Datastore
 from domain.event_store.sqlite.reading import SqliteReads, translated_errors
@@ -15,7 +14,7 @@ from domain.event_store.sqlite.recorder import Recorder
 from domain.event_store.sqlite.restoring import restore_rows
 from domain.event_store.sqlite.snapshot import SqliteSnapshot, connect, find_damage, open_snapshot
 from domain.event_store.stored import Problem, StoredRow
-from domain.event_store.writes import Append, Expectations, Refusal
+from domain.event_store.writes import Append, Refusal
 from domain.machine import durable_files
 
 _URI = "file:"
@@ -43,15 +42,8 @@ class SqliteEventStore(SqliteReads):
             commit()
         return results
 
-    def append_unsynced(
-        self,
-        recorded: Sequence[RecordedEvent],
-        *,
-        expecting: Expectations,
-        epoch: int | None = None,
-    ) -> Callable[[], int]:
-        """Leave the commit to the function; see `EventStore.append_unsynced`."""
-        (result,), commit = self._begin([prepared(recorded, expecting=expecting, epoch=epoch)])
+    def _append_unsynced(self, append: Append) -> Callable[[], int]:
+        (result,), commit = self._begin([append])
 
         def finish() -> int:
             with translated_errors():
@@ -66,10 +58,6 @@ class SqliteEventStore(SqliteReads):
         self._clock.check()
         with translated_errors():
             return self._recorder.begin_group(appends)
-
-    def _creations(self, text: str) -> list[tuple[str, str, bytes]]:
-        with self.snapshot() as snapshot:
-            return [*snapshot.creations(text)]
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteSnapshot]:

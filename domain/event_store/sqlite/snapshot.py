@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
-import msgspec
-
 from domain.errors import StoreUnavailable
 from domain.event_store.sqlite.claims import SELECT_CLAIMS, as_claim
 from domain.event_store.sqlite.features import declare, read_features
@@ -67,14 +65,6 @@ class SqliteSnapshot(LogSnapshot):
             yield from map(as_claim, self._rows(f"{SELECT_CLAIMS} ORDER BY id"))
         for entity_id in sorted(ids or ()):
             yield from map(as_claim, self._rows(f"{SELECT_CLAIMS} WHERE id = ?", entity_id))
-
-    def creations(self, text: str) -> Iterator[tuple[str, str, bytes]]:
-        """Entity id, type name and payload of first events that hold a text, in log order."""
-        return self._rows(
-            "SELECT originator_id, topic, state FROM stored_events"
-            " WHERE originator_version = 1 AND instr(state, ?) ORDER BY rowid",
-            msgspec.json.encode(text),
-        )
 
     def _rows(self, statement: str, *values: Any) -> Iterator[Any]:
         try:
