@@ -83,14 +83,9 @@ def features_of(events: Iterable[Event]) -> frozenset[str]:
     """The features that events use."""
     sorts = set()
     for event in events:
-        event_type = type(event)
-        given: tuple[str, ...] = ()
-        for attribute, default, feature in _OPTIONAL[event_type]:
-            if getattr(event, attribute) != default:
-                given = (*given, feature)
-        sorts.add((event_type, event.kind, given))
-    if len(sorts) == 1:
-        return _of_sort(*sorts.pop())
+        optional = _OPTIONAL[type(event)]
+        given = tuple(name for field, default, name in optional if getattr(event, field) != default)
+        sorts.add((type(event), event.kind, given))
     return frozenset().union(*(_of_sort(*sort) for sort in sorts))
 
 

@@ -114,10 +114,6 @@ class EntityReads(ABC):
         """The claim of an entity; None when the entity holds no name."""
         return next(iter(self.claims(ids=[entity_id])), None)
 
-    def children(self, entity_id: str) -> list[Claim]:
-        """The claims of an entity's children, in order of kind and qualified name."""
-        return self.claims(parents=[entity_id])
-
 
 class EventStore(EntityReads):
     """An append-only log of entity streams with a claim on each qualified name; see `EntityReads`.

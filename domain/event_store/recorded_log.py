@@ -16,7 +16,7 @@ from domain.event_store.stored import LiveStreams, StoredRow
 from domain.event_store.writes import Append, Expectations, RememberedAnswer
 
 MAX_INTEGER = 2**63 - 1
-_SPANS = 100
+_SPANS = 1_000
 """Most spans in one statement."""
 
 NumberedRow = tuple[int, str, int, str, bytes, int]

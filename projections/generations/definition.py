@@ -14,14 +14,6 @@ from projections.verification.run import Source
 M = TypeVar("M", bound=ReadModel)
 
 
-def _check_nothing(model: ReadModel, go_on: Callable[[], None]) -> None:
-    """For a read model of which a server checks what it keeps."""
-
-
-def _close(model: ReadModel) -> None:
-    model.close()
-
-
 class KindReport(msgspec.Struct, frozen=True, rename="camel"):
     """The entities of one kind in a read model."""
 
@@ -44,12 +36,12 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
 
     Raises Damaged when only building anew helps, else StoreUnavailable.
     """
-    check: Callable[[M, Callable[[], None]], None] = _check_nothing
+    check: Callable[[M, Callable[[], None]], None] = lambda model, go_on: None
     """Reads the whole read model and raises Damaged when it has changed since it was written.
 
     Calls the function often; an error of the function ends the check.
     """
-    shut: Callable[[M], None] = _close
+    shut: Callable[[M], None] = lambda model: model.close()
     """Closes a read model that was opened writable, and leaves a mark that it is whole.
 
     Raises StoreUnavailable when the mark could not be left; the read model is closed all the same.

@@ -63,7 +63,7 @@ class PostgresEventStore(PostgresReads):
                     snapshot = PostgresSnapshot(link)
                 except psycopg.Error as error:
                     raise unavailable(error) from error
-                if self._is_synced(link.epoch, snapshot.head):
+                if self._synced_epoch(snapshot.head) == link.epoch:
                     yield snapshot
                     return
 
@@ -87,14 +87,14 @@ class PostgresEventStore(PostgresReads):
         """Close the pool."""
         self._connections.close()
 
-    def _is_synced(self, epoch: int, position: int) -> bool:
-        """Wait as `_sync` does; whether the log is still in the epoch in which it was read."""
+    def _synced_epoch(self, position: int) -> int:
+        """Wait as `_sync` does; returns the epoch of the log then."""
 
         def sync(link: Link) -> int:
             self._sync(link, position)
             return link.epoch
 
-        return self._connections.ask(sync) == epoch
+        return self._connections.ask(sync)
 
 
 def open_postgres_log(url: str, *, writable: bool, make: bool) -> PostgresEventStore:

@@ -8,6 +8,7 @@ So those who append wait for their disk together, and positions still become vis
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -186,20 +187,13 @@ class Transactions:
     def _append_alone(self, link: Link, append: Append, known: Known) -> int | Refusal:
         """Store a group of one by one statement, which commits; by another where it is refused."""
         if (event := event_parameters(append)) is not None:
-            position = self._append_event(link, event, known)
-            if position is not None:
-                return position
+            # Where anything is in the way, the other statement says what.
+            with suppress(UniqueViolation):
+                ((position,),) = link.rows(APPEND_EVENT, self._key, known.newest, *event)
+                if position is not None:
+                    return int(position)
         values = append_parameters(append)
         return _result(link.one(APPEND_ALONE, self._key, known.newest, *values))
-
-    def _append_event(self, link: Link, event: Sequence[Any], known: Known) -> int | None:
-        """Store one event with its claim; None when anything is in the way; see `_append_alone`."""
-        position: int | None
-        try:
-            ((position,),) = link.rows(APPEND_EVENT, self._key, known.newest, *event)
-        except UniqueViolation:
-            return None
-        return position
 
     def _start(self, link: Link, known: Known) -> None:
         """Begin a transaction in order, which fails where features were named meanwhile."""

@@ -30,13 +30,22 @@ _SELECT_LOG = {
     newest_first: f"{SELECT_EVENTS} WHERE rowid > ? AND rowid <= ? ORDER BY rowid {order} LIMIT ?"
     for newest_first, order in ((False, "ASC"), (True, "DESC"))
 }
+_SELECT_SPAN = (
+    f"SELECT 0, {_COLUMNS}, rowid FROM stored_events WHERE originator_id = ?"
+    " AND originator_version > ? AND originator_version <= ? AND rowid <= ?"
+    " ORDER BY originator_version"
+)
+"""Reads one span, in half the time that it takes among several."""
 _SELECT_SPANS = (
+    # The spans are read from their JSON once, and not once for each event.
+    "WITH span AS MATERIALIZED (SELECT key, value ->> 0 AS id, value ->> 1 AS after,"
+    " value ->> 2 AS upto FROM json_each(?))"
     # To sort the rows would take all of them into memory: they are read in their order, as CROSS
     # JOIN goes through the spans in theirs, and the index through the events of each.
-    f"SELECT span.key, {_COLUMNS}, e.rowid FROM json_each(?) span"
+    f" SELECT span.key, {_COLUMNS}, e.rowid FROM span"
     " CROSS JOIN stored_events e INDEXED BY sqlite_autoindex_stored_events_1"
-    " WHERE e.originator_id = span.value ->> 0 AND e.originator_version > span.value ->> 1"
-    " AND e.originator_version <= span.value ->> 2 AND +e.rowid <= ?"
+    " WHERE e.originator_id = span.id AND e.originator_version > span.after"
+    " AND e.originator_version <= span.upto AND +e.rowid <= ?"
 )
 SELECT_HEAD = "SELECT coalesce(max(rowid), 0) FROM stored_events"
 _COUNT_STREAMS = (
@@ -79,11 +88,18 @@ class SqliteReads(RecordedLog):
     def _read_spans(
         self, spans: Sequence[StreamSpan], upto: int
     ) -> tuple[deque[NumberedRow], bool]:
-        values = [(each.entity_id, each.after, each.upto or MAX_INTEGER) for each in spans]
+        values = [
+            (each.entity_id, each.after, MAX_INTEGER if each.upto is None else each.upto)
+            for each in spans
+        ]
         rows: deque[NumberedRow] = deque()
         size = 0
         with self._reading() as cursor:
-            for row in cursor.execute(_SELECT_SPANS, (msgspec.json.encode(values).decode(), upto)):
+            if len(values) == 1:
+                cursor.execute(_SELECT_SPAN, (*values[0], upto))
+            else:
+                cursor.execute(_SELECT_SPANS, (msgspec.json.encode(values).decode(), upto))
+            for row in cursor:
                 rows.append(row)
                 size += len(row[4])
                 if size >= STREAM_BYTES:
