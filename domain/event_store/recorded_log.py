@@ -10,7 +10,7 @@ import msgspec
 from domain import events
 from domain.errors import LaterRelease, StoreUnavailable
 from domain.event_store.appends import position_of, prepared
-from domain.event_store.mapper import EventMapper
+from domain.event_store.mapper import decode_event
 from domain.event_store.port import EventStore, RecordedEvent, StreamSpan
 from domain.event_store.stored import LiveStreams, StoredRow
 from domain.event_store.writes import Append, Expectations, RememberedAnswer
@@ -50,9 +50,6 @@ class RecordedLog(EventStore):
 
     What the methods at the end read is raised as StoreUnavailable where it cannot be read.
     """
-
-    def __init__(self) -> None:
-        self._mapper = EventMapper()
 
     def append(
         self,
@@ -99,7 +96,7 @@ class RecordedLog(EventStore):
         sought = msgspec.json.encode(fqn)
         with self.snapshot() as snapshot:
             created = [
-                (entity_id, self._mapper.decode(type_name, payload))
+                (entity_id, decode_event(type_name, payload))
                 for entity_id, stream_version, type_name, payload, _ in snapshot.events()
                 if stream_version == 1 and sought in payload
             ]
@@ -112,7 +109,7 @@ class RecordedLog(EventStore):
     def _recorded(self, row: StoredRow) -> RecordedEvent:
         entity_id, stream_version, type_name, payload, position = row
         try:
-            event = self._mapper.decode(type_name, payload)
+            event = decode_event(type_name, payload)
         except LaterRelease:
             # Which release that is, the log says where a program has written this that names it.
             self.refuse_later_release()

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Raw
 
 from domain.errors import AlreadyExists, ConcurrentChange, InvalidInput, LaterRelease
-from domain.event_store.claims import claim_changes
+from domain.event_store.appends import claim_changes
 from domain.event_store.features import EARLIEST, features_of, refuse_unknown
 from domain.event_store.mapper import decode_event
 from domain.event_store.port import READ_BYTES, EventStore

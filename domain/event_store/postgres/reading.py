@@ -78,7 +78,6 @@ class PostgresReads(RecordedLog):
     """The reads of a log that take one connection of its pool."""
 
     def __init__(self, connections: Connections) -> None:
-        super().__init__()
         self._connections = connections
         self._synced = (0, 0)
         """An epoch, and a position up to which the log is known to survive power loss in it."""

@@ -66,7 +66,6 @@ class SqliteReads(RecordedLog):
     """The reads of a log that take one transaction of its datastore."""
 
     def __init__(self, datastore: Datastore) -> None:
-        super().__init__()
         self._datastore = datastore
 
     def read(
