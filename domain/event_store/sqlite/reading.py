@@ -2,8 +2,10 @@
 
 import sqlite3
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
+from typing import Any
 
 import msgspec
 from eventsourcing.persistence import IntegrityError, PersistenceError
@@ -31,22 +33,19 @@ _SELECT_LOG = {
     for newest_first, order in ((False, "ASC"), (True, "DESC"))
 }
 _SELECT_SPAN = (
-    f"SELECT 0, {_COLUMNS}, rowid FROM stored_events WHERE originator_id = ?"
+    f"SELECT ?, {_COLUMNS}, rowid FROM stored_events WHERE originator_id = ?"
     " AND originator_version > ? AND originator_version <= ? AND rowid <= ?"
     " ORDER BY originator_version"
 )
-"""Reads one span, in half the time that it takes among several."""
-_SELECT_SPANS = (
-    # The spans are read from their JSON once, and not once for each event.
-    "WITH span AS MATERIALIZED (SELECT key, value ->> 0 AS id, value ->> 1 AS after,"
-    " value ->> 2 AS upto FROM json_each(?))"
+"""Reads one span, after its place among those that are read."""
+_SELECT_STREAMS = (
     # To sort the rows would take all of them into memory: they are read in their order, as CROSS
-    # JOIN goes through the spans in theirs, and the index through the events of each.
-    f" SELECT span.key, {_COLUMNS}, e.rowid FROM span"
+    # JOIN goes through the ids in theirs, and the index through the events of each.
+    f"SELECT one.key, {_COLUMNS}, e.rowid FROM json_each(?) one"
     " CROSS JOIN stored_events e INDEXED BY sqlite_autoindex_stored_events_1"
-    " WHERE e.originator_id = span.id AND e.originator_version > span.after"
-    " AND e.originator_version <= span.upto AND +e.rowid <= ?"
+    " WHERE e.originator_id = one.value AND +e.rowid <= ?"
 )
+"""Reads whole streams in half the time that it takes to read one after the other."""
 SELECT_HEAD = "SELECT coalesce(max(rowid), 0) FROM stored_events"
 _COUNT_STREAMS = (
     "SELECT coalesce(sum(originator_version = 1), 0) - coalesce(sum(topic = 'entity.purged'), 0)"
@@ -88,17 +87,19 @@ class SqliteReads(RecordedLog):
         self, spans: Sequence[StreamSpan], upto: int
     ) -> tuple[deque[NumberedRow], bool]:
         values = [
-            (each.entity_id, each.after, MAX_INTEGER if each.upto is None else each.upto)
-            for each in spans
+            (place, each.entity_id, each.after, MAX_INTEGER if each.upto is None else each.upto)
+            for place, each in enumerate(spans)
         ]
         rows: deque[NumberedRow] = deque()
         size = 0
         with self._reading() as cursor:
-            if len(values) == 1:
-                cursor.execute(_SELECT_SPAN, (*values[0], upto))
+            results: Iterable[Iterable[Any]]
+            if len(spans) > 1 and all(each.after == 0 and each.upto is None for each in spans):
+                ids = msgspec.json.encode([each.entity_id for each in spans]).decode()
+                results = [cursor.execute(_SELECT_STREAMS, (ids, upto))]
             else:
-                cursor.execute(_SELECT_SPANS, (msgspec.json.encode(values).decode(), upto))
-            for row in cursor:
+                results = (cursor.execute(_SELECT_SPAN, (*value, upto)) for value in values)
+            for row in chain.from_iterable(results):
                 rows.append(row)
                 size += len(row[4])
                 if size >= STREAM_BYTES:
