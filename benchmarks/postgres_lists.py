@@ -69,7 +69,7 @@ def measure(workspace: Workspace, server: PostgresServer, large: bool) -> list[F
 def _built(server: PostgresServer, log: EventStore) -> Iterator[tuple[SharedEntities, int]]:
     """A live generation of the log, and its number."""
     url = server.url(new_schema())
-    with closing(SharedEntities(url, lambda model: {})) as shared:
+    with closing(SharedEntities(url)) as shared:
         definition, generations = shared.definition, shared.generations
         definition.load(generations.address(1), log, lambda done, total: None)
         generations.point(Pointer(live=Generation(1, 0, definition.code())), instead_of=None)

@@ -11,8 +11,7 @@ from domain.event_store.opening import migrate_log
 from domain.machine.log_rotation import ignore_rotation_signals
 from domain.release import described
 from projections.feeding.daemon import ProjectorLock
-from projections.wiring.served_notes import note_before_serving
-from projections.wiring.stores import make_directory, open_stores
+from projections.wiring.stores import make_directory, note_before_serving, open_stores
 from replay_tool import options
 from replay_tool.history import history
 from replay_tool.inspection import show

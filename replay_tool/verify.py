@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from domain.event_store.port import Problem
+from domain.event_store.stored import Problem
 from domain.event_store.transfer import compare
 from projections.operation.proofs import verify_live
 from projections.verification.report import Difference, ProjectionProof, Verdict, Verification

@@ -28,7 +28,7 @@ from api.callers.permissions import Permission
 from api.declaring.signatures import AnyRequest, JsonRoute
 from api.edge.access import Guard, in_header
 from api.errors import render
-from domain.event_store.port import ID_CHARACTERS
+from domain.event_store.stored import ID_CHARACTERS
 
 _PLAIN_HOST = re.compile(rb"[0-9A-Za-z.:\[\]-]*").fullmatch
 """Tells whether the framework takes a Host header, too."""

@@ -8,8 +8,7 @@ import msgspec
 
 from domain.write_context import WriteContext
 from domain.writing.system_entities import create_system_entities
-from projections.wiring.served_notes import note_served, was_served
-from projections.wiring.stores import open_log
+from projections.wiring.stores import note_served, open_log, was_served
 
 CLASSIFICATIONS = Path(__file__).parents[1] / "static" / "classifications.jsonl"
 """The classifications `Tier` and `PII` with their tags, as lines of an import."""

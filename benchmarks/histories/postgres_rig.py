@@ -20,7 +20,6 @@ from benchmarks.histories.scheduling import COMMITTED
 from benchmarks.histories.tables import viewed
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
-from projections.wiring.local_read_models import entity_kinds
 from projections.wiring.shared_entities import SharedEntities
 
 _LEADER = "catalog leader "
@@ -47,7 +46,7 @@ class PostgresRig:
     def feeder(self, host: str, log: EventStore) -> Feeder | None:
         if not self.is_fed:
             return None
-        return _Sharing(SharedEntities(self._site.url(self._schema, host), entity_kinds), log)
+        return _Sharing(SharedEntities(self._site.url(self._schema, host)), log)
 
     def view(self) -> tuple[int, dict[str, Json], dict[tuple[str, bool], int]] | None:
         shelves = f"{self._schema}_read_models.shelves"

@@ -1,19 +1,16 @@
-"""Prepares the append of a write before its transaction begins."""
+"""Prepares the append of a write before its transaction begins, with the claims that follow."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
+from domain import events
 from domain.aggregate.entity import Entity
-from domain.event_store.claims import claim_changes
 from domain.event_store.features import features_of
 from domain.event_store.mapper import EventMapper
 from domain.event_store.port import RecordedEvent
 from domain.event_store.refusals import another_epoch
-from domain.event_store.writes import (
-    Append,
-    Expectations,
-    Refusal,
-    RememberedAnswer,
-)
+from domain.event_store.stored import Claim
+from domain.event_store.writes import Append, ClaimChange, Expectations, Refusal, RememberedAnswer
+from domain.events import Event
 
 _mapper = EventMapper()
 
@@ -31,42 +28,26 @@ def prepared(
     `states` are the entities as the events leave them, those that are worth remembering.
     Events are encoded by the thread of the write, so that whoever commits does nothing but store.
     """
-    events = [each.event for each in recorded]
+    happened = [each.event for each in recorded]
     return Append(
         rows=[_mapper.to_row(event) for event in recorded],
         changes=[
             change for event in recorded for change in claim_changes(event.entity_id, event.event)
         ],
-        features=features_of(events),
+        features=features_of(happened),
         answer=answer,
         expecting=expecting,
         epoch=epoch,
-        events=events,
+        events=happened,
         states=states,
     )
 
 
-def outdated(appends: Sequence[Append], epoch: int) -> dict[int, Refusal]:
-    """Index in the group -> refusal, for appends that were decided in another epoch of the log."""
-    return {
-        place: another_epoch([*dict.fromkeys(row[0] for row in append.rows)])
-        for place, append in enumerate(appends)
-        if append.epoch not in (None, epoch)
-    }
-
-
-def without(appends: Sequence[Append], refused: Mapping[int, Refusal]) -> list[Append]:
-    """The appends of a group that are not refused yet."""
-    return [append for place, append in enumerate(appends) if place not in refused]
-
-
-def joined(refused: Mapping[int, Refusal], stored: Sequence[int | Refusal]) -> list[int | Refusal]:
-    """The results of a whole group in its order: given refusals, and the results of all other
-    appends.
-    """
-    in_order = iter(stored)
-    number = len(refused) + len(stored)
-    return [refused[place] if place in refused else next(in_order) for place in range(number)]
+def outdated(append: Append, epoch: int) -> Refusal | None:
+    """The refusal of an append that was decided in another epoch of the log; None for others."""
+    if append.epoch in (None, epoch):
+        return None
+    return another_epoch([*dict.fromkeys(row[0] for row in append.rows)])
 
 
 def position_of(result: int | Refusal) -> int:
@@ -74,3 +55,27 @@ def position_of(result: int | Refusal) -> int:
     if isinstance(result, int):
         return result
     raise result
+
+
+def claim_changes(entity_id: str, event: Event) -> Iterator[ClaimChange]:
+    """The change of an entity's claim by an event; most events change none."""
+    if isinstance(event, events.EntityCreated):
+        yield "take", (event.kind, event.fqn, entity_id, event.name, event.parent_id)
+    elif isinstance(event, events.EntitySoftDeleted):
+        yield "delete", (entity_id,)
+    elif isinstance(event, events.EntityRestored):
+        yield "restore", (entity_id,)
+    elif isinstance(event, events.EntityPurged):
+        yield "release", (entity_id,)
+
+
+def claim_of(entity: Entity) -> Claim:
+    """The claim that follows from the events of a live or soft-deleted entity."""
+    return Claim(
+        kind=entity.kind,
+        fqn=entity.fqn,
+        id=entity.id,
+        name=entity.name,
+        parent_id=entity.parent_id,
+        deleted=entity.deleted,
+    )

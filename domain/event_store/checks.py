@@ -11,9 +11,9 @@ import msgspec
 from domain import events
 from domain.aggregate.entity import Entity, evolve
 from domain.errors import LaterRelease
-from domain.event_store.claims import claim_of
+from domain.event_store.appends import claim_of
 from domain.event_store.mapper import decode_event
-from domain.event_store.port import Claim, Problem, StoredRow
+from domain.event_store.stored import Claim, Problem, StoredRow
 from domain.events import Event
 
 _DAY_MS = 24 * 60 * 60 * 1000

@@ -83,14 +83,9 @@ def features_of(events: Iterable[Event]) -> frozenset[str]:
     """The features that events use."""
     sorts = set()
     for event in events:
-        event_type = type(event)
-        given: tuple[str, ...] = ()
-        for attribute, default, feature in _OPTIONAL[event_type]:
-            if getattr(event, attribute) != default:
-                given = (*given, feature)
-        sorts.add((event_type, event.kind, given))
-    if len(sorts) == 1:
-        return _of_sort(*sorts.pop())
+        optional = _OPTIONAL[type(event)]
+        given = tuple(name for field, default, name in optional if getattr(event, field) != default)
+        sorts.add((type(event), event.kind, given))
     return frozenset().union(*(_of_sort(*sort) for sort in sorts))
 
 
@@ -107,6 +102,17 @@ def named(features: Iterable[str]) -> list[tuple[str, str]]:
     """
     refuse_unknown(dict.fromkeys(features, ""), "what is to be stored")
     return [(name, KNOWN[name]) for name in sorted(features)]
+
+
+class Known(msgspec.Struct, frozen=True):
+    """The features that a log named at one moment, all of which this program knows."""
+
+    newest: int = -1
+    """Number of the feature that was named last; 0 when none was. None has the number -1."""
+    names: frozenset[str] = frozenset()
+    epoch: int = 0
+    """The epoch of the connection that read them: a server that crashed may have lost the newest,
+    and another feature may have its number now."""
 
 
 def refuse_kind(kind: str) -> None:

@@ -1,9 +1,6 @@
-"""Converts events to what the library stores, a fixed type name and JSON bytes, and back."""
-
-from typing import Any
+"""Converts events to what the log stores, a fixed type name and JSON bytes, and back."""
 
 import msgspec
-from eventsourcing.persistence import JSONTranscoder, Mapper, StoredEvent
 from msgspec import Raw
 
 from domain.aggregate.upcasters import UPCASTERS, Upcasters, current_schema, upcast
@@ -18,11 +15,10 @@ class _Header(msgspec.Struct):
     schema: int = 1
 
 
-class EventMapper(Mapper[str]):
-    """Maps RecordedEvent to StoredEvent and back; the library's own mapper needs a `__dict__`."""
+class EventMapper:
+    """Maps events to their stored form and back; eventsourcing's mapper needs a `__dict__`."""
 
     def __init__(self, upcasters: Upcasters = UPCASTERS) -> None:
-        super().__init__(transcoder=JSONTranscoder())
         self._upcasters = upcasters
         self._schemas = {name: current_schema(name, upcasters) for name in EVENT_TYPES}
         self._encoder = msgspec.json.Encoder()
@@ -31,10 +27,6 @@ class EventMapper(Mapper[str]):
         }
         self._header = msgspec.json.Decoder(_Header)
 
-    def to_stored_event(self, domain_event: Any) -> StoredEvent:
-        """The stored form of a RecordedEvent, as the library has it."""
-        return StoredEvent(*self.to_row(domain_event))
-
     def to_row(self, recorded: RecordedEvent) -> NewRow:
         """The stored form of an event that has no position yet."""
         topic = TYPE_NAMES[type(recorded.event)]
@@ -42,15 +34,6 @@ class EventMapper(Mapper[str]):
         if (schema := self._schemas[topic]) > 1:
             state = b'{"schema":%d,' % schema + state[1:]
         return recorded.entity_id, recorded.stream_version, topic, state
-
-    def to_domain_event(self, stored_event: StoredEvent) -> Any:
-        """The RecordedEvent of a StoredEvent; its position is 0 unless that is a Notification."""
-        return RecordedEvent(
-            str(stored_event.originator_id),
-            stored_event.originator_version,
-            self.decode(stored_event.topic, stored_event.state),
-            getattr(stored_event, "id", 0),
-        )
 
     def decode(self, topic: str, state: bytes) -> Event:
         """The event of a type name and its payload, lifted to the current schema.

@@ -3,11 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
 
 import msgspec
 
 from domain.event_store.features import refuse_unknown
+from domain.event_store.stored import Claim, LiveStreams, LogSnapshot, Problem, StoredRow
 from domain.event_store.writes import Append, Expectations, Refusal, RememberedAnswer
 from domain.events import Event
 
@@ -17,10 +17,8 @@ READ_BYTES = 16_000_000
 """Payload bytes at which a batch of the log ends; its last event may go beyond them."""
 STREAM_BYTES = 1_000_000
 """Payload bytes at which one read of streams ends; callers see single events, not reads."""
-ID_CHARACTERS = 36
-
-StoredRow = tuple[str, int, str, bytes, int]
-"""An event as it is stored: entity id, stream version, type name, payload, position."""
+ONLY_EPOCH = 0
+"""The epoch of a log in a file."""
 
 
 class RecordedEvent(msgspec.Struct, frozen=True, gc=False):
@@ -34,17 +32,6 @@ class RecordedEvent(msgspec.Struct, frozen=True, gc=False):
     """Ascending over the whole log, gaps allowed; 0 while it is not yet recorded."""
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """An entity's hold on its qualified name, kept by the log in step with its events."""
-
-    kind: str
-    fqn: str
-    id: str
-    name: str
-    parent_id: str | None
-    deleted: bool
-
-
 class StreamSpan(msgspec.Struct, frozen=True):
     """A part of an entity's stream: its events with stream versions in (after, upto]."""
 
@@ -52,58 +39,6 @@ class StreamSpan(msgspec.Struct, frozen=True):
     after: int = 0
     upto: int | None = None
     """The last stream version; None for all events after `after`."""
-
-
-class LiveStreams(msgspec.Struct, frozen=True):
-    """The entities that are not purged, as the log had them at one moment."""
-
-    head: int
-    """Position of the newest event at that moment."""
-    ids: bytes
-    """The ids one after the other, in ASCII: a million take 36 MB."""
-
-    def __len__(self) -> int:
-        return len(self.ids) // ID_CHARACTERS
-
-    def part(self, start: int, size: int) -> list[str]:
-        """The ids of at most `size` entities from number `start` on."""
-        text = self.ids[start * ID_CHARACTERS : (start + size) * ID_CHARACTERS].decode("ascii")
-        return [text[at : at + ID_CHARACTERS] for at in range(0, len(text), ID_CHARACTERS)]
-
-
-class Problem(msgspec.Struct, frozen=True, order=True):
-    """Something wrong in the log; the position is 0 where no single event is concerned."""
-
-    position: int
-    entity_id: str
-    what: str
-
-
-class LogSnapshot(Protocol):
-    """The log at one moment, in its stored form, without later appends.
-
-    All its iterators read as they go, and raise StoreUnavailable where the log cannot be read.
-    """
-
-    @property
-    def head(self) -> int:
-        """Position of the newest event, 0 for an empty log."""
-
-    @property
-    def count(self) -> int:
-        """Number of events."""
-
-    def features(self) -> dict[str, str]:
-        """The features that the events use; see `EventStore.features`."""
-
-    def events(self, after: int = 0) -> Iterator[StoredRow]:
-        """The events with positions above `after`, in log order."""
-
-    def streams(self, ids: Sequence[str] | None = None) -> Iterator[StoredRow]:
-        """The streams of these entities (None: of all), in order of id and stream version."""
-
-    def claims(self, ids: Sequence[str] | None = None) -> Iterator[Claim]:
-        """The claims of these entities (None: of all), in order of id."""
 
 
 class Announcements:
@@ -133,7 +68,7 @@ class EntityReads(ABC):
         and an append that rests on it names the epoch from before it was read. A file has one
         epoch for as long as it is open.
         """
-        return 0
+        return ONLY_EPOCH
 
     @abstractmethod
     def streams(
@@ -178,10 +113,6 @@ class EntityReads(ABC):
     def claim_by_id(self, entity_id: str) -> Claim | None:
         """The claim of an entity; None when the entity holds no name."""
         return next(iter(self.claims(ids=[entity_id])), None)
-
-    def children(self, entity_id: str) -> list[Claim]:
-        """The claims of an entity's children, in order of kind and qualified name."""
-        return self.claims(parents=[entity_id])
 
 
 class EventStore(EntityReads):

@@ -2,20 +2,47 @@
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+import msgspec
 
 from domain import events
 from domain.errors import LaterRelease, StoreUnavailable
 from domain.event_store.appends import position_of, prepared
-from domain.event_store.mapper import EventMapper
-from domain.event_store.port import (
-    EventStore,
-    LiveStreams,
-    RecordedEvent,
-    StoredRow,
-    StreamSpan,
-)
-from domain.event_store.writes import Expectations, RememberedAnswer
+from domain.event_store.mapper import decode_event
+from domain.event_store.port import EventStore, RecordedEvent, StreamSpan
+from domain.event_store.stored import LiveStreams, StoredRow
+from domain.event_store.writes import Append, Expectations, RememberedAnswer
+
+MAX_INTEGER = 2**63 - 1
+_SPANS = 1_000
+"""Most spans in one statement."""
+
+NumberedRow = tuple[int, str, int, str, bytes, int]
+"""The place of a span among those that are read, and an event of it as it is stored."""
+
+ReadSpans = Callable[[Sequence[StreamSpan]], tuple[deque[NumberedRow], bool]]
+"""Reads the events of spans up to so many bytes; True if it has left the last span, or later ones,
+unread after the last of these events."""
+
+
+def stream_rows(spans: Iterable[StreamSpan], read: ReadSpans) -> Iterator[StoredRow]:
+    """The events of spans in their order, read as they are taken.
+
+    Ids with a NUL are left out: no database can store them.
+    """
+    left = deque(span for span in spans if "\0" not in span.entity_id)
+    while left:
+        part = [*islice(left, _SPANS)]
+        rows, is_cut = read(part)
+        for _ in range(rows[-1][0] if is_cut else len(part)):
+            left.popleft()
+        if is_cut:
+            left[0] = msgspec.structs.replace(left[0], after=rows[-1][2])
+        while rows:
+            # Rows that the caller has taken are released before more are read.
+            yield rows.popleft()[1:]
 
 
 class RecordedLog(EventStore):
@@ -23,9 +50,6 @@ class RecordedLog(EventStore):
 
     What the methods at the end read is raised as StoreUnavailable where it cannot be read.
     """
-
-    def __init__(self) -> None:
-        self._mapper = EventMapper()
 
     def append(
         self,
@@ -40,16 +64,22 @@ class RecordedLog(EventStore):
         (result,) = self.append_group([append])
         return position_of(result)
 
+    def append_unsynced(
+        self,
+        recorded: Sequence[RecordedEvent],
+        *,
+        expecting: Expectations,
+        epoch: int | None = None,
+    ) -> Callable[[], int]:
+        """Leave the commit to the function; see `EventStore.append_unsynced`."""
+        return self._append_unsynced(prepared(recorded, expecting=expecting, epoch=epoch))
+
     def streams(
         self, spans: Sequence[StreamSpan], *, upto: int | None = None
     ) -> Iterator[RecordedEvent]:
         """Read with no transaction open between two reads; see `EventStore.streams`."""
-        left = deque(spans)
-        while left:
-            rows = self._read_spans(left, upto)
-            while rows:
-                # Rows that the caller has taken are released before more are read.
-                yield self._recorded(rows.popleft())
+        last = MAX_INTEGER if upto is None else upto
+        return map(self._recorded, stream_rows(spans, lambda part: self._read_spans(part, last)))
 
     def live(self, *, by_name: bool) -> LiveStreams:
         """Read the claims and count the streams in one transaction; see `EventStore.live`."""
@@ -63,10 +93,13 @@ class RecordedLog(EventStore):
 
     def former_holders(self, kind: str, fqn: str) -> list[str]:
         """Search the first events of all streams for the name; see `EventStore.former_holders`."""
-        created = (
-            (entity_id, self._mapper.decode(type_name, payload))
-            for entity_id, type_name, payload in self._creations(fqn)
-        )
+        sought = msgspec.json.encode(fqn)
+        with self.snapshot() as snapshot:
+            created = [
+                (entity_id, decode_event(type_name, payload))
+                for entity_id, stream_version, type_name, payload, _ in snapshot.events()
+                if stream_version == 1 and sought in payload
+            ]
         return [
             entity_id
             for entity_id, event in created
@@ -76,7 +109,7 @@ class RecordedLog(EventStore):
     def _recorded(self, row: StoredRow) -> RecordedEvent:
         entity_id, stream_version, type_name, payload, position = row
         try:
-            event = self._mapper.decode(type_name, payload)
+            event = decode_event(type_name, payload)
         except LaterRelease:
             # Which release that is, the log says where a program has written this that names it.
             self.refuse_later_release()
@@ -84,13 +117,15 @@ class RecordedLog(EventStore):
         return RecordedEvent(entity_id, stream_version, event, position)
 
     @abstractmethod
-    def _read_spans(self, left: deque[StreamSpan], upto: int | None) -> deque[StoredRow]:
-        """Reads the first of some spans, and takes from them what it has read."""
+    def _append_unsynced(self, append: Append) -> Callable[[], int]:
+        """Store an append, and leave the commit to the function."""
+
+    @abstractmethod
+    def _read_spans(
+        self, spans: Sequence[StreamSpan], upto: int
+    ) -> tuple[deque[NumberedRow], bool]:
+        """Reads events with positions up to `upto`; see `ReadSpans`."""
 
     @abstractmethod
     def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:
         """The head, the ids of the claims in order, and how many streams are not purged."""
-
-    @abstractmethod
-    def _creations(self, text: str) -> Sequence[tuple[str, str, bytes]]:
-        """Entity id, type name and payload of first events that hold a text, in log order."""

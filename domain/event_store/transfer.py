@@ -13,17 +13,20 @@ changed is told from a whole one. Answers to idempotency keys do not travel: the
 after a day anyway. Claims do not either: they follow from the events.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw
 
-from domain.errors import InvalidInput, LaterRelease
-from domain.event_store.features import EARLIEST, refuse_unknown
+from domain.errors import AlreadyExists, ConcurrentChange, InvalidInput, LaterRelease
+from domain.event_store.appends import claim_changes
+from domain.event_store.features import EARLIEST, features_of, refuse_unknown
 from domain.event_store.mapper import decode_event
-from domain.event_store.port import READ_BYTES, EventStore, LogSnapshot, StoredRow
+from domain.event_store.port import READ_BYTES, EventStore
+from domain.event_store.stored import LogSnapshot, StoredRow
+from domain.event_store.writes import ClaimChange
 from domain.events import Event
 
 _BATCH = 5_000
@@ -192,6 +195,28 @@ def in_batches(rows: Iterator[StoredRow]) -> Iterator[list[StoredRow]]:
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def insert_all(
+    rows: Iterator[StoredRow], insert: Callable[[list[StoredRow], list[ClaimChange]], None]
+) -> Generator[int, None, frozenset[str]]:
+    """Have `insert` take over rows in batches, each with the changes of claims that follow.
+
+    Yields the positions reached, and returns the features that the events use. `insert` raises
+    AlreadyExists or ConcurrentChange where an event or a name comes twice; that is raised as
+    InvalidInput, as is an event that cannot be read, before anything of its batch is inserted.
+    """
+    used: frozenset[str] = frozenset()
+    for batch in in_batches(rows):
+        events = [(row[0], readable_event(row)) for row in batch]
+        used |= features_of(event for _, event in events)
+        try:
+            insert(batch, [change for each in events for change in claim_changes(*each)])
+        except (AlreadyExists, ConcurrentChange) as error:
+            where = f"positions {batch[0][4]} to {batch[-1][4]}"
+            raise InvalidInput(f"{where}: an event or a name comes twice ({error})") from error
+        yield batch[-1][4]
+    return used
 
 
 def _new_digest() -> Any:

@@ -43,7 +43,7 @@ class Expectations(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of entities at which no lineage edge that holds a claim begins or ends."""
 
 
-class RememberedAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class RememberedAnswer(msgspec.Struct, frozen=True):
     """The answer to a write with an idempotency key, to be given again to its repetition."""
 
     actor: str

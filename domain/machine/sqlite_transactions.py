@@ -1,8 +1,4 @@
-"""A transaction of SQLite that writes, for the databases beside the log.
-
-The log has one of its own (`domain/event_store/sqlite/connections.py`), which takes a connection
-from a pool and must know whether a commit that failed may be on disk.
-"""
+"""A transaction of SQLite that writes."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -26,8 +26,6 @@ SUM_SECONDS = 20.0
 """Longest time for the sums of one request."""
 MOST_QUERIES = 100
 """Most queries whose costs are shown."""
-RANKED_AT_ONCE = 1_000
-"""Entities whose ranks one transaction stores."""
 _AHEAD_MS = DAY_MS
 """Longest time that a measurement may lie in the future, for clocks and zones that differ."""
 

@@ -1,12 +1,14 @@
 """The port of measurements, kept in a file of the data directory or in the log's database."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
 
 import msgspec
 
+from domain.measurements.bounds import Bounds
 from domain.measurements.costs import CostSums
 from domain.measurements.reports import Point
+from domain.measurements.usage import UseSums, ranked
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -20,16 +22,21 @@ class Page(msgspec.Struct, frozen=True):
     """True if older points follow."""
 
 
-class Measurements(Protocol):
+class Measurements(ABC):
     """A time series beside the log, bounded as `bounds.py` says; for any thread.
 
     Times are in milliseconds since 1970. What a write has stored survives the end of the process
     and power loss. Every method raises StoreUnavailable when the backend cannot be used.
     """
 
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+
     def write(self, entity_id: str, points: Iterable[Point], now: int) -> None:
         """Store points of an entity; see `write_all`."""
+        self.write_all({entity_id: points}, now)
 
+    @abstractmethod
     def write_all(self, points: Mapping[str, Iterable[Point]], now: int) -> None:
         """Store points of entities by their ids, each in place of one of its part at the same time.
 
@@ -38,16 +45,18 @@ class Measurements(Protocol):
         entities have too many.
         """
 
+    @abstractmethod
     def newest(self, entity_id: str, series: str) -> dict[str, bytes]:
         """Part -> JSON of its newest point, for all parts of a series."""
-        ...
 
+    @abstractmethod
     def latest(self, entity_id: str, series: str) -> bytes | None:
         """The JSON of the newest point of a series that has one part, without a name.
 
         No other point is read, which `newest` would do, so that a page can ask for many entities.
         """
 
+    @abstractmethod
     def page(
         self,
         entity_id: str,
@@ -66,11 +75,10 @@ class Measurements(Protocol):
         is given. The page ends with the point that reaches `limit` (1 at least) or `most_bytes`,
         but never between two points of one time.
         """
-        ...
 
+    @abstractmethod
     def delete(self, entity_id: str, series: str, at: int | None = None) -> int:
         """Delete the points of a series at a time, or all of them; returns how many there were."""
-        ...
 
     def rank_usage(self, kind: str, day: int, now: int) -> None:
         """Store for each entity of a kind that was used on a day its rank in the kind.
@@ -79,24 +87,40 @@ class Measurements(Protocol):
         in the future, and StoreUnavailable, also when it takes too long: ranks that were computed
         before are replaced part by part.
         """
+        self._bounds.check_time(day, now, "ranking")
+        for ranks in ranked(self._used(kind, day), day):
+            self.write_all(ranks, now)
 
+    @abstractmethod
     def query_costs(self, service_id: str) -> list[CostSums]:
         """The costs of a service's queries, the total first; empty without records."""
-        ...
 
+    @abstractmethod
     def entities(self) -> list[str]:
         """The ids of all entities that have points; none where nothing was ever stored."""
-        ...
 
     def forget(self, entity_id: str) -> None:
         """Delete all points of an entity, so many in a transaction."""
+        while self._sweep(entity_id, None):
+            pass
 
+    @abstractmethod
     def newest_time(self) -> int:
         """The time of the newest point, 0 without points."""
-        ...
 
     def forget_older(self, now: int) -> None:
         """Delete the points of all entities that are too old, so many in a transaction."""
+        while self._sweep(None, self._bounds.oldest(now)):
+            pass
 
+    @abstractmethod
     def close(self) -> None:
         """Close all connections; nothing may use the measurements afterwards."""
+
+    @abstractmethod
+    def _sweep(self, entity_id: str | None, until: int | None) -> bool:
+        """Delete SWEPT_AT_ONCE points of an entity, or from before a time; True if it did."""
+
+    @abstractmethod
+    def _used(self, kind: str, day: int) -> list[UseSums]:
+        """The entities of a kind that were used on a day, with their use in the days up to it."""

@@ -37,14 +37,12 @@ def sweep(
     """
     entities = store.entities()
     for start in range(0, len(entities), ASKED_AT_ONCE):
-        if not go_on():
-            return True
         some = entities[start : start + ASKED_AT_ONCE]
-        left = existing(some)
+        left = existing(some) if go_on() else some
         for entity_id in some:
+            if not go_on():
+                return True
             if entity_id not in left:
-                if not go_on():
-                    return True
                 store.forget(entity_id)
     if now - max(known, store.newest_time()) > DAY_MS:
         return False

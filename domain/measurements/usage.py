@@ -1,12 +1,28 @@
 """The use of an entity by day, with the sums over the week and the month that end with the day."""
 
-from collections.abc import Mapping
+import time
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from typing import NamedTuple
 
+from domain.errors import StoreUnavailable
 from domain.kinds.bodies.components import UsageStats, UsageSummary
-from domain.measurements.reports import UsageRanks
+from domain.measurements.bounds import SUM_SECONDS
+from domain.measurements.reports import Point, UsageRanks
 
 _WEEK, _MONTH = 7, 30
+RANKED_AT_ONCE = 1_000
+"""Entities whose ranks one transaction stores."""
+
+
+class UseSums(NamedTuple):
+    """The use of an entity on a day, and in the week and the month that end with the day."""
+
+    entity_id: str
+    daily: int
+    weekly: int
+    monthly: int
 
 
 def summaries(
@@ -33,3 +49,34 @@ def summaries(
 def _stats(counts: Mapping[date, int], last: date, days: int, rank: float | None) -> UsageStats:
     used = sum(count for day, count in counts.items() if 0 <= (last - day).days < days)
     return UsageStats(count=used, percentile_rank=rank)
+
+
+def ranked(used: Sequence[UseSums], day: int) -> Iterator[dict[str, list[Point]]]:
+    """Entity id -> the point with its ranks on a day, in parts of RANKED_AT_ONCE.
+
+    A rank is the share of these entities that were used less, in percent to two places. Raises
+    StoreUnavailable when the caller takes too long to store the parts.
+    """
+    ended = time.monotonic() + SUM_SECONDS
+    days = sorted(each.daily for each in used)
+    weeks = sorted(each.weekly for each in used)
+    months = sorted(each.monthly for each in used)
+    for start in range(0, len(used), RANKED_AT_ONCE):
+        if time.monotonic() > ended:
+            raise StoreUnavailable(f"storing the ranks took more than {SUM_SECONDS:g} s")
+        yield {
+            each.entity_id: [
+                UsageRanks(
+                    daily=_share(days, each.daily),
+                    weekly=_share(weeks, each.weekly),
+                    monthly=_share(months, each.monthly),
+                ).point(day)
+            ]
+            for each in used[start : start + RANKED_AT_ONCE]
+        }
+
+
+def _share(ordered: Sequence[int], value: int) -> float:
+    """The share of values that are less, rounded as an integer: the same for every database."""
+    number = len(ordered)
+    return (20_000 * bisect_left(ordered, value) + number) // (2 * number) / 100

@@ -9,7 +9,7 @@ import msgspec
 
 from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput, NotPermitted, shown
-from domain.event_store.port import Claim
+from domain.event_store.stored import Claim
 from domain.events import Body
 from domain.kinds.bodies.profiling import PROFILER_CONFIG, read_profiler_config
 from domain.kinds.entity_kind import EntityKind

@@ -10,7 +10,7 @@ from domain.aggregate import commands
 from domain.aggregate.curation import SOURCE_HASH
 from domain.aggregate.entity import Entity, encode
 from domain.errors import InvalidInput, shown
-from domain.event_store.port import Claim
+from domain.event_store.stored import Claim
 from domain.events import Body
 from domain.kinds.bodies.components import Ref, Reference
 from domain.kinds.entity_kind import EntityKind

@@ -6,7 +6,8 @@ from typing import Protocol
 
 from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput, NotFound, shown
-from domain.event_store.port import Claim, EntityReads
+from domain.event_store.port import EntityReads
+from domain.event_store.stored import Claim
 from domain.kinds.bodies.components import Ref, Reference, as_reference, outsider
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id

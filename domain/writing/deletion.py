@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from domain.aggregate import commands
 from domain.aggregate.entity import Entity
 from domain.errors import Conflict, NotEmpty, NotFound
-from domain.event_store.port import Claim
+from domain.event_store.stored import Claim
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ATTACHED
 from domain.requests.attachments import check_sole

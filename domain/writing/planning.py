@@ -7,7 +7,7 @@ from domain.aggregate import commands
 from domain.aggregate.curation import patched
 from domain.aggregate.entity import STATUS, Entity, decide
 from domain.errors import AlreadyExists, InvalidInput, NotFound, NotPermitted, StaleVersion
-from domain.event_store.port import Claim
+from domain.event_store.stored import Claim
 from domain.events import Body
 from domain.kinds.bodies.components import Ref
 from domain.kinds.entity_kind import EntityKind

@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from domain.aggregate.entity import Entity
-from domain.event_store.claims import claim_of
-from domain.event_store.port import Claim, EntityReads, RecordedEvent, StreamSpan
+from domain.event_store.appends import claim_of
+from domain.event_store.port import EntityReads, RecordedEvent, StreamSpan
+from domain.event_store.stored import Claim
 from domain.reading.history import folded
 
 

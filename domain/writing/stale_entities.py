@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from domain.errors import InvalidInput
-from domain.event_store.port import Claim, EventStore
+from domain.event_store.port import EventStore
+from domain.event_store.stored import Claim
 from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, kinds_above, kinds_right_below

@@ -18,7 +18,8 @@ from typing import TypeVar
 import msgspec
 
 from domain.errors import StoreUnavailable
-from domain.event_store.port import EventStore, LiveStreams
+from domain.event_store.port import EventStore
+from domain.event_store.stored import LiveStreams
 from projections.entities import folding_process
 from projections.entities.folding_process import END, fold_streams
 from projections.entities.stored_entity import StoredEntity

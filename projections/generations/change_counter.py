@@ -1,9 +1,7 @@
 """Tells readers of a process that nothing has changed, where that process makes all changes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-
-from projections.feeding.port import Checkpoint, Folded, Note, Projection
 
 
 class ChangeCounter:
@@ -29,27 +27,3 @@ class ChangeCounter:
             yield
         finally:
             self._ended += 1
-
-
-class CountedProjection:
-    """A projection whose commits are counted."""
-
-    def __init__(self, projection: Projection, changes: ChangeCounter) -> None:
-        self.name = projection.name
-        self._projection = projection
-        self._changes = changes
-
-    def checkpoint_and_fingerprint(self) -> Checkpoint:
-        """The checkpoint and the fingerprint of the log there; see the port."""
-        return self._projection.checkpoint_and_fingerprint()
-
-    def begin(self) -> Note | None:
-        """Begins a batch; see the port."""
-        return self._projection.begin()
-
-    def apply(
-        self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
-    ) -> None:
-        """Commits states; see the port."""
-        with self._changes.changing():
-            self._projection.apply(entities, position, fingerprint, after=after)

@@ -36,17 +36,17 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
 
     Raises Damaged when only building anew helps, else StoreUnavailable.
     """
-    check: Callable[[M, Callable[[], None]], None]
+    check: Callable[[M, Callable[[], None]], None] = lambda model, go_on: None
     """Reads the whole read model and raises Damaged when it has changed since it was written.
 
     Calls the function often; an error of the function ends the check.
     """
-    shut: Callable[[M], None]
+    shut: Callable[[M], None] = lambda model: model.close()
     """Closes a read model that was opened writable, and leaves a mark that it is whole.
 
     Raises StoreUnavailable when the mark could not be left; the read model is closed all the same.
     """
-    trusted: Callable[[str], bool]
+    trusted: Callable[[str], bool] = lambda address: True
     """True if the generation at an address is as `shut` left it; asked once, before `open`.
 
     Raises StoreUnavailable.
@@ -59,7 +59,7 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     """
     shows_commits_at_once: bool
     """True if every read sees the newest commit; else a read may see one that is a little older."""
-    tells_when_superseded: bool
+    tells_when_superseded: bool = False
     """True if every read raises Superseded when another generation is live by now.
 
     Then the pointer need not be read before each of them. Reads about the generation itself are
@@ -76,9 +76,9 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
 
     Takes the address of the generation; raises StoreUnavailable.
     """
-    resumes: bool
+    resumes: bool = False
     """True if `load` can go on with what an earlier one left."""
-    batch_size: int
+    batch_size: int = 5_000
     """The most events in one commit."""
 
 

@@ -2,15 +2,15 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic
 
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.log_fingerprint import disagreement
-from projections.feeding.port import Damaged
+from projections.feeding.port import Checkpoint, Damaged, Folded, Note, Projection
 from projections.feeding.projector import Projector
-from projections.generations.change_counter import ChangeCounter, CountedProjection
+from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, M
 from projections.generations.port import Generation, Generations
 
@@ -22,6 +22,30 @@ log_line = logging.getLogger("catalog.projections")
 
 class Interrupted(StoreUnavailable):
     """The process is stopping; a generation that it was building is left as it is."""
+
+
+class _CountedProjection:
+    """A projection whose commits are counted."""
+
+    def __init__(self, projection: Projection, changes: ChangeCounter) -> None:
+        self.name = projection.name
+        self._projection = projection
+        self._changes = changes
+
+    def checkpoint_and_fingerprint(self) -> Checkpoint:
+        """The checkpoint and the fingerprint of the log there; see the port."""
+        return self._projection.checkpoint_and_fingerprint()
+
+    def begin(self) -> Note | None:
+        """Begins a batch; see the port."""
+        return self._projection.begin()
+
+    def apply(
+        self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
+    ) -> None:
+        """Commits states; see the port."""
+        with self._changes.changing():
+            self._projection.apply(entities, position, fingerprint, after=after)
 
 
 class FedGeneration(Generic[M]):
@@ -37,7 +61,7 @@ class FedGeneration(Generic[M]):
     ) -> None:
         self.model = model
         self.generation = generation
-        projection = CountedProjection(definition.projection(model), changes)
+        projection = _CountedProjection(definition.projection(model), changes)
         self.projector = Projector(projection, log, batch_size=definition.batch_size)
         self.checked = True
         """True if the generation was found whole, or needed no check."""

@@ -11,20 +11,18 @@ import shutil
 from collections.abc import Collection, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from domain.errors import StoreUnavailable
 from domain.machine import durable_files
-from projections.generations.port import Pointer, Proposal, overtaken
+from projections.generations.port import Generations, Pointer, Proposal, Record
 
-T = TypeVar("T", bound=msgspec.Struct)
 _BESIDE = ("-wal", "-shm", "-stamp")
 """Suffixes of the files that may be beside a generation's file and belong to it."""
 
 
-class FolderGenerations:
+class FolderGenerations(Generations):
     """The generations of one projection as files or folders of a data directory."""
 
     def __init__(self, directory: Path, name: str, pattern: str) -> None:
@@ -32,8 +30,10 @@ class FolderGenerations:
         self._directory = directory
         self.name = name
         self._pattern = pattern
-        self._pointer = directory / f"{name}.json"
-        self._proposal = directory / f"{name}.next.json"
+        self._records: dict[Record, Path] = {
+            "pointer": directory / f"{name}.json",
+            "proposal": directory / f"{name}.next.json",
+        }
 
     def address(self, number: int) -> str:
         """The path of a generation's file or folder."""
@@ -63,35 +63,35 @@ class FolderGenerations:
                 size += file.stat().st_size if file.is_file() else 0
         return size
 
-    def pointer_revision(self) -> Hashable | None:
-        """Inode, time and size of the pointer's file."""
-        return _revision(self._pointer)
-
-    def pointer(self) -> Pointer:
-        """The pointer as it is now; one that cannot be read points at nothing."""
+    def _read(self, record: Record) -> bytes | None:
         try:
-            return _read(self._pointer, Pointer) or Pointer()
-        except msgspec.MsgspecError as error:
-            return Pointer(refused=f"{self._pointer.name} cannot be read: {error}")
-
-    def point(self, pointer: Pointer, *, instead_of: Hashable | None) -> Hashable:
-        """Replaces the pointer's file; raises Overtaken and StoreUnavailable."""
-        return _write(self._pointer, pointer, instead_of)
-
-    def proposal_revision(self) -> Hashable | None:
-        """Inode, time and size of the proposal's file."""
-        return _revision(self._proposal)
-
-    def proposal(self) -> Proposal | None:
-        """The proposal; None when there is none, or none that can be read."""
-        try:
-            return _read(self._proposal, Proposal)
-        except msgspec.MsgspecError:
+            return self._records[record].read_bytes()
+        except FileNotFoundError:
             return None
 
-    def propose(self, proposal: Proposal, *, instead_of: Hashable | None) -> Hashable:
-        """Replaces the proposal's file; raises Overtaken and StoreUnavailable."""
-        return _write(self._proposal, proposal, instead_of)
+    def _revision(self, record: Record) -> Hashable | None:
+        """Inode, time and size of the file."""
+        try:
+            status = os.stat(self._records[record])
+        except FileNotFoundError:
+            return None
+        return status.st_ino, status.st_mtime_ns, status.st_size
+
+    def _replace(
+        self, record: Record, value: Pointer | Proposal, instead_of: Hashable | None
+    ) -> Hashable | None:
+        path = self._records[record]
+        fresh = path.with_name(path.name + ".new")
+        with (
+            storage_errors(f"{path.name} cannot be written"),
+            _only_one(self._directory) as directory,
+        ):
+            if self._revision(record) != instead_of:
+                return None
+            durable_files.write(fresh, msgspec.json.encode(value))
+            os.replace(fresh, path)
+            os.fsync(directory)
+            return self._revision(record)
 
     def withdraw(self, *, instead_of: Hashable) -> None:
         """Deletes the proposal's file, if it is that of the revision; raises StoreUnavailable."""
@@ -99,8 +99,8 @@ class FolderGenerations:
             storage_errors("a proposal cannot be removed"),
             _only_one(self._directory),
         ):
-            if _revision(self._proposal) == instead_of:
-                self._proposal.unlink(missing_ok=True)
+            if self._revision("proposal") == instead_of:
+                self._records["proposal"].unlink(missing_ok=True)
 
     def remove(self, numbers: Collection[int]) -> None:
         """Deletes the files of generations; raises StoreUnavailable."""
@@ -147,33 +147,6 @@ def storage_errors(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreUnavailable(f"{what}: {error}") from error
-
-
-def _revision(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
-
-
-def _read(path: Path, what: type[T]) -> T | None:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=what)
-    except FileNotFoundError:
-        return None
-
-
-def _write(path: Path, value: msgspec.Struct, instead_of: Hashable | None) -> Hashable:
-    """Replaces the file of a revision; returns the revision of the new file."""
-    fresh = path.with_name(path.name + ".new")
-    with storage_errors(f"{path.name} cannot be written"), _only_one(path.parent) as directory:
-        if _revision(path) != instead_of:
-            raise overtaken(path.name)
-        durable_files.write(fresh, msgspec.json.encode(value))
-        os.replace(fresh, path)
-        os.fsync(directory)
-        return _revision(path)
 
 
 @contextmanager

@@ -21,9 +21,24 @@ class Leadership(Protocol):
     def held(self) -> AbstractContextManager[None]:
         """Has it for a block; raises StoreUnavailable when another process does."""
 
+    def take(self) -> bool:
+        """True if this process leads now; it does until `leads` says otherwise.
+
+        Raises StoreUnavailable.
+        """
+
+    def leads(self) -> bool:
+        """True if this process leads still."""
+
+    def release(self) -> None:
+        """Leaves the lead to another process."""
+
 
 class FolderLeadership:
-    """The leadership of the process that holds the ProjectorLock of a data directory."""
+    """The leadership of the process that holds the ProjectorLock of a data directory.
+
+    A process that supervises holds the lock from before until after: it leads all the while.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -37,3 +52,14 @@ class FolderLeadership:
         """Holds the lock for a block; raises StoreUnavailable when another process does."""
         with ProjectorLock(self._directory):
             yield
+
+    def take(self) -> bool:
+        """True: the lock is held."""
+        return True
+
+    def leads(self) -> bool:
+        """True, until the process ends."""
+        return True
+
+    def release(self) -> None:
+        """Does nothing: the lock is left by who took it."""

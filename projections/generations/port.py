@@ -12,9 +12,10 @@ if nobody has replaced the record. Every method raises StoreUnavailable when the
 generations are kept cannot be used.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -53,33 +54,50 @@ class Proposal(msgspec.Struct, frozen=True, rename="camel"):
     """The reason why the process that runs the projectors refuses it; None otherwise."""
 
 
-class Generations(Protocol):
-    """The port of the generations of one read model, in files or in a database."""
+Record = Literal["pointer", "proposal"]
+R = TypeVar("R", Pointer, Proposal)
 
-    @property
-    def name(self) -> str:
-        """Name of the projection whose generations these are."""
 
+class Generations(ABC):
+    """The port of the generations of one read model, in files, in a database or in a cluster."""
+
+    name: str
+    """Name of the projection whose generations these are."""
+
+    @abstractmethod
     def address(self, number: int) -> str:
         """The address of a generation, made or not yet: a path, or the name of a schema."""
 
+    @abstractmethod
     def numbers(self) -> list[int]:
         """The numbers of the generations that are stored, half-built ones included, ascending."""
 
     def holds(self, number: int) -> bool:
         """True if a generation is there, and not only what belongs to it besides."""
+        return number in self.numbers()
 
+    @abstractmethod
     def size(self, number: int) -> int:
         """Bytes that a generation takes; 0 for one that is not there."""
 
+    @abstractmethod
     def remove(self, numbers: Collection[int]) -> None:
         """Deletes generations, if they are there, with all that belongs to them."""
 
+    @abstractmethod
+    def building(self) -> AbstractContextManager[None]:
+        """Held by the one process that builds; raises StoreUnavailable while another one does."""
+
     def pointer(self) -> Pointer:
         """The pointer as it is now; one that cannot be read points at nothing and says why."""
+        try:
+            return self._decoded("pointer", Pointer) or Pointer()
+        except msgspec.MsgspecError as error:
+            return Pointer(refused=f"the pointer of {self.name} cannot be read: {error}")
 
     def pointer_revision(self) -> Hashable | None:
         """A value that differs once the pointer was replaced; None while there is no pointer."""
+        return self._revision("pointer")
 
     def point(self, pointer: Pointer, *, instead_of: Hashable | None) -> Hashable:
         """Replaces the pointer of a revision (None: that there is none); returns the new revision.
@@ -87,21 +105,52 @@ class Generations(Protocol):
         The new pointer survives power loss. Raises Overtaken, having changed nothing, when the
         pointer is another one by now or another process leads.
         """
+        return self._replaced("pointer", pointer, instead_of)
 
     def proposal(self) -> Proposal | None:
         """The proposal; None when there is none, or none that can be read."""
+        try:
+            return self._decoded("proposal", Proposal)
+        except msgspec.MsgspecError:
+            return None
 
     def proposal_revision(self) -> Hashable | None:
         """A value that differs once the proposal was replaced; None while there is no proposal."""
+        return self._revision("proposal")
 
     def propose(self, proposal: Proposal, *, instead_of: Hashable | None) -> Hashable:
         """Replaces the proposal of a revision, as `point` does the pointer."""
+        return self._replaced("proposal", proposal, instead_of)
 
+    @abstractmethod
     def withdraw(self, *, instead_of: Hashable) -> None:
         """Takes the proposal of a revision away; another one stays, and none is none."""
 
-    def building(self) -> AbstractContextManager[None]:
-        """Held by the one process that builds; raises StoreUnavailable while another one does."""
+    @abstractmethod
+    def _read(self, record: Record) -> bytes | str | None:
+        """The JSON of a record; None when there is none."""
+
+    @abstractmethod
+    def _revision(self, record: Record) -> Hashable | None:
+        """A value that differs once a record was replaced; None while there is none."""
+
+    @abstractmethod
+    def _replace(
+        self, record: Record, value: Pointer | Proposal, instead_of: Hashable | None
+    ) -> Hashable | None:
+        """Replaces the record of a revision; returns the new one, None where it has another."""
+
+    def _decoded(self, record: Record, form: type[R]) -> R | None:
+        raw = self._read(record)
+        return None if raw is None else msgspec.json.decode(raw, type=form)
+
+    def _replaced(
+        self, record: Record, value: Pointer | Proposal, instead_of: Hashable | None
+    ) -> Hashable:
+        revision = self._replace(record, value, instead_of)
+        if revision is None:
+            raise overtaken(f"the {record} of {self.name}")
+        return revision
 
 
 def overtaken(what: str) -> Overtaken:

@@ -3,11 +3,12 @@
 import logging
 import time
 from collections.abc import Callable
-from typing import Generic, Protocol
+from typing import Any, Generic
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Overtaken, Progress
 from projections.generations.definition import M
+from projections.generations.leadership import Leadership
 from projections.generations.supervision import GenerationSupervisor
 
 TRY_SECONDS = 0.1
@@ -17,19 +18,6 @@ KEEP_SECONDS = 60.0
 """
 
 log_line = logging.getLogger("catalog.projections")
-
-
-class LeaderStatus(Protocol):
-    """The leadership among the processes that share a read model."""
-
-    def take(self) -> bool:
-        """True if this process leads now; raises StoreUnavailable."""
-
-    def leads(self) -> bool:
-        """True if this process leads still."""
-
-    def release(self) -> None:
-        """Leaves the lead to another process."""
 
 
 class SharedSupervisor(Generic[M]):
@@ -42,7 +30,7 @@ class SharedSupervisor(Generic[M]):
         self,
         name: str,
         make: Callable[[], GenerationSupervisor[M]],
-        leader: LeaderStatus,
+        leader: Leadership,
         keep: Callable[[], None],
         *,
         waits: bool = False,
@@ -169,3 +157,7 @@ class SharedSupervisor(Generic[M]):
         log_line.warning("does not lead any more", extra={"projection": self.name})
         self._leader.release()
         supervisor.close()
+
+
+Supervisor = GenerationSupervisor[Any] | SharedSupervisor[Any]
+"""Keeps the live generation of a projection current, in the only process or in the leading one."""

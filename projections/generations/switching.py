@@ -1,12 +1,12 @@
 """Makes a finished generation the live one, by whichever process leads."""
 
 import time
+from contextlib import closing
 from pathlib import Path
-from typing import Generic
 
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
-from projections.feeding.daemon import State, read_states
+from projections.feeding.daemon import ProjectorState, State, read_states
 from projections.generations.definition import Definition, M
 from projections.generations.leadership import Leadership
 from projections.generations.port import Generation, Generations, Proposal
@@ -65,7 +65,8 @@ def switch(
     another proposal took its place, or when the server has made no progress towards the switch for
     `patience` seconds; the message repeats the state that the server reports.
     """
-    waiting = _Waiting(definition, generations, generation, directory, patience)
+    began = time.monotonic()
+    reached, ends = -1, began + patience
     while generations.pointer().live != generation:
         proposal = generations.proposal()
         if proposal is None or proposal.generation != generation:
@@ -80,78 +81,55 @@ def switch(
         if leadership.leader() is None:
             _take_up(definition, generations, log, leadership)
             return False
-        waiting.check()
+        said = read_states(directory).get(definition.name)
+        if said is not None and said.state is State.STOPPED:
+            raise StoreUnavailable(
+                f"the server has stopped projecting {definition.name}: {said.error}"
+            )
+        now = time.monotonic()
+        if now >= ends:
+            # A generation that lies far behind is fed for minutes before the switch.
+            is_fed = said is None or said.state is not State.RETRYING
+            checkpoint = _reached(definition, generations, generation) if is_fed else reached
+            if checkpoint <= reached:
+                raise _not_switched(definition.name, generation, now - began, said)
+            reached, ends = checkpoint, now + patience
         time.sleep(_PAUSE)
     return True
 
 
-class _Waiting(Generic[M]):
-    """The wait for a running server that is to take up a generation."""
+def _not_switched(
+    name: str, generation: Generation, seconds: float, said: ProjectorState | None
+) -> StoreUnavailable:
+    """The error for a server that makes no progress towards a switch, with what it has said."""
+    if said is None:
+        why = "and reports no state"
+    else:
+        why = f"and reports that it is {said.state}" + (f": {said.error}" if said.error else "")
+    return StoreUnavailable(
+        f"the server has not switched to generation {generation.number} of {name} in"
+        f" {seconds:.0f} s {why}. The generation stays proposed: the server switches"
+        " when it can; or stop the server and run this command again"
+    )
 
-    def __init__(
-        self,
-        definition: Definition[M],
-        generations: Generations,
-        generation: Generation,
-        directory: Path,
-        patience: float,
-    ) -> None:
-        self._definition = definition
-        self._generations = generations
-        self._generation = generation
-        self._directory = directory
-        self._patience = patience
-        self._checkpoint = -1
-        self._began = time.monotonic()
-        self._ends = self._began + patience
 
-    def check(self) -> None:
-        """Raise StoreUnavailable when the server has stopped, or made no progress for too long."""
-        name = self._definition.name
-        said = read_states(self._directory).get(name)
-        if said is not None and said.state is State.STOPPED:
-            raise StoreUnavailable(f"the server has stopped projecting {name}: {said.error}")
-        now = time.monotonic()
-        if now < self._ends:
-            return
-        if said is None or said.state is not State.RETRYING:
-            # A generation that lies far behind is fed for minutes before the switch.
-            checkpoint = self._reached()
-            if checkpoint > self._checkpoint:
-                self._checkpoint, self._ends = checkpoint, now + self._patience
-                return
-        if said is None:
-            why = "and reports no state"
-        elif said.error is None:
-            why = f"and reports that it is {said.state}"
-        else:
-            why = f"and reports that it is {said.state}: {said.error}"
-        raise StoreUnavailable(
-            f"the server has not switched to generation {self._generation.number} of {name} in"
-            f" {now - self._began:.0f} s {why}. The generation stays proposed: the server switches"
-            " when it can; or stop the server and run this command again"
-        )
-
-    def _reached(self) -> int:
-        """The checkpoint of the proposed generation, 0 while it cannot be read."""
-        try:
-            model = self._definition.open(self._generations.address(self._generation.number), False)
-        except StoreUnavailable:
-            return 0
-        try:
-            return model.checkpoint()
-        finally:
-            model.close()
+def _reached(definition: Definition[M], generations: Generations, generation: Generation) -> int:
+    """The checkpoint of the proposed generation, 0 while it cannot be read."""
+    try:
+        model = definition.open(generations.address(generation.number), False)
+    except StoreUnavailable:
+        return 0
+    with closing(model):
+        return model.checkpoint()
 
 
 def _take_up(
     definition: Definition[M], generations: Generations, log: EventStore, leadership: Leadership
 ) -> None:
-    with leadership.held():
-        supervisor = GenerationSupervisor(definition, generations, log)
-        try:
-            supervisor.open()
-            while supervisor.step():
-                pass
-        finally:
-            supervisor.close()
+    with (
+        leadership.held(),
+        closing(GenerationSupervisor(definition, generations, log)) as supervisor,
+    ):
+        supervisor.open()
+        while supervisor.step():
+            pass

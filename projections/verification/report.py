@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from domain.event_store.checks import FutureEvents
-from domain.event_store.port import Problem
+from domain.event_store.stored import Problem
 
 
 class Verdict(StrEnum):

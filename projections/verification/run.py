@@ -19,7 +19,8 @@ import msgspec
 
 from domain.errors import StoreUnavailable
 from domain.event_store.checks import ClaimChecker, FutureEvents, Problems, StreamReader
-from domain.event_store.port import EventStore, LogSnapshot, Problem
+from domain.event_store.port import EventStore
+from domain.event_store.stored import LogSnapshot, Problem
 from projections.feeding.port import Damaged
 from projections.verification.comparison import Comparison, Model
 from projections.verification.report import (

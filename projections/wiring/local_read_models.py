@@ -35,13 +35,10 @@ def entities_definition() -> Definition[SqliteReadModel]:
         shut=_shut_entities,
         trusted=_is_trusted,
         shows_commits_at_once=True,
-        tells_when_superseded=False,
         projection=EntityProjection,
         source=stored_entities,
         kinds=entity_kinds,
         load=_load_entities,
-        resumes=False,
-        batch_size=5_000,
     )
 
 
@@ -54,16 +51,13 @@ def search_definition() -> Definition[SearchEngine]:
         ),
         open=_open_engine,
         check=lambda engine, go_on: engine.check(go_on),
-        shut=lambda engine: engine.close(),
         trusted=lambda address: False,
         shows_commits_at_once=False,
-        tells_when_superseded=False,
         projection=SearchProjection,
         source=sorted_entries,
         kinds=search_kinds,
         load=_load_search,
         resumes=True,
-        batch_size=5_000,
     )
 
 

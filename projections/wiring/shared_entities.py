@@ -1,11 +1,9 @@
 """The sorted read model in a database that hosts share: definition, generations and leadership."""
 
-from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import timedelta
 
 from domain.event_store.port import EventStore
-from projections.entities.port import SortedReadModel
 from projections.entities.postgres.database import EntityDatabase
 from projections.entities.postgres.model import PostgresReadModel
 from projections.entities.postgres.opening import load, open_read_model
@@ -13,51 +11,49 @@ from projections.entities.postgres.tables import INDEXES, TABLES
 from projections.entities.projection import EntityProjection
 from projections.entities.stored_entity import stored_code
 from projections.entities.verification_source import stored_entities
-from projections.generations.definition import Definition, KindReport, code_digest
+from projections.generations.change_counter import ChangeCounter
+from projections.generations.definition import Definition, code_digest
 from projections.generations.postgres.generations import PostgresGenerations, build_lock
 from projections.generations.postgres.leadership import PostgresLeadership
-from projections.generations.shared_supervision import SharedSupervisor
+from projections.generations.shared_supervision import SharedSupervisor, Supervisor
 from projections.generations.supervision import GenerationSupervisor
+from projections.wiring.backends import Backend
+from projections.wiring.local_read_models import entity_kinds
 
 _UNUSED_AFTER = timedelta(minutes=10)
 """How long after its last host what other code has built is kept."""
 
 
-class SharedEntities:
-    """Where the sorted read model of a catalog in PostgreSQL is, opened by one process."""
+class SharedEntities(Backend[PostgresReadModel]):
+    """The sorted read model of a catalog in PostgreSQL, opened by one process."""
 
-    def __init__(
-        self, url: str, kinds: Callable[[SortedReadModel], Mapping[str, KindReport]]
-    ) -> None:
-        """`kinds` is that of a Definition. Raises InvalidInput for what is no URL of a database."""
+    is_shared = True
+    leadership: PostgresLeadership
+    generations: PostgresGenerations
+
+    def __init__(self, url: str) -> None:
+        """Raises InvalidInput for what is no URL of a database."""
         self._database = EntityDatabase(url)
         connections, catalog = self._database.connections, self._database.catalog
         code = code_digest(stored_code(), TABLES, INDEXES)
-        self.leadership = PostgresLeadership(
-            connections, f"{catalog} {EntityProjection.name} {code}"
+        leadership = PostgresLeadership(connections, f"{catalog} {EntityProjection.name} {code}")
+        generations = PostgresGenerations(
+            connections, catalog, EntityProjection.name, code, leadership.session
         )
-        self.generations = PostgresGenerations(
-            connections, catalog, EntityProjection.name, code, self.leadership.session
-        )
-        self.definition: Definition[PostgresReadModel] = Definition(
+        definition: Definition[PostgresReadModel] = Definition(
             name=EntityProjection.name,
             code=lambda: code,
             open=self._open,
-            # Whether its pages are as they were written is for the server to check.
-            check=lambda model, go_on: None,
-            shut=lambda model: model.close(),
-            trusted=lambda address: True,
             shows_commits_at_once=True,
             tells_when_superseded=True,
             projection=EntityProjection,
             source=stored_entities,
-            kinds=kinds,
+            kinds=entity_kinds,
             load=lambda address, log, progress: load(self._database, address, log, progress),
-            resumes=False,
-            batch_size=5_000,
         )
+        super().__init__(definition, generations, leadership)
 
-    def supervisor(self, log: EventStore) -> SharedSupervisor[PostgresReadModel]:
+    def supervisor(self, log: EventStore, changes: ChangeCounter | None = None) -> Supervisor:
         """What feeds the read model from a log while this process leads."""
         return SharedSupervisor(
             self.definition.name,

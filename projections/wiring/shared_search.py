@@ -1,12 +1,22 @@
-"""Search in an OpenSearch cluster: its definition, its generations, and which host feeds it."""
+"""Search in an OpenSearch cluster: its definition, its generations, and which host feeds it.
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing
+Each generation is an index of its own. Pointer and proposal are records in an index beside them. An
+alias names the live generation, for others who look into the cluster.
+"""
+
+import time
+from collections.abc import Callable, Collection, Hashable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+
+import msgspec
 
 from domain.event_store.port import EventStore
 from projections.feeding.port import Progress
-from projections.generations.definition import Definition, KindReport, code_digest
-from projections.generations.shared_supervision import LeaderStatus, SharedSupervisor
+from projections.generations import port
+from projections.generations.change_counter import ChangeCounter
+from projections.generations.definition import Definition, code_digest
+from projections.generations.leadership import Leadership
+from projections.generations.shared_supervision import SharedSupervisor, Supervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.search import bulk_build
 from projections.search import projection as search_projection
@@ -14,57 +24,153 @@ from projections.search.engine import SearchEngine
 from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.opensearch import indexes, mapping
 from projections.search.opensearch.address import read_search_address
-from projections.search.opensearch.cluster import Cluster, IndexMissing
+from projections.search.opensearch.cluster import Cluster, IndexMissing, VersionConflict
 from projections.search.opensearch.engine import OpenSearchEngine
+from projections.search.opensearch.layout import Generations
+from projections.search.opensearch.records import Records
 from projections.search.projection import SearchProjection
 from projections.search.verification_source import sorted_entries
-from projections.wiring.cluster_generations import ClusterGenerations
+from projections.wiring.backends import Backend
+from projections.wiring.local_read_models import search_kinds
+
+LOOK_SECONDS = 0.5
+"""How often the cluster is asked whether another process has replaced the pointer or proposal."""
 
 
-class SearchBackend:
-    """Where the search index of a catalog is in a cluster, opened by one process."""
+class ClusterGenerations(port.Generations):
+    """The generations of one projection in a cluster."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        name: str,
+        owner: str,
+        building: Callable[[], AbstractContextManager[None]],
+        *,
+        look_seconds: float = LOOK_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`owner` is the identity of the log: generations of another one are not touched.
+
+        `building` gives the lock of the builders, among all processes that share the log.
+        """
+        self.name = name
+        self._building = building
+        self._generations = Generations(cluster, name)
+        index = f"{cluster.address.prefix}-shelf"
+        self._records = Records(cluster, index, owner, clock, look_seconds)
+        self._names: dict[port.Record, str] = {"pointer": name, "proposal": f"{name}.next"}
+
+    def address(self, number: int) -> str:
+        """The name of a generation's index."""
+        return self._generations.index(number)
+
+    def numbers(self) -> list[int]:
+        """The generations of which there is an index, ascending."""
+        return sorted(self._generations.sizes())
+
+    def size(self, number: int) -> int:
+        """Bytes of the index of a generation, on all nodes."""
+        return self._generations.sizes().get(number, 0)
+
+    def remove(self, numbers: Collection[int]) -> None:
+        """Deletes the indexes of generations; raises StoreUnavailable."""
+        for number in numbers:
+            self._generations.remove(number)
+
+    def point(self, pointer: port.Pointer, *, instead_of: Hashable | None) -> Hashable:
+        """Replaces the pointer of a revision, then the alias.
+
+        Raises Overtaken and StoreUnavailable.
+        """
+        revision = super().point(pointer, instead_of=instead_of)
+        self._generations.point(None if pointer.live is None else pointer.live.number)
+        return revision
+
+    def renew(self) -> None:
+        """Replaces the pointer by itself, for a process that takes the leadership.
+
+        Whoever led before knows the revision that is gone now, and can replace the pointer no more.
+        Raises Overtaken and StoreUnavailable.
+        """
+        self._records.forget(self.name)
+        revision = self.pointer_revision()
+        if revision is not None:
+            self.point(self.pointer(), instead_of=revision)
+
+    def withdraw(self, *, instead_of: Hashable) -> None:
+        """Takes the proposal of a revision away; raises StoreUnavailable."""
+        with suppress(VersionConflict):  # another one stays
+            self._records.remove(self._names["proposal"], instead_of)
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Holds the lock of the builders; raises StoreUnavailable while another one does."""
+        with self._building():
+            # Whoever built before may have proposed something a moment ago.
+            self._records.forget(self._names["proposal"])
+            yield
+
+    def _read(self, record: port.Record) -> str | None:
+        return self._records.read(self._names[record])
+
+    def _revision(self, record: port.Record) -> Hashable | None:
+        """How often the cluster has replaced a record, as it was told a moment ago."""
+        return self._records.revision(self._names[record])
+
+    def _replace(
+        self,
+        record: port.Record,
+        value: port.Pointer | port.Proposal,
+        instead_of: Hashable | None,
+    ) -> Hashable | None:
+        text = msgspec.json.encode(value).decode()
+        with suppress(VersionConflict):
+            return self._records.write(self._names[record], text, instead_of)
+        return None
+
+
+class SharedSearch(Backend[SearchEngine]):
+    """The search index of a catalog in a cluster, opened by one process."""
+
+    is_shared = True
+    generations: ClusterGenerations
 
     def __init__(
         self,
         url: str,
         owner: str,
-        kinds: Callable[[SearchEngine], Mapping[str, KindReport]],
-        leader: LeaderStatus,
+        leadership: Leadership,
         building: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        """`owner` is the identity of the log, `kinds` that of a Definition.
+        """`owner` is the identity of the log.
 
-        Of the processes that feed the index from the log, one has the `leader`, and one at a time
+        Of the processes that feed the index from the log, one has the leadership, and one at a time
         that builds a generation the lock that `building` gives.
 
         Raises InvalidInput for what is no URL of a cluster. Nothing is asked of the cluster yet.
         """
         self._address = read_search_address(url)
-        self._leader = leader
         self._cluster = Cluster(self._address)
-        self.generations = ClusterGenerations(self._cluster, SearchProjection.name, owner, building)
+        generations = ClusterGenerations(self._cluster, SearchProjection.name, owner, building)
         self._feeds: dict[str, str] = {}
         """Address of a generation -> the alias by which this process has written to it last."""
-        self.definition: Definition[SearchEngine] = Definition(
+        definition: Definition[SearchEngine] = Definition(
             name=SearchProjection.name,
             code=lambda: code_digest("opensearch", search_projection.VERSION, mapping.code()),
             open=self._open,
             check=lambda engine, go_on: engine.check(go_on),
-            shut=lambda engine: engine.close(),
-            # Its files are summed by the cluster.
-            trusted=lambda address: True,
             watch=lambda engine: engine.check(_go_on),
             shows_commits_at_once=False,
-            tells_when_superseded=False,
             projection=SearchProjection,
             source=sorted_entries,
-            kinds=kinds,
+            kinds=search_kinds,
             load=self._load,
             resumes=True,
-            batch_size=5_000,
         )
+        super().__init__(definition, generations, leadership)
 
-    def supervisor(self, log: EventStore) -> SharedSupervisor[SearchEngine]:
+    def supervisor(self, log: EventStore, changes: ChangeCounter | None = None) -> Supervisor:
         """What feeds the index while this process leads, and waits while the cluster is away."""
 
         def take_over() -> GenerationSupervisor[SearchEngine]:
@@ -72,16 +178,12 @@ class SearchBackend:
             return GenerationSupervisor(self.definition, self.generations, log)
 
         return SharedSupervisor(
-            self.definition.name,
-            take_over,
-            self._leader,
-            keep=_go_on,
-            waits=True,
+            self.definition.name, take_over, self.leadership, keep=_go_on, waits=True
         )
 
     def close(self) -> None:
         """Closes the connections; nothing may use the index afterwards."""
-        self._leader.release()
+        self.leadership.release()
         self._cluster.close()
 
     def _open(self, address: str, writable: bool) -> SearchEngine:
@@ -123,18 +225,3 @@ class SearchBackend:
 
 def _go_on() -> None:
     """Nothing is to be done, and nothing ends the work."""
-
-
-class DirectoryLeaderStatus:
-    """Leadership of the one process that projects a data directory and has its ProjectorLock."""
-
-    def take(self) -> bool:
-        """True: no other process has the lock."""
-        return True
-
-    def leads(self) -> bool:
-        """True, until the process ends."""
-        return True
-
-    def release(self) -> None:
-        """Does nothing: the lock is left by who took it."""

@@ -2,22 +2,37 @@
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from domain.errors import StoreUnavailable
-from domain.event_store.opening import address_in, note_database, open_event_log
+from domain.event_store.opening import address_in, needing_the_extra, note_database, open_event_log
 from domain.event_store.port import EventStore
 from projections.entities.port import SortedReadModel
 from projections.feeding.daemon import ApplyAtOnce, read_building
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.current_generation import CurrentGeneration
-from projections.generations.folder import storage_errors
+from projections.generations.definition import Definition
+from projections.generations.folder import build_lock, storage_errors
+from projections.generations.leadership import FolderLeadership, Leadership
+from projections.generations.shared_supervision import Supervisor
 from projections.generations.supervision import GenerationSupervisor
-from projections.generations.supervisor import Supervisor
 from projections.search.engine import SearchEngine
-from projections.wiring.backends import Backend, open_backends
+from projections.search.projection import SearchProjection
+from projections.wiring.backends import Backend
+from projections.wiring.local_read_models import (
+    entities_definition,
+    open_generations,
+    search_definition,
+)
+
+if TYPE_CHECKING:
+    from projections.wiring.shared_entities import SharedEntities
+
+_UNSERVED = "not-served-yet"
+"""The file that says of a directory with read models that no server has begun to serve it."""
 
 
 class Stores:
@@ -163,6 +178,47 @@ def open_stores(
     return Stores(directory, log, backends, current, supervisors)
 
 
+def open_backends(
+    directory: Path, log: EventStore, database: str | None = None, search: str | None = None
+) -> list[Backend[Any]]:
+    """Where the read models of a data directory are, the sorted one first.
+
+    With the URL of a database that one is there, next to the log; with that of a search cluster,
+    the search index is in the cluster. The caller closes them. Raises InvalidInput for what is no
+    URL.
+    """
+    shared = _shared_entities(database) if database else None
+    entities = shared or _in_directory(directory, entities_definition())
+    if search:
+        return [entities, _in_cluster(search, directory, log, shared)]
+    return [entities, _in_directory(directory, search_definition())]
+
+
+def _in_directory(directory: Path, definition: Definition[Any]) -> Backend[Any]:
+    generations = open_generations(directory, definition)
+    return Backend(definition, generations, FolderLeadership(directory))
+
+
+def _shared_entities(url: str) -> "SharedEntities":
+    with needing_the_extra():
+        from projections.wiring.shared_entities import SharedEntities  # noqa: PLC0415 - an extra
+    return SharedEntities(url)
+
+
+def _in_cluster(
+    url: str, directory: Path, log: EventStore, shared: "SharedEntities | None"
+) -> Backend[Any]:
+    """The search index in a cluster; hosts that share a database lead and build by locks there."""
+    with needing_the_extra("search in OpenSearch", "opensearch"):
+        from projections.wiring.shared_search import SharedSearch  # noqa: PLC0415 - an extra
+    name = SearchProjection.name
+    leadership: Leadership = FolderLeadership(directory)
+    building: Callable[[], AbstractContextManager[None]] = partial(build_lock, directory, name)
+    if shared is not None:
+        leadership, building = shared.leadership_of(name), partial(shared.building, name)
+    return SharedSearch(url, log.identity(), leadership, building)
+
+
 def _remove_first_layout(directory: Path) -> None:
     """Remove read models from before there were generations: they are built anew."""
     with storage_errors("what an older version left cannot be removed"):
@@ -178,3 +234,32 @@ def make_directory(directory: Path) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(f"the data directory cannot be made: {error}") from error
+
+
+def was_served(directory: Path) -> bool:
+    """Whether a server has begun to serve a data directory, of this version or of an older one.
+
+    Each that was served has read models; tools that build them before note it.
+    """
+    return _has_read_models(directory) and not (directory / _UNSERVED).exists()
+
+
+def note_before_serving(directory: Path) -> None:
+    """To be called by tools before they build read models: notes it where there are none yet.
+
+    Raises StoreUnavailable.
+    """
+    if not _has_read_models(directory):
+        with storage_errors("the data directory cannot be written"):
+            (directory / _UNSERVED).touch()
+
+
+def note_served(directory: Path) -> None:
+    """To be called by a server that has made what it makes once. Raises StoreUnavailable."""
+    with storage_errors("the data directory cannot be written"):
+        (directory / _UNSERVED).unlink(missing_ok=True)
+
+
+def _has_read_models(directory: Path) -> bool:
+    definitions = (entities_definition(), search_definition())
+    return any(open_generations(directory, definition).numbers() for definition in definitions)

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from domain import events
 from domain.edges import EDGE, edge_name
-from domain.event_store.port import Claim, RecordedEvent
+from domain.event_store.port import RecordedEvent
+from domain.event_store.stored import Claim
 
 COMMON: dict[str, Any] = {"kind": "domain", "actor": "ann", "at": 1, "version": 1}
 

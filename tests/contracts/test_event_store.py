@@ -39,7 +39,7 @@ def test_empty_store(store: EventStore) -> None:
     assert stream(store, "a") == []
     assert store.claim("team", "a") is None
     assert store.claim_by_id("a") is None
-    assert store.children("a") == []
+    assert store.claims(parents=["a"]) == []
     assert store.answer("ann", "key") is None
     assert store.append([]) == 0
     assert (store.live(by_name=True).head, len(store.live(by_name=False))) == (0, 0)

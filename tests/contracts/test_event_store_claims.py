@@ -22,7 +22,10 @@ def test_creation_claims_the_name(family: EventStore) -> None:
     assert family.claim("domain", "top") == claim("p", "top")
     assert family.claim("domain", "top.one") == claim("c1", "top.one", "p")
     assert family.claim_by_id("c2") == claim("c2", "top.two", "p")
-    assert family.children("p") == [claim("c1", "top.one", "p"), claim("c2", "top.two", "p")]
+    assert family.claims(parents=["p"]) == [
+        claim("c1", "top.one", "p"),
+        claim("c2", "top.two", "p"),
+    ]
     assert family.claim("team", "top") is None
     assert family.claim("domain", "TOP") is None
 
@@ -42,7 +45,7 @@ def test_taken_id_is_a_concurrent_change(family: EventStore) -> None:
 def test_soft_delete_keeps_the_claim(family: EventStore) -> None:
     family.append([deleted("c1", 2)])
     assert family.claim("domain", "top.one") == claim("c1", "top.one", "p", deleted=True)
-    assert family.children("p")[0] == claim("c1", "top.one", "p", deleted=True)
+    assert family.claims(parents=["p"])[0] == claim("c1", "top.one", "p", deleted=True)
     with pytest.raises(AlreadyExists):
         family.append([created("new", "top.one", "p")])
     family.append([restored("c1", 3)])
@@ -55,7 +58,7 @@ def test_purge_releases_the_claim(family: EventStore, first: list[RecordedEvent]
     family.append([purged("c1", 2 + len(first))])
     assert family.claim("domain", "top.one") is None
     assert family.claim_by_id("c1") is None
-    assert family.children("p") == [claim("c2", "top.two", "p")]
+    assert family.claims(parents=["p"]) == [claim("c2", "top.two", "p")]
     family.append([created("new", "top.one", "p")])
     assert family.claim("domain", "top.one") == claim("new", "top.one", "p")
 
@@ -114,11 +117,11 @@ def test_append_is_refused_when_claims_are_not_as_expected(
     expecting: Expectations,
 ) -> None:
     family.append(past)
-    log, children = family.read(0, 99), family.children("p")
+    log, children = family.read(0, 99), family.claims(parents=["p"])
     with pytest.raises(ConcurrentChange) as caught:
         family.append(refused, expecting=expecting)
     assert [*caught.value.entity_ids] == [*next(filter(None, structs.astuple(expecting)))]
-    assert (family.read(0, 99), family.children("p")) == (log, children)
+    assert (family.read(0, 99), family.claims(parents=["p"])) == (log, children)
 
 
 SOLE = Expectations(sole=frozenset({("domain", "p")}))
@@ -142,14 +145,14 @@ def test_append_that_expects_a_sole_live_child_is_refused_beside_another(
 ) -> None:
     family.append(past)
     new = [created("x"), *new]
-    log, children = family.read(0, 99), family.children("p")
+    log, children = family.read(0, 99), family.claims(parents=["p"])
     if stored:
         family.append(new, expecting=SOLE)
         return
     with pytest.raises(ConcurrentChange) as caught:
         family.append(new, expecting=SOLE)
     assert [*caught.value.entity_ids] == ["p"]
-    assert (family.read(0, 99), family.children("p")) == (log, children)
+    assert (family.read(0, 99), family.claims(parents=["p"])) == (log, children)
 
 
 def test_sole_child_counts_by_its_kind_and_its_parent(family: EventStore) -> None:
@@ -176,11 +179,11 @@ def test_every_entity_that_is_not_as_expected_is_named(family: EventStore) -> No
 
 def test_whole_family_can_be_deleted_restored_and_purged_in_one_batch(family: EventStore) -> None:
     family.append([deleted("p", 2), deleted("c1", 2), deleted("c2", 2)], expecting=NO_LIVE_BELOW_P)
-    assert [child.deleted for child in family.children("p")] == [True, True]
+    assert [child.deleted for child in family.claims(parents=["p"])] == [True, True]
     family.append([restored("c1", 3), restored("c2", 3), restored("p", 3)], expecting=P_IS_LIVE)
-    assert [child.deleted for child in family.children("p")] == [False, False]
+    assert [child.deleted for child in family.claims(parents=["p"])] == [False, False]
     family.append([purged("p", 4), purged("c1", 4), purged("c2", 4)], expecting=NOBODY_BELOW_P)
-    assert (family.claim_by_id("p"), family.children("p")) == (None, [])
+    assert (family.claim_by_id("p"), family.claims(parents=["p"])) == (None, [])
 
 
 def test_claims_are_looked_up_together(family: EventStore) -> None:

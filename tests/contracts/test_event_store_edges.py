@@ -33,7 +33,7 @@ def test_both_ends_find_their_edges(drawing: EventStore) -> None:
 
 
 def test_edges_are_nobodys_children(drawing: EventStore) -> None:
-    assert drawing.children("a") == []
+    assert drawing.claims(parents=["a"]) == []
     nobody_below = Expectations(without_children=frozenset("a"))
     assert drawing.append([], expecting=nobody_below) == drawing.head()
 

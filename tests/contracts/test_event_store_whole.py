@@ -10,7 +10,8 @@ import pytest
 
 from domain.errors import Conflict, InvalidInput
 from domain.event_store.checks import ClaimChecker, Problems, StreamReader
-from domain.event_store.port import EventStore, StoredRow
+from domain.event_store.port import EventStore
+from domain.event_store.stored import StoredRow
 from domain.event_store.transfer import ExportReader, export
 from domain.event_store.writes import Expectations, RememberedAnswer
 from tests.contracts.conftest import OpenStore, Remove

@@ -18,7 +18,7 @@ from projections.generations.port import Generation, Generations, Pointer, Propo
 from projections.generations.postgres.generations import PostgresGenerations
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
-from projections.wiring.cluster_generations import ClusterGenerations
+from projections.wiring.shared_search import ClusterGenerations
 
 OpenGenerations = Callable[[str], Generations]
 Put = Callable[[Generations, int, int], None]

@@ -8,13 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from domain.measurements import bounds
+from domain.measurements import bounds, usage
 from domain.measurements.bounds import Bounds
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
 from domain.measurements.port import Measurements
-from domain.measurements.postgres import sums as postgres_sums
 from domain.measurements.reports import COST, DAY_MS, RANK, USAGE, Point, UsageRanks
-from domain.measurements.sqlite import sums as sqlite_sums
 from tests.contracts.measurement_backends import Backend
 from tests.depth import examples
 
@@ -88,8 +86,7 @@ def test_ranks_of_use_are_those_of_plain_python(
 def test_ranks_of_many_are_stored_in_parts_and_ties_are_equal(
     store: Measurements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (sqlite_sums, postgres_sums):
-        monkeypatch.setattr(module, "RANKED_AT_ONCE", 2)
+    monkeypatch.setattr(usage, "RANKED_AT_ONCE", 2)
     for number, entity_id in enumerate(ENTITIES):
         body = b'{"date":"2023-11-14","count":%d}' % (number // 2)
         store.write(entity_id, [Point(USAGE, "table", DAY, body)], NOW)

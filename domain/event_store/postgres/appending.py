@@ -5,8 +5,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from msgspec.structs import astuple
+
 from domain.event_store import refusals
 from domain.event_store.port import ANSWERS_KEPT_MS
+from domain.event_store.postgres.link import Link
 from domain.event_store.writes import (
     Append,
     ClaimChange,
@@ -24,6 +27,16 @@ APPEND_ALONE = f"CALL append_alone_2({','.join(['%b'] * 31)}, NULL, NULL, NULL, 
 APPEND."""
 APPEND_EVENT = f"CALL append_event_2({','.join(['%b'] * 12)}, NULL)"
 """Parameters: as of APPEND_ALONE, then the result of `event_parameters`."""
+_STORED = (
+    "SELECT count(*), max(e.position) FROM events e JOIN unnest(%b::text[], %b::bigint[],"
+    " %b::text[], %b::bytea[]) AS ours(id, version, type, payload) ON e.entity_id = ours.id"
+    " AND e.stream_version = ours.version AND e.type = ours.type AND e.payload = ours.payload"
+)
+_REMEMBERED = (
+    "SELECT (SELECT coalesce(max(position), 0) FROM events) FROM answers"
+    " WHERE (actor, key, digest, entity_id, stream_version, outcome, at)"
+    " = (%b, %b, %b, %b, %b, %b, %b)"
+)
 _NEVER = -1
 """A stream version that no stream ends at."""
 _UNMET = {
@@ -123,5 +136,24 @@ def _columns(rows: Sequence[Sequence[Any]], number: int) -> list[list[Any]]:
 def _answer(answer: RememberedAnswer | None) -> list[Any]:
     if answer is None:
         return [None] * 8
-    values = [getattr(answer, name) for name in RememberedAnswer.__struct_fields__]
-    return [*values, answer.at - ANSWERS_KEPT_MS]
+    return [*astuple(answer), answer.at - ANSWERS_KEPT_MS]
+
+
+def synced_position(link: Link, append: Append) -> int | None:
+    """The position of an append that is in the log to stay; None when it is not there."""
+    position = position_in_log(link, append)
+    if position is not None:
+        link.sync()
+    return position
+
+
+def position_in_log(link: Link, append: Append) -> int | None:
+    """The position of an append that is in the log; None when it is not."""
+    if append.rows:
+        values = [[*column] for column in zip(*append.rows, strict=True)]
+        count, position = link.one(_STORED, *values)
+        return position if count == len(append.rows) else None
+    if append.answer is None:
+        return None
+    row = link.one(_REMEMBERED, *astuple(append.answer))
+    return None if row is None else row[0]

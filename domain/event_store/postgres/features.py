@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
 import psycopg
 
-from domain.event_store.features import named, refuse_unknown
+from domain.event_store.features import Known, named, refuse_unknown
 from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Append
 
@@ -24,17 +23,6 @@ NAME_WITH = _ADD.format(
 """Names the features of an append behind it: nothing where the append was refused."""
 
 
-class Known(msgspec.Struct, frozen=True):
-    """The features that a log named at one moment, all of which this program knows."""
-
-    epoch: int
-    """The epoch of the connection that read them: a server that crashed may have lost the newest,
-    and another feature may have its number now."""
-    newest: int
-    """Number of the feature that was named last; 0 without any."""
-    names: frozenset[str]
-
-
 def read_features(link: Link) -> dict[str, str]:
     """Feature -> the release that first knew it; raises psycopg.Error."""
     return {name: since for name, since, _ in link.rows(_READ)}
@@ -45,7 +33,7 @@ def read_known(link: Link) -> Known:
     rows = link.rows(_READ)
     refuse_unknown({name: since for name, since, _ in rows}, "the log")
     newest = max((number for _, _, number in rows), default=0)
-    return Known(link.epoch, newest, frozenset(name for name, _, _ in rows))
+    return Known(newest, frozenset(name for name, _, _ in rows), link.epoch)
 
 
 def were_named(error: psycopg.Error) -> bool:

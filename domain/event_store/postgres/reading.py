@@ -1,35 +1,29 @@
-"""The statements that read the log, each of which ends at a number of bytes."""
+"""Reads the log in PostgreSQL; each statement for events ends at a number of bytes."""
 
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
+from collections.abc import Collection, Sequence
 from typing import Any
 
-import msgspec
-
 from domain.edges import EDGE
-from domain.event_store.port import READ_BYTES, STREAM_BYTES, Claim, StoredRow, StreamSpan
+from domain.errors import StoreUnavailable
+from domain.event_store.port import READ_BYTES, STREAM_BYTES, RecordedEvent, StreamSpan
+from domain.event_store.postgres.connections import Connections
+from domain.event_store.postgres.features import read_features
 from domain.event_store.postgres.link import Link
+from domain.event_store.recorded_log import MAX_INTEGER, NumberedRow, RecordedLog
+from domain.event_store.stored import Claim, StoredRow
+from domain.event_store.writes import RememberedAnswer
 from domain.kinds.names import name_key
 
-MAX_INTEGER = 2**63 - 1
-SPANS = 100
-"""Most spans in one statement."""
+_LOOK_SECONDS = 3.0
+"""Longest time of the server to report its head for `/readyz` and the like."""
 _SPAN_ROWS = 1_000
 """Most events of a span in one statement, which measures them all before it ends."""
-_CREATIONS = (
-    "SELECT entity_id, type, payload FROM events"
-    " WHERE stream_version = 1 AND position(%b IN payload) > 0 ORDER BY position"
-)
-_SNAPSHOT_ROWS = 2_000
-_CLAIMS = 5_000
-"""Most claims of a snapshot in one statement."""
-
 COLUMNS = "entity_id, stream_version, type, payload, position"
 CLAIM = "kind, fqn, id, name, parent_id, deleted"
 
 
-def _bounded(selected: str, order: str, columns: str = COLUMNS) -> str:
+def bounded(selected: str, order: str, columns: str = COLUMNS) -> str:
     """The SQL for the first of some rows, up to the one with which payloads reach so many bytes."""
     return (
         f"SELECT {columns} FROM (SELECT *, sum(octet_length(payload)) OVER (ORDER BY {order}"
@@ -38,29 +32,22 @@ def _bounded(selected: str, order: str, columns: str = COLUMNS) -> str:
     )
 
 
-_LOG = {
-    newest_first: _bounded(
+SELECT_LOG = {
+    newest_first: bounded(
         f"SELECT {COLUMNS} FROM events WHERE position > %b AND position <= %b"
         f" ORDER BY position {order} LIMIT %b",
         f"position {order}",
     )
     for newest_first, order in ((False, "ASC"), (True, "DESC"))
 }
-_STREAMS = _bounded(
-    f"SELECT {COLUMNS} FROM events WHERE (entity_id, stream_version) > (%b, %b)"
-    " ORDER BY entity_id, stream_version LIMIT %b",
-    "entity_id, stream_version",
-)
-_SPANS_OF_STREAMS = _bounded(
-    "SELECT s.n, e.* FROM unnest(%b::text[], %b::bigint[], %b::bigint[])"
+_SPANS_OF_STREAMS = bounded(
+    "SELECT s.n - 1 AS n, e.* FROM unnest(%b::text[], %b::bigint[], %b::bigint[])"
     " WITH ORDINALITY AS s(id, after, upto, n), LATERAL ("
     f"SELECT {COLUMNS} FROM events WHERE entity_id = s.id AND stream_version > s.after"
     " AND stream_version <= s.upto AND position <= %b ORDER BY stream_version LIMIT %b) e",
     "n, stream_version",
     f"n, {COLUMNS}",
 )
-_CLAIMS_AFTER = f"SELECT {CLAIM} FROM claims WHERE id > %b ORDER BY id LIMIT %b"
-_CLAIMS_OF = f"SELECT {CLAIM} FROM claims WHERE id = ANY (%b::text[]) ORDER BY id"
 _OF_EDGES = f"SELECT {CLAIM} FROM claims WHERE kind = '{EDGE}' AND"
 _CLAIMS_SOUGHT = (
     f"SELECT {CLAIM} FROM claims WHERE name_key = ANY (%b::bytea[])"
@@ -78,109 +65,166 @@ _HAVING_LIVE = (
     "SELECT p.id FROM unnest(%b::text[]) AS p(id) WHERE EXISTS (SELECT FROM claims c"
     " WHERE c.parent_id = p.id AND NOT c.deleted AND c.kind = %b)"
 )
+_ANSWER = (
+    "SELECT actor, key, digest, entity_id, stream_version, outcome, at FROM answers"
+    " WHERE actor = %b AND key = %b"
+)
+_HEAD = "SELECT coalesce(max(position), 0) FROM events"
+_READ_ONLY = "SELECT current_setting('transaction_read_only')::boolean::integer"
+_SIZE = "SELECT sum(pg_total_relation_size(t)) FROM unnest('{events,claims,answers}'::regclass[]) t"
 
 
-def read_log(
-    link: Link, after: int, upto: int, limit: int, *, newest_first: bool = False
-) -> list[StoredRow]:
-    """Events with positions in (after, upto], in log order or against it, up to READ_BYTES."""
-    return link.rows(_LOG[newest_first], after, upto, limit, READ_BYTES)
+class PostgresReads(RecordedLog):
+    """The reads of a log that take one connection of its pool."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._synced = (0, 0)
+        """An epoch, and a position up to which the log is known to survive power loss in it."""
+
+    def epoch(self) -> int:
+        """Number of servers, or starts of one, so far; see `EntityReads.epoch`."""
+        return self._connections.epoch
+
+    def read(
+        self, after: int, limit: int, upto: int | None = None, *, newest_first: bool = False
+    ) -> list[RecordedEvent]:
+        """Read by one statement over positions; see `EventStore.read`."""
+        last = MAX_INTEGER if upto is None else upto
+
+        def read(link: Link) -> list[StoredRow]:
+            rows = link.rows(SELECT_LOG[newest_first], after, last, limit, READ_BYTES)
+            if rows:
+                self._sync(link, max(rows[0][4], rows[-1][4]))
+            return rows
+
+        return [self._recorded(row) for row in self._connections.ask(read)]
+
+    def _read_spans(
+        self, spans: Sequence[StreamSpan], upto: int
+    ) -> tuple[deque[NumberedRow], bool]:
+        def read(link: Link) -> tuple[deque[NumberedRow], bool]:
+            rows, is_cut = read_spans(link, spans, upto)
+            self._sync(link, max((row[5] for row in rows), default=0))
+            return rows, is_cut
+
+        return self._connections.ask(read)
+
+    def head(self) -> int:
+        """The greatest position of the events; see `EventStore.head`."""
+        return self._number(_HEAD)
+
+    def durable_head(self) -> int:
+        """The head, and what makes it last; see `EventStore.durable_head`."""
+
+        def read(link: Link) -> int:
+            (head,) = link.one(_HEAD)
+            self._sync(link, head)
+            return int(head)
+
+        return self._connections.ask(read)
+
+    def is_read_only(self) -> bool:
+        """The mode of a transaction that begins now; see `EventStore.is_read_only`."""
+        return bool(self._number(_READ_ONLY))
+
+    def identity(self) -> str:
+        """The row of the table `identity`; see `EventStore.identity`."""
+        row = self._connections.ask(lambda link: link.one("SELECT id FROM identity"))
+        if row is None:
+            raise StoreUnavailable("the log is damaged: it has no identity")
+        return str(row[0])
+
+    def features(self) -> dict[str, str]:
+        """The rows of the table `features`; see `EventStore.features`."""
+        return self._connections.ask(read_features, within=_LOOK_SECONDS)
+
+    def claims(
+        self,
+        *,
+        names: Collection[tuple[str, str]] = (),
+        ids: Collection[str] = (),
+        parents: Collection[str] = (),
+        ends: Collection[str] = (),
+    ) -> list[Claim]:
+        """Read all claims by one statement; see `EventStore.claims`."""
+        keys = [name_key(*name) for name in names]
+        values = [keys, *(_storable(each) for each in (ids, parents, ends, ends))]
+        found = self._connections.ask(lambda link: link.rows(_CLAIMS_SOUGHT, *values))
+        rows = {row[:2]: row for row in found}
+        return [Claim(*rows[key]) for key in sorted(rows)]
+
+    def live_children(self, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
+        """Read a range of an index; see `EventStore.live_children`."""
+        values = [parent_id, kind, after, after, limit]
+        rows = self._connections.ask(lambda link: link.rows(_LIVE_CHILDREN, *values))
+        return [Claim(*row) for row in rows]
+
+    def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
+        """Read ranges of an index; see `EntityReads.having_live`."""
+        ids = _storable(parent_ids)
+        return {
+            row[0] for row in self._connections.ask(lambda link: link.rows(_HAVING_LIVE, ids, kind))
+        }
+
+    def answer(self, actor: str, key: str) -> RememberedAnswer | None:
+        """Read the table `answers`; see `EventStore.answer`."""
+
+        def read(link: Link) -> Any:
+            row = link.one(_ANSWER, actor, key)
+            if row is not None:
+                # No position tells of an answer without events.
+                link.sync()
+            return row
+
+        row = self._connections.ask(read)
+        return None if row is None else RememberedAnswer(*row)
+
+    def size(self) -> int:
+        """Bytes of the tables and their indexes; see `EventStore.size`."""
+        return self._number(_SIZE)
+
+    def _number(self, statement: str) -> int:
+        """The number that a statement gives."""
+        return int(self._connections.ask(lambda link: link.one(statement), within=_LOOK_SECONDS)[0])
+
+    def _sync(self, link: Link, position: int) -> None:
+        """Wait until events that were read over a connection survive power loss.
+
+        They are visible a moment before that, so that appends need not wait for each other's sync.
+        Raises psycopg.Error.
+        """
+        epoch, synced = self._synced
+        if epoch != link.epoch or position > synced:
+            link.sync()
+            self._synced = max(self._synced, (link.epoch, position))
 
 
-def read_spans(link: Link, spans: deque[StreamSpan], upto: int) -> deque[StoredRow]:
-    """Events of the first spans until they reach STREAM_BYTES; `spans` keeps the unread ones."""
-    part = [*islice(spans, SPANS)]
+def read_spans(
+    link: Link, spans: Sequence[StreamSpan], upto: int
+) -> tuple[deque[NumberedRow], bool]:
+    """Events of spans with positions up to `upto`; see `recorded_log.ReadSpans`."""
     values = [
-        [span.entity_id for span in part],
-        [span.after for span in part],
-        [MAX_INTEGER if span.upto is None else span.upto for span in part],
+        [span.entity_id for span in spans],
+        [span.after for span in spans],
+        [MAX_INTEGER if span.upto is None else span.upto for span in spans],
         upto,
         _SPAN_ROWS,
         STREAM_BYTES,
     ]
-    rows: deque[StoredRow] = deque()
+    rows: deque[NumberedRow] = deque()
     size = current = inside = 0
-    for number, *row in link.rows(_SPANS_OF_STREAMS, *values):
-        if number != current:
+    for row in link.rows(_SPANS_OF_STREAMS, *values):
+        if row[0] != current:
             if inside == _SPAN_ROWS:
                 break
-            current, inside = number, 0
-        rows.append(tuple(row))
+            current, inside = row[0], 0
+        rows.append(row)
         inside += 1
-        size += len(row[3])
-    is_cut = size >= STREAM_BYTES or inside == _SPAN_ROWS
-    for _ in range(current - 1 if is_cut else len(part)):
-        spans.popleft()
-    if is_cut:
-        spans[0] = StreamSpan(spans[0].entity_id, rows[-1][1], spans[0].upto)
-    return rows
-
-
-def all_events(link: Link, after: int) -> Iterator[StoredRow]:
-    """All events with positions above `after`, in log order, up to STREAM_BYTES at a time."""
-    while rows := link.rows(_LOG[False], after, MAX_INTEGER, _SNAPSHOT_ROWS, STREAM_BYTES):
-        yield from rows
-        after = rows[-1][4]
-
-
-def all_streams(link: Link) -> Iterator[StoredRow]:
-    """All events in order of id and stream version, up to STREAM_BYTES at a time."""
-    last: tuple[str, int] = ("", 0)
-    while rows := link.rows(_STREAMS, *last, _SNAPSHOT_ROWS, STREAM_BYTES):
-        yield from rows
-        last = rows[-1][:2]
-
-
-def all_claims(link: Link) -> Iterator[Claim]:
-    """All claims in order of id, some thousands at a time."""
-    last = ""
-    while rows := link.rows(_CLAIMS_AFTER, last, _CLAIMS):
-        yield from map(_as_claim, rows)
-        last = rows[-1][2]
-
-
-def claims_of(link: Link, ids: Sequence[str]) -> list[Claim]:
-    """The claims of entities, in order of id."""
-    return [*map(_as_claim, link.rows(_CLAIMS_OF, [*ids]))]
-
-
-def claims_sought(
-    link: Link,
-    names: Collection[tuple[str, str]],
-    ids: Collection[str],
-    parents: Collection[str],
-    ends: Collection[str],
-) -> list[Claim]:
-    """The claims on names, of entities, of children of parents and of edges at ends, each once.
-
-    They come in order of kind and name.
-    """
-    keys = [name_key(*name) for name in names]
-    values = [keys, _storable(ids), _storable(parents), _storable(ends), _storable(ends)]
-    rows = {row[:2]: row for row in link.rows(_CLAIMS_SOUGHT, *values)}
-    return [_as_claim(rows[key]) for key in sorted(rows)]
-
-
-def live_children(link: Link, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
-    """The claims of live children of a kind with names above `after`, in order of names."""
-    values = [parent_id, kind, after, after, limit]
-    return [*map(_as_claim, link.rows(_LIVE_CHILDREN, *values))]
-
-
-def having_live(link: Link, kind: str, parent_ids: Collection[str]) -> set[str]:
-    """The ids, among these, that live children of a kind have as their parent."""
-    return {row[0] for row in link.rows(_HAVING_LIVE, _storable(parent_ids), kind)}
-
-
-def creations(link: Link, text: str) -> list[tuple[str, str, bytes]]:
-    """Entity id, type name and payload of first events that hold a text, in log order."""
-    return link.rows(_CREATIONS, msgspec.json.encode(text))
+        size += len(row[4])
+    return rows, size >= STREAM_BYTES or inside == _SPAN_ROWS
 
 
 def _storable(ids: Collection[str]) -> list[str]:
     """The ids, among these, that the database can store: its texts have no NUL."""
     return [each for each in ids if "\0" not in each]
-
-
-def _as_claim(row: Sequence[Any]) -> Claim:
-    return Claim(**dict(zip(Claim.__struct_fields__, row, strict=True)))

@@ -1,18 +1,16 @@
 """Fills an empty log with the events of another one, in one transaction, by COPY."""
 
 from collections.abc import Iterator
-from itertools import chain
 
 import psycopg
 
-from domain.errors import Conflict, InvalidInput
-from domain.event_store.claims import claim_changes
-from domain.event_store.features import features_of
-from domain.event_store.port import StoredRow
+from domain.errors import ConcurrentChange, Conflict, InvalidInput
 from domain.event_store.postgres.appending import CHANGE_CLAIMS, claim_parameters, refusal_of
 from domain.event_store.postgres.features import NAME, columns
 from domain.event_store.postgres.link import Link
-from domain.event_store.transfer import in_batches, readable_event
+from domain.event_store.stored import StoredRow
+from domain.event_store.transfer import insert_all
+from domain.event_store.writes import ClaimChange
 
 _COPY = (
     "COPY events (entity_id, stream_version, type, payload, position) FROM STDIN (FORMAT binary)"
@@ -43,32 +41,25 @@ def restore_rows(link: Link, rows: Iterator[StoredRow]) -> Iterator[int]:
     link.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
     if link.execute("SELECT FROM events LIMIT 1").fetchone() is not None:
         raise Conflict("only an empty log can be imported into: this one has events")
-    used: set[str] = set()
-    for batch in in_batches(rows):
-        # Events are read before any of them is sent: an error says which one it was.
-        events = [(row[0], readable_event(row)) for row in batch]
-        changes = [*chain.from_iterable(claim_changes(*event) for event in events)]
-        used |= features_of(event for _, event in events)
-        where = f"positions {batch[0][4]} to {batch[-1][4]}: an event or a name comes twice"
+
+    def insert(batch: list[StoredRow], changes: list[ClaimChange]) -> None:
         try:
-            _copy(link, batch)
+            with link.cursor() as cursor, cursor.copy(_COPY) as copy:
+                copy.set_types(["text", "int8", "text", "bytea", "int8"])
+                for row in batch:
+                    copy.write_row(row)
         except psycopg.errors.UniqueViolation as error:
-            raise InvalidInput(f"{where} ({error.diag.message_detail})") from error
-        if changes:
-            refusal, concerned = link.one(CHANGE_CLAIMS, *claim_parameters(changes))
-            if refusal is not None:
-                raise InvalidInput(f"{where} ({refusal_of(refusal, concerned, None)})")
-        yield batch[-1][4]
+            raise ConcurrentChange(str(error.diag.message_detail)) from error
+        if not changes:
+            return
+        refusal, concerned = link.one(CHANGE_CLAIMS, *claim_parameters(changes))
+        if refusal is not None:
+            raise refusal_of(refusal, concerned, None)
+
+    used = yield from insert_all(rows, insert)
     broken = link.execute(_BROKEN_STREAM).fetchone()
     if broken is not None:
         raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no full log")
     link.execute(NAME.encode(), columns(used))
     for statement in _FINISH:
         link.execute(statement)
-
-
-def _copy(link: Link, batch: list[StoredRow]) -> None:
-    with link.cursor() as cursor, cursor.copy(_COPY) as copy:
-        copy.set_types(["text", "int8", "text", "bytea", "int8"])
-        for row in batch:
-            copy.write_row(row)

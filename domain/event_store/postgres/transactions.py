@@ -8,6 +8,7 @@ So those who append wait for their disk together, and positions still become vis
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -15,27 +16,23 @@ import psycopg
 from psycopg.errors import UniqueViolation
 
 from domain.errors import OutcomeUnknown, StoreUnavailable
-from domain.event_store.appends import joined, outdated, without
+from domain.event_store.appends import outdated
+from domain.event_store.features import Known
 from domain.event_store.postgres.appending import (
     APPEND,
     APPEND_ALONE,
     APPEND_EVENT,
     append_parameters,
     event_parameters,
+    position_in_log,
     refusal_of,
+    synced_position,
 )
 from domain.event_store.postgres.clock import ClockGuard
 from domain.event_store.postgres.connections import WAIT_SECONDS, Connections, unavailable
-from domain.event_store.postgres.features import (
-    CHECK,
-    NAME_WITH,
-    Known,
-    naming,
-    read_known,
-    were_named,
-)
+from domain.event_store.postgres.features import CHECK, NAME_WITH, naming, read_known, were_named
 from domain.event_store.postgres.link import Link
-from domain.event_store.writes import Append, Refusal, RememberedAnswer
+from domain.event_store.writes import Append, Refusal
 
 SETTLE_SECONDS = 10.0
 """Longest time to find out the fate of an append whose connection broke."""
@@ -47,16 +44,6 @@ _SYNC = (
     " FROM positions"
 )
 """Committed once all that was visible before is on disk; `damage` looks at what it wrote."""
-_STORED = (
-    "SELECT count(*), max(e.position) FROM events e JOIN unnest(%b::text[], %b::bigint[],"
-    " %b::text[], %b::bytea[]) AS ours(id, version, type, payload) ON e.entity_id = ours.id"
-    " AND e.stream_version = ours.version AND e.type = ours.type AND e.payload = ours.payload"
-)
-_REMEMBERED = (
-    "SELECT (SELECT coalesce(max(position), 0) FROM events) FROM answers"
-    " WHERE (actor, key, digest, entity_id, stream_version, outcome, at)"
-    " = (%b, %b, %b, %b, %b, %b, %b)"
-)
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _END_SESSION = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %b"
 """Gives no row once the session has ended."""
@@ -126,8 +113,8 @@ class Transactions:
         while True:
             link = self._connections.take()
             try:
-                if refused := outdated([append], link.epoch):
-                    return link, refused[0]
+                if (refused := outdated(append, link.epoch)) is not None:
+                    return link, refused
                 self._clock.check(link)
                 known = self._features(link)
                 naming_call = naming(append, known)
@@ -150,9 +137,10 @@ class Transactions:
     def _append(self, appends: Sequence[Append]) -> tuple[int, list[int | Refusal]]:
         """Store a group; raises StoreUnavailable when it is not stored, and _Broken."""
         with self._connections.use() as link:
-            refused = outdated(appends, link.epoch)
-            left = without(appends, refused)
-            return link.epoch, joined(refused, self._append_current(link, left) if left else [])
+            refused = [outdated(append, link.epoch) for append in appends]
+            left = [append for append, why in zip(appends, refused, strict=True) if why is None]
+            results = iter(self._append_current(link, left) if left else ())
+            return link.epoch, [next(results) if why is None else why for why in refused]
 
     def _append_current(self, link: Link, appends: Sequence[Append]) -> list[int | Refusal]:
         """Store a group whose epoch is that of the link; raises as `_append` does."""
@@ -199,20 +187,13 @@ class Transactions:
     def _append_alone(self, link: Link, append: Append, known: Known) -> int | Refusal:
         """Store a group of one by one statement, which commits; by another where it is refused."""
         if (event := event_parameters(append)) is not None:
-            position = self._append_event(link, event, known)
-            if position is not None:
-                return position
+            # Where anything is in the way, the other statement says what.
+            with suppress(UniqueViolation):
+                ((position,),) = link.rows(APPEND_EVENT, self._key, known.newest, *event)
+                if position is not None:
+                    return int(position)
         values = append_parameters(append)
         return _result(link.one(APPEND_ALONE, self._key, known.newest, *values))
-
-    def _append_event(self, link: Link, event: Sequence[Any], known: Known) -> int | None:
-        """Store one event with its claim; None when anything is in the way; see `_append_alone`."""
-        position: int | None
-        try:
-            ((position,),) = link.rows(APPEND_EVENT, self._key, known.newest, *event)
-        except UniqueViolation:
-            return None
-        return position
 
     def _start(self, link: Link, known: Known) -> None:
         """Begin a transaction in order, which fails where features were named meanwhile."""
@@ -262,7 +243,7 @@ class Transactions:
         try:
             if not link.closed:
                 link.rollback()
-            return any(_position(link, append) is not None for append in appends)
+            return any(position_in_log(link, append) is not None for append in appends)
         except psycopg.Error as error:
             raise _Broken(link) from error
 
@@ -307,30 +288,8 @@ class Transactions:
         """The result of an append that may have been stored before this try."""
         if isinstance(result, int):
             return result
-        stored = self._connections.ask(lambda link: _synced_position(link, append))
+        stored = self._connections.ask(lambda link: synced_position(link, append))
         return result if stored is None else stored
-
-
-def _synced_position(link: Link, append: Append) -> int | None:
-    """The position of an append that is in the log to stay; None when it is not there."""
-    position = _position(link, append)
-    if position is not None:
-        link.sync()
-    return position
-
-
-def _position(link: Link, append: Append) -> int | None:
-    """The position of an append that is in the log; None when it is not."""
-    if append.rows:
-        values = [[*column] for column in zip(*append.rows, strict=True)]
-        count, position = link.one(_STORED, *values)
-        return position if count == len(append.rows) else None
-    if append.answer is None:
-        return None
-    names = RememberedAnswer.__struct_fields__
-    values = [getattr(append.answer, name) for name in names]
-    row = link.one(_REMEMBERED, *values)
-    return None if row is None else row[0]
 
 
 def _result(row: Any) -> int | Refusal:

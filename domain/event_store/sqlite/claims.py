@@ -9,7 +9,7 @@ from typing import Any
 
 from domain.edges import EDGE
 from domain.event_store import refusals
-from domain.event_store.port import Claim
+from domain.event_store.stored import Claim
 from domain.event_store.writes import ClaimChange, Expectations
 
 SELECT_CLAIMS = "SELECT kind, fqn, id, name, parent_id, deleted FROM claims"
@@ -21,7 +21,7 @@ _STATEMENTS = {
     "release": "DELETE FROM claims WHERE id = ?",
 }
 _LIVE = "SELECT id FROM claims WHERE deleted = 0 AND id"
-_PARENTS_OF_KIND = "SELECT parent_id FROM claims WHERE deleted = 0 AND kind = ? AND parent_id"
+PARENTS_OF_KIND = "SELECT parent_id FROM claims WHERE deleted = 0 AND kind = ? AND parent_id"
 _PARENTS = "SELECT parent_id FROM claims WHERE parent_id"
 _PARENTS_OF_LIVE = "SELECT parent_id FROM claims WHERE deleted = 0 AND parent_id"
 _BEGINNING = "substr(fqn, 1, instr(fqn, '.') - 1)"
@@ -30,8 +30,8 @@ EDGE_INDEXES = (
     f"CREATE INDEX IF NOT EXISTS edges_by_beginning ON claims ({_BEGINNING}) WHERE kind = '{EDGE}'",
     f"CREATE INDEX IF NOT EXISTS edges_by_end ON claims (name) WHERE kind = '{EDGE}'",
 )
-_EDGES_FROM = f"WHERE kind = '{EDGE}' AND {_BEGINNING}"
-_EDGES_TO = f"WHERE kind = '{EDGE}' AND name"
+EDGES_FROM = f"WHERE kind = '{EDGE}' AND {_BEGINNING}"
+EDGES_TO = f"WHERE kind = '{EDGE}' AND name"
 _NOTHING = Expectations()
 MOST_SOUGHT = 100
 """Most values in one statement: a statement for each would cost twice as much."""
@@ -81,9 +81,9 @@ def check_claims(cursor: sqlite3.Cursor, expecting: Expectations) -> None:
     parents = look_up(cursor, _PARENTS, expecting.without_children)
     parents_of_live = look_up(cursor, _PARENTS_OF_LIVE, expecting.without_live_children)
     beginnings = look_up(
-        cursor, f"SELECT {_BEGINNING} FROM claims {_EDGES_FROM}", expecting.without_edges
+        cursor, f"SELECT {_BEGINNING} FROM claims {EDGES_FROM}", expecting.without_edges
     )
-    endings = look_up(cursor, f"SELECT name FROM claims {_EDGES_TO}", expecting.without_edges)
+    endings = look_up(cursor, f"SELECT name FROM claims {EDGES_TO}", expecting.without_edges)
     checks = {
         refusals.HAS_SIBLINGS: _shared(cursor, expecting.sole),
         refusals.IS_GONE: expecting.live - live,
@@ -102,60 +102,12 @@ def _shared(cursor: sqlite3.Cursor, sole: Collection[tuple[str, str]]) -> set[st
     for kind in {kind for kind, _ in sole}:
         ids = [parent_id for each, parent_id in sole if each == kind]
         parents.update(
-            (kind, parent_id) for (parent_id,) in look_up(cursor, _PARENTS_OF_KIND, ids, kind)
+            (kind, parent_id) for (parent_id,) in look_up(cursor, PARENTS_OF_KIND, ids, kind)
         )
     return {parent_id for (_, parent_id), count in parents.items() if count > 1}
-
-
-def select_claims(
-    cursor: sqlite3.Cursor,
-    names: Collection[tuple[str, str]],
-    ids: Collection[str],
-    parents: Collection[str],
-    ends: Collection[str],
-) -> list[Claim]:
-    """The claims on names, of entities, of children of parents and of edges at ends.
-
-    Each comes once, in order of kind and name.
-    """
-    by_kind: dict[str, list[str]] = {}
-    for kind, fqn in names:
-        by_kind.setdefault(kind, []).append(fqn)
-    wanted: list[tuple[str, Collection[str], tuple[str, ...]]] = [
-        *(("WHERE kind = ? AND fqn", fqns, (kind,)) for kind, fqns in by_kind.items()),
-        ("WHERE id", ids, ()),
-        ("WHERE parent_id", parents, ()),
-        (_EDGES_FROM, ends, ()),
-        (_EDGES_TO, ends, ()),
-    ]
-    rows = {
-        row[:2]: row
-        for where, values, first in wanted
-        if values
-        for row in look_up(cursor, f"{SELECT_CLAIMS} {where}", values, *first)
-    }
-    return [as_claim(rows[key]) for key in sorted(rows)]
-
-
-def select_live_children(
-    cursor: sqlite3.Cursor, parent_id: str, kind: str, after: str, limit: int
-) -> list[Claim]:
-    """The claims of live children of a kind with names above `after`, in order of names."""
-    statement = (
-        f"{SELECT_CLAIMS} WHERE parent_id = ? AND deleted = 0 AND kind = ? AND fqn > ?"
-        " ORDER BY fqn LIMIT ?"
-    )
-    return [as_claim(row) for row in cursor.execute(statement, (parent_id, kind, after, limit))]
-
-
-def select_having_live(cursor: sqlite3.Cursor, kind: str, parent_ids: Collection[str]) -> set[str]:
-    """The ids, among these, that live children of a kind have as their parent."""
-    return {parent_id for (parent_id,) in look_up(cursor, _PARENTS_OF_KIND, parent_ids, kind)}
 
 
 def as_claim(row: tuple[Any, ...]) -> Claim:
     """The claim of a row of the claims table."""
     kind, fqn, entity_id, name, parent_id, deleted = row
-    return Claim(
-        kind=kind, fqn=fqn, id=entity_id, name=name, parent_id=parent_id, deleted=bool(deleted)
-    )
+    return Claim(kind, fqn, entity_id, name, parent_id, bool(deleted))

@@ -15,6 +15,7 @@ from eventsourcing.sqlite import (
 
 from domain.errors import OutcomeUnknown
 from domain.event_store.sqlite.features import declare
+from domain.machine.sqlite_transactions import writing
 from domain.machine.write_turns import WriteTurns
 
 
@@ -24,10 +25,8 @@ class _Pool(SQLiteConnectionPool):
     def _create_connection(self) -> SQLiteConnection:
         if self.writable and not self.is_sqlite_memory_mode and not self.is_journal_mode_wal:
             _set_page_size(self.db_name)
-        # The library's first connection switches the file to write-ahead logging; but its
-        # connections keep one compiled statement each, and compile all others again and again.
-        if not self.is_sqlite_memory_mode and not self.is_journal_mode_wal:
-            super()._create_connection().close()
+            self.is_journal_mode_wal = True
+        # The library's own keep one compiled statement each, and compile all others each time.
         connection = sqlite3.connect(
             self.db_name,
             timeout=self.lock_timeout or SQLITE3_DEFAULT_LOCK_TIMEOUT,
@@ -66,12 +65,18 @@ class Datastore(SQLiteDatastore):
         if writable and not self.pool.is_sqlite_memory_mode:
             self._turns = WriteTurns(Path(db_name))
 
-    def reading(self) -> "_Transaction":
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Cursor]:
         """The driver's own cursor in a read transaction; it gives rows as tuples.
 
         All statements of the block see the database as it is when the first of them runs.
         """
-        return _Transaction(self.pool, "BEGIN", "ROLLBACK", is_writer=False)
+        with self._cursor(is_writer=False) as cursor:
+            cursor.execute("BEGIN")
+            try:
+                yield cursor
+            finally:
+                cursor.connection.execute("ROLLBACK")
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Cursor]:
@@ -79,11 +84,19 @@ class Datastore(SQLiteDatastore):
 
         Raises OutcomeUnknown where the commit fails in a way that may leave it on disk.
         """
-        with (
-            self.turn(),
-            _Transaction(self.pool, "BEGIN IMMEDIATE", "COMMIT", is_writer=True) as cursor,
-        ):
-            yield cursor
+        is_over = False
+        with self.turn(), self._cursor(is_writer=True) as cursor:
+            try:
+                with writing(cursor.connection):
+                    yield cursor
+                    is_over = True
+            except sqlite3.Error as failure:
+                if is_over and _may_be_on_disk(failure):
+                    raise OutcomeUnknown(
+                        f"the event log cannot be used now: {failure}. This write may have been"
+                        " stored: repeat it with the same Idempotency-Key, or read it"
+                    ) from failure
+                raise
 
     def turn(self) -> AbstractContextManager[None]:
         """The turn of a writer, for a block; a log in memory needs none.
@@ -92,6 +105,14 @@ class Datastore(SQLiteDatastore):
         """
         return nullcontext() if self._turns is None else self._turns.held()
 
+    @contextmanager
+    def _cursor(self, *, is_writer: bool) -> Iterator[sqlite3.Cursor]:
+        """The driver's own cursor on a connection of the pool."""
+        with self.get_connection(commit=is_writer) as connection:
+            cursor = connection.cursor().sqlite_cursor
+            cursor.row_factory = None
+            yield cursor
+
     def close(self) -> None:
         """Close all connections."""
         super().close()
@@ -99,53 +120,10 @@ class Datastore(SQLiteDatastore):
             self._turns.close()
 
 
-class _Transaction:
-    """A transaction of a connection from the pool, for the length of a block.
-
-    The library's own is made of four context managers, which take four times as long as a look-up.
-    """
-
-    def __init__(self, pool: _Pool, begin: str, end: str, *, is_writer: bool) -> None:
-        """`begin` and `end` are statements; a block that fails is rolled back."""
-        self._pool = pool
-        self._begin = begin
-        self._end = end
-        self._is_writer = is_writer
-
-    def __enter__(self) -> sqlite3.Cursor:
-        self._connection = self._pool.get_connection(is_writer=self._is_writer)
-        try:
-            self._driver = self._connection.cursor().sqlite_cursor.connection
-            self._driver.execute(self._begin)
-        except BaseException:
-            self._pool.put_connection(self._connection)
-            raise
-        cursor = self._driver.cursor()
-        cursor.row_factory = None
-        return cursor
-
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        try:
-            try:
-                self._driver.execute(self._end if error is None else "ROLLBACK")
-            except BaseException as failure:
-                # On a full disk SQLite may have rolled back by itself.
-                if self._driver.in_transaction:
-                    self._driver.execute("ROLLBACK")
-                if self._is_writer and error is None and _may_be_on_disk(failure):
-                    raise OutcomeUnknown(
-                        f"the event log cannot be used now: {failure}. This write may have been"
-                        " stored: repeat it with the same Idempotency-Key, or read it"
-                    ) from failure
-                raise
-        finally:
-            self._pool.put_connection(self._connection)
-
-
-def _may_be_on_disk(failure: BaseException) -> bool:
+def _may_be_on_disk(failure: sqlite3.Error) -> bool:
     """True if a transaction that was not committed may be found committed after a crash.
 
     Where an input or output failed, its pages may have been written before.
     """
     code = getattr(failure, "sqlite_errorcode", sqlite3.SQLITE_OK)
-    return isinstance(failure, sqlite3.Error) and code & 0xFF == sqlite3.SQLITE_IOERR
+    return bool(code & 0xFF == sqlite3.SQLITE_IOERR)

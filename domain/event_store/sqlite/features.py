@@ -4,9 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
-
-from domain.event_store.features import EARLIEST, named, refuse_unknown
+from domain.event_store.features import EARLIEST, Known, named, refuse_unknown
 
 TABLE = (
     "CREATE TABLE IF NOT EXISTS features ("
@@ -15,7 +13,7 @@ TABLE = (
 _DECLARED = "this_log_needs_release_0_2_0_or_later"
 """A function of SQL that each connection of this program has, and that is never called."""
 FENCE = (
-    "CREATE TRIGGER IF NOT EXISTS {events}_fence BEFORE INSERT ON {events} WHEN FALSE"
+    "CREATE TRIGGER IF NOT EXISTS stored_events_fence BEFORE INSERT ON stored_events WHEN FALSE"
     f" BEGIN SELECT {_DECLARED}(); END"
 )
 """Keeps out programs from before release 0.2.0, which do not look at the table.
@@ -25,14 +23,6 @@ name in the error.
 """
 _THERE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM features"
-
-
-class Known(msgspec.Struct, frozen=True):
-    """The features that a log named at one moment, all of which this program knows."""
-
-    newest: int = -1
-    """Number of the feature that was named last; 0 when none was. None has the number -1."""
-    names: frozenset[str] = frozenset()
 
 
 def declare(connection: sqlite3.Connection) -> None:

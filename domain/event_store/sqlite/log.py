@@ -1,49 +1,33 @@
 """The event store port on one SQLite database."""
 
-import sqlite3
-from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from eventsourcing.persistence import IntegrityError, PersistenceError
-
-from domain.errors import ConcurrentChange, StoreUnavailable
-from domain.event_store.appends import joined, outdated, position_of, prepared, without
-from domain.event_store.features import refuse_unknown
-from domain.event_store.port import (
-    Claim,
-    Problem,
-    RecordedEvent,
-    StoredRow,
-    StreamSpan,
-)
-from domain.event_store.recorded_log import RecordedLog
+from domain.errors import StoreUnavailable
+from domain.event_store.appends import position_of
 from domain.event_store.sqlite.clock import ClockGuard
 from domain.event_store.sqlite.connections import Datastore
+from domain.event_store.sqlite.reading import SqliteReads, translated_errors
 from domain.event_store.sqlite.recorder import Recorder
 from domain.event_store.sqlite.restoring import restore_rows
 from domain.event_store.sqlite.snapshot import SqliteSnapshot, connect, find_damage, open_snapshot
-from domain.event_store.writes import (
-    Append,
-    Expectations,
-    Refusal,
-    RememberedAnswer,
-)
+from domain.event_store.stored import Problem, StoredRow
+from domain.event_store.writes import Append, Refusal
 from domain.machine import durable_files
 
 _URI = "file:"
 
 
-class SqliteEventStore(RecordedLog):
+class SqliteEventStore(SqliteReads):
     """An event store in one SQLite database; made by `open_sqlite_log`."""
 
-    def __init__(self, address: str, database: str, recorder: Recorder) -> None:
-        super().__init__()
+    def __init__(self, address: str, database: str, datastore: Datastore) -> None:
+        super().__init__(datastore)
         self._address = address
         self._database = database
-        self._recorder = recorder
+        self._recorder = Recorder(datastore)
         self._clock = ClockGuard()
 
     @property
@@ -54,22 +38,15 @@ class SqliteEventStore(RecordedLog):
     def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
         """Append in one transaction of the recorder; see `EventStore.append_group`."""
         results, commit = self._begin(appends)
-        with _translated_errors():
+        with translated_errors():
             commit()
         return results
 
-    def append_unsynced(
-        self,
-        recorded: Sequence[RecordedEvent],
-        *,
-        expecting: Expectations,
-        epoch: int | None = None,
-    ) -> Callable[[], int]:
-        """Leave the commit to the function; see `EventStore.append_unsynced`."""
-        (result,), commit = self._begin([prepared(recorded, expecting=expecting, epoch=epoch)])
+    def _append_unsynced(self, append: Append) -> Callable[[], int]:
+        (result,), commit = self._begin([append])
 
         def finish() -> int:
-            with _translated_errors():
+            with translated_errors():
                 commit()
             return position_of(result)
 
@@ -79,77 +56,13 @@ class SqliteEventStore(RecordedLog):
 
     def _begin(self, appends: Sequence[Append]) -> tuple[list[int | Refusal], Callable[[], None]]:
         self._clock.check()
-        refused = outdated(appends, self.epoch())
-        with _translated_errors():
-            results, commit = self._recorder.begin_group(without(appends, refused))
-        return joined(refused, results), commit
-
-    def read(
-        self, after: int, limit: int, upto: int | None = None, *, newest_first: bool = False
-    ) -> list[RecordedEvent]:
-        """Read by one statement over positions; see `EventStore.read`."""
-        with _translated_errors():
-            rows = self._recorder.read_log(after, upto, limit, newest_first)
-        return [self._recorded(row) for row in rows]
-
-    def _read_spans(self, left: deque[StreamSpan], upto: int | None) -> deque[StoredRow]:
-        with _translated_errors():
-            return self._recorder.read_spans(left, upto)
-
-    def head(self) -> int:
-        """The greatest rowid of the events; see `EventStore.head`."""
-        with _translated_errors():
-            return self._recorder.max_notification_id() or 0
-
-    def identity(self) -> str:
-        """The row of the table `identity`; see `EventStore.identity`."""
-        with _translated_errors():
-            return self._recorder.select_identity()
-
-    def features(self) -> dict[str, str]:
-        """The rows of the table `features`; see `EventStore.features`."""
-        with _translated_errors():
-            return self._recorder.select_features()
-
-    def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:
-        with _translated_errors():
-            return self._recorder.select_live(by_name)
-
-    def claims(
-        self,
-        *,
-        names: Collection[tuple[str, str]] = (),
-        ids: Collection[str] = (),
-        parents: Collection[str] = (),
-        ends: Collection[str] = (),
-    ) -> list[Claim]:
-        """Read all claims in one transaction; see `EventStore.claims`."""
-        with _translated_errors():
-            return self._recorder.select_claims(names, ids, parents, ends)
-
-    def live_children(self, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
-        """Read a range of an index; see `EventStore.live_children`."""
-        with _translated_errors():
-            return self._recorder.select_live_children(parent_id, kind, after, limit)
-
-    def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
-        """Read ranges of an index; see `EntityReads.having_live`."""
-        with _translated_errors():
-            return self._recorder.select_having_live(kind, parent_ids)
-
-    def answer(self, actor: str, key: str) -> RememberedAnswer | None:
-        """Read the table `answers`; see `EventStore.answer`."""
-        with _translated_errors():
-            return self._recorder.select_answer(actor, key)
-
-    def _creations(self, text: str) -> list[tuple[str, str, bytes]]:
-        with self.snapshot() as snapshot:
-            return [*snapshot.creations(text)]
+        with translated_errors():
+            return self._recorder.begin_group(appends)
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteSnapshot]:
         """A read transaction on a connection of its own; see `EventStore.snapshot`."""
-        with _translated_errors():
+        with translated_errors():
             opened = open_snapshot(self._database)
         with closing(opened) as snapshot:
             yield snapshot
@@ -161,8 +74,8 @@ class SqliteEventStore(RecordedLog):
     def restore(self, rows: Iterator[StoredRow]) -> Iterator[int]:
         """Insert everything in one transaction; see `EventStore.restore`."""
         with (
-            _translated_errors(),
-            self._recorder.turn(),
+            translated_errors(),
+            self._datastore.turn(),
             closing(connect(self._database)) as connection,
         ):
             yield from restore_rows(connection, rows)
@@ -170,7 +83,7 @@ class SqliteEventStore(RecordedLog):
     def size(self) -> int:
         """Bytes of the database, its write-ahead log and shared memory; see `EventStore.size`."""
         if self._address.startswith(_URI):
-            with _translated_errors(), closing(connect(self._database)) as connection:
+            with translated_errors(), closing(connect(self._database)) as connection:
                 pages = connection.execute("PRAGMA page_count").fetchone()[0]
                 return int(pages * connection.execute("PRAGMA page_size").fetchone()[0])
         file = Path(self._address)
@@ -178,8 +91,8 @@ class SqliteEventStore(RecordedLog):
         return sum(sizes)
 
     def close(self) -> None:
-        """Close all connections of the recorder."""
-        self._recorder.datastore.close()
+        """Close all connections."""
+        self._datastore.close()
 
 
 def open_sqlite_log(address: str, *, writable: bool) -> SqliteEventStore:
@@ -191,20 +104,21 @@ def open_sqlite_log(address: str, *, writable: bool) -> SqliteEventStore:
     if not address.startswith(_URI):
         address = str(Path(address).absolute())
         database = address if writable else f"{_URI}{quote(address)}?mode=ro"
-    with _translated_errors(), ExitStack() as opened:
-        recorder = Recorder(Datastore(database, writable=writable))
-        opened.callback(recorder.datastore.close)
+    with translated_errors(), ExitStack() as opened:
+        datastore = Datastore(database, writable=writable)
+        opened.callback(datastore.close)
+        log = SqliteEventStore(address, database, datastore)
         # From the first look at the name of the file until SQLite holds its lock on it, no other
         # process may put a copy in its place.
-        with recorder.turn():
+        with datastore.turn():
             if writable:
-                recorder.create_table()
-            recorder.select_identity()
-            refuse_unknown(recorder.select_features(), "the log")
+                Recorder(datastore).create_table()
+            log.identity()
+            log.refuse_later_release()
         opened.pop_all()
     if not address.startswith(_URI):
         _sync_recovered(Path(f"{address}-wal"))
-    return SqliteEventStore(address, database, recorder)
+    return log
 
 
 def _sync_recovered(write_ahead_log: Path) -> None:
@@ -226,14 +140,3 @@ def _size(file: Path) -> int:
         return file.stat().st_size
     except FileNotFoundError:
         return 0
-
-
-@contextmanager
-def _translated_errors() -> Iterator[None]:
-    """The one place where the errors of SQLite and of the library become the catalog's."""
-    try:
-        yield
-    except (IntegrityError, sqlite3.IntegrityError) as error:
-        raise ConcurrentChange("another writer was first; try again") from error
-    except (PersistenceError, sqlite3.Error) as error:
-        raise StoreUnavailable(f"the event log cannot be used now: {error}") from error

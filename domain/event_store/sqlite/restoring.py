@@ -2,16 +2,14 @@
 
 import sqlite3
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
-from domain.errors import AlreadyExists, ConcurrentChange, Conflict, InvalidInput
-from domain.event_store.claims import claim_changes
-from domain.event_store.features import features_of
-from domain.event_store.port import StoredRow
+from domain.errors import ConcurrentChange, Conflict, InvalidInput
 from domain.event_store.sqlite.claims import write_claims
 from domain.event_store.sqlite.features import name_features
-from domain.event_store.transfer import in_batches, readable_event
+from domain.event_store.stored import StoredRow
+from domain.event_store.transfer import insert_all
+from domain.event_store.writes import ClaimChange
 
 _INSERT = (
     "INSERT INTO stored_events (originator_id, originator_version, topic, state, rowid)"
@@ -38,19 +36,15 @@ def restore_rows(connection: sqlite3.Connection, rows: Iterator[StoredRow]) -> I
     cursor.execute("BEGIN IMMEDIATE")
     if cursor.execute("SELECT 1 FROM stored_events").fetchone() is not None:
         raise Conflict("only an empty log can be imported into: this one has events")
-    used: set[str] = set()
-    for batch in in_batches(rows):
-        events = [readable_event(row) for row in batch]
-        used |= features_of(events)
-        ids = (row[0] for row in batch)
-        changes = chain.from_iterable(map(claim_changes, ids, events))
+
+    def insert(batch: list[StoredRow], changes: list[ClaimChange]) -> None:
         try:
             cursor.executemany(_INSERT, batch)
-            write_claims(cursor, list(changes))
-        except (sqlite3.IntegrityError, AlreadyExists, ConcurrentChange) as error:
-            where = f"positions {batch[0][4]} to {batch[-1][4]}"
-            raise InvalidInput(f"{where}: an event or a name comes twice ({error})") from error
-        yield batch[-1][4]
+        except sqlite3.IntegrityError as error:
+            raise ConcurrentChange(str(error)) from error
+        write_claims(cursor, changes)
+
+    used = yield from insert_all(rows, insert)
     broken: Any = cursor.execute(_BROKEN_STREAM).fetchone()
     if broken is not None:
         raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no full log")

@@ -5,37 +5,40 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
-import msgspec
-
 from domain.errors import StoreUnavailable
-from domain.event_store.port import Claim, Problem, StoredRow
 from domain.event_store.sqlite.claims import SELECT_CLAIMS, as_claim
 from domain.event_store.sqlite.features import declare, read_features
+from domain.event_store.sqlite.reading import SELECT_EVENTS
+from domain.event_store.stored import Claim, LogSnapshot, LossQueries, Problem, StoredRow
 
-_EVENTS = "SELECT originator_id, originator_version, topic, state, rowid FROM stored_events"
-_GAPS = """
+_LOSSES = LossQueries(
+    kept="SELECT count(*) FROM stored_events WHERE rowid <= ?",
+    gaps="""
 SELECT previous + 1, position - 1 FROM (
-    SELECT rowid AS position, lag(rowid, 1, :after) OVER (ORDER BY rowid) AS previous
-    FROM stored_events WHERE rowid > :after)
+    SELECT rowid AS position, lag(rowid, 1, ?) OVER (ORDER BY rowid) AS previous
+    FROM stored_events WHERE rowid > ?)
 WHERE position > previous + 1
-"""
-_LOST_ANSWERS = (
-    "SELECT actor, key FROM answers a WHERE NOT EXISTS (SELECT 1 FROM stored_events e"
-    " WHERE e.originator_id = a.entity_id AND e.originator_version = a.stream_version)"
+""",
+    given="SELECT seq FROM sqlite_sequence WHERE name = 'stored_events'",
+    answers=(
+        "SELECT actor, key FROM answers a WHERE NOT EXISTS (SELECT 1 FROM stored_events e"
+        " WHERE e.originator_id = a.entity_id AND e.originator_version = a.stream_version)"
+    ),
 )
 
 
-class SqliteSnapshot:
-    """One read transaction of the log's database, on a connection of its own.
+class SqliteSnapshot(LogSnapshot):
+    """One read transaction of the log's database.
 
     Writers go on beside a snapshot, but the write-ahead log grows until the snapshot is closed.
     """
 
+    loss_queries = _LOSSES
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         row = connection.execute("SELECT max(rowid), count(*) FROM stored_events").fetchone()
-        self.head: int = row[0] or 0
-        self.count: int = row[1]
+        self.head, self.count = row[0] or 0, row[1]
 
     def features(self) -> dict[str, str]:
         """The features that are named; see `EventStore.features`."""
@@ -46,14 +49,14 @@ class SqliteSnapshot:
 
     def events(self, after: int = 0) -> Iterator[StoredRow]:
         """The events with positions above `after`, in log order."""
-        return self._rows(f"{_EVENTS} WHERE rowid > ? ORDER BY rowid", after)
+        return self._rows(f"{SELECT_EVENTS} WHERE rowid > ? ORDER BY rowid", after)
 
     def streams(self, ids: Sequence[str] | None = None) -> Iterator[StoredRow]:
         """The streams of these entities (None: of all), in order of id and stream version."""
         if ids is None:
-            yield from self._rows(f"{_EVENTS} ORDER BY originator_id, originator_version")
+            yield from self._rows(f"{SELECT_EVENTS} ORDER BY originator_id, originator_version")
         for entity_id in sorted(ids or ()):
-            where = f"{_EVENTS} WHERE originator_id = ? ORDER BY originator_version"
+            where = f"{SELECT_EVENTS} WHERE originator_id = ? ORDER BY originator_version"
             yield from self._rows(where, entity_id)
 
     def claims(self, ids: Sequence[str] | None = None) -> Iterator[Claim]:
@@ -63,46 +66,11 @@ class SqliteSnapshot:
         for entity_id in sorted(ids or ()):
             yield from map(as_claim, self._rows(f"{SELECT_CLAIMS} WHERE id = ?", entity_id))
 
-    def creations(self, text: str) -> Iterator[tuple[str, str, bytes]]:
-        """Entity id, type name and payload of first events that hold a text, in log order."""
-        return self._rows(
-            "SELECT originator_id, topic, state FROM stored_events"
-            " WHERE originator_version = 1 AND instr(state, ?) ORDER BY rowid",
-            msgspec.json.encode(text),
-        )
-
-    def lost(self) -> Iterator[Problem]:
-        """Problems for events that were removed, and for answers that refer to no event.
-
-        AUTOINCREMENT gives positions without gaps, and a refused append takes no position. So a
-        gap is an event that was removed, except among events restored from another log.
-        """
-        head, count = self._one("SELECT head, count FROM restored", (0, 0))
-        (kept,) = self._one("SELECT count(*) FROM stored_events WHERE rowid <= ?", (0,), head)
-        if kept != count:
-            what = f"{count} events up to position {head} were restored, {kept} are there"
-            yield Problem(0, "", what)
-        for first, last in self._rows(_GAPS, {"after": head}):
-            gap = f"{first}" + (f" to {last}" if last > first else "")
-            yield Problem(first, "", f"no event at position {gap}")
-        seq = "SELECT seq FROM sqlite_sequence WHERE name = 'stored_events'"
-        (given,) = self._one(seq, (0,))
-        if given > self.head:
-            what = f"positions up to {given} were given, the log ends at {self.head}"
-            yield Problem(self.head + 1, "", what)
-        for actor, key in self._rows(_LOST_ANSWERS):
-            what = f"the answer remembered for {actor!r} under key {key!r} refers to no event"
-            yield Problem(0, "", what)
-
-    def _one(self, statement: str, otherwise: tuple[int, ...], *parameters: Any) -> Any:
-        return next(self._rows(statement, *parameters), otherwise)
-
-    def _rows(self, statement: str, *parameters: Any) -> Iterator[Any]:
-        bound = parameters[0] if parameters and isinstance(parameters[0], dict) else parameters
+    def _rows(self, statement: str, *values: Any) -> Iterator[Any]:
         try:
             # `yield from` would close the cursor of a reader that stopped early: an error if the
             # connection was closed before.
-            for row in self._connection.execute(statement, bound):  # noqa: UP028
+            for row in self._connection.execute(statement, values):  # noqa: UP028
                 yield row
         except sqlite3.Error as error:
             raise _unreadable(error) from error

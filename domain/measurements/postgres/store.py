@@ -18,9 +18,10 @@ from domain.event_store.postgres.link import Link
 from domain.measurements import bounds as limits
 from domain.measurements.bounds import Bounds, Key, entity_full, most_points
 from domain.measurements.costs import CostSums
-from domain.measurements.port import Page
-from domain.measurements.postgres.sums import numbers_of, query_costs, usage_ranks
+from domain.measurements.port import Measurements, Page
+from domain.measurements.postgres.sums import numbers_of, query_costs, use_sums
 from domain.measurements.reports import Point
+from domain.measurements.usage import UseSums
 
 T = TypeVar("T")
 
@@ -68,17 +69,13 @@ def _column(numbers: Iterable[Decimal | None]) -> list[Decimal | None] | None:
     return column if any(number is not None for number in column) else None
 
 
-class PostgresMeasurements:
+class PostgresMeasurements(Measurements):
     """The port on a database; nothing is connected to before it is used."""
 
     def __init__(self, connections: Connections, bounds: Bounds) -> None:
+        super().__init__(bounds)
         self._connections = connections
-        self._bounds = bounds
         self._clock = ClockGuard()
-
-    def write(self, entity_id: str, points: Iterable[Point], now: int) -> None:
-        """Store points of an entity; see `Measurements.write`."""
-        self.write_all({entity_id: points}, now)
 
     def write_all(self, points: Mapping[str, Iterable[Point]], now: int) -> None:
         """Store points of entities by one statement; see `Measurements.write_all`."""
@@ -129,15 +126,8 @@ class PostgresMeasurements:
         """Delete by one statement; see `Measurements.delete`."""
         return self._change(lambda link: int(link.one(_DELETE, entity_id, series, at)[0]))
 
-    def rank_usage(self, kind: str, day: int, now: int) -> None:
-        """Rank by one statement, and store the ranks in parts; see `Measurements.rank_usage`."""
-        self._bounds.check_time(day, now, "ranking")
-
-        def rank(link: Link) -> None:
-            for ranks in usage_ranks(link, _part_key(kind), day):
-                self._store(link, self._bounds.checked(ranks, now))
-
-        self._change(rank)
+    def _used(self, kind: str, day: int) -> list[UseSums]:
+        return self._connections.ask(lambda link: use_sums(link, _part_key(kind), day))
 
     def query_costs(self, service_id: str) -> list[CostSums]:
         """Sum up by one statement; see `Measurements.query_costs`."""
@@ -149,20 +139,10 @@ class PostgresMeasurements:
         rows = self._connections.ask(lambda link: link.rows(statement))
         return [entity_id for (entity_id,) in rows]
 
-    def forget(self, entity_id: str) -> None:
-        """Delete in parts; see `Measurements.forget`."""
-        while self._swept(entity_id, None):
-            pass
-
     def newest_time(self) -> int:
         """Read the end of an index; see `Measurements.newest_time`."""
         statement = "SELECT coalesce(max(at), 0) FROM measurements"
         return int(self._connections.ask(lambda link: link.one(statement))[0])
-
-    def forget_older(self, now: int) -> None:
-        """Delete in parts; see `Measurements.forget_older`."""
-        while self._swept(None, self._bounds.oldest(now)):
-            pass
 
     def close(self) -> None:
         """Close the pool; see `Measurements.close`."""
@@ -200,8 +180,7 @@ class PostgresMeasurements:
         if refusal == "all":
             raise self._bounds.all_full()
 
-    def _swept(self, entity_id: str | None, until: int | None) -> bool:
-        """Delete some points of an entity, or from before a time; whether there may be more."""
+    def _sweep(self, entity_id: str | None, until: int | None) -> bool:
         most = limits.SWEPT_AT_ONCE
         return self._change(lambda link: bool(link.one(_SWEEP, entity_id, until, most) == (most,)))
 

@@ -1,9 +1,8 @@
-"""Sums over measurements of many entities, computed by PostgreSQL; see `sqlite/sums.py`.
+"""Sums over measurements of many entities, computed by PostgreSQL.
 
 Numbers are summed as decimals, without errors of rounding and in any order.
 """
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -13,9 +12,10 @@ from psycopg.errors import QueryCanceled
 
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.link import Link
-from domain.measurements.bounds import MOST_QUERIES, RANKED_AT_ONCE, SUM_SECONDS
+from domain.measurements.bounds import MOST_QUERIES, SUM_SECONDS
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
-from domain.measurements.reports import COST, DAY_MS, USAGE, Point, UsageRanks
+from domain.measurements.reports import COST, DAY_MS, USAGE
+from domain.measurements.usage import UseSums
 
 _ANSWER_SECONDS = 5.0
 """Time after SUM_SECONDS for the server to report that it has stopped."""
@@ -57,24 +57,8 @@ def _bounded(number: Decimal | None, most: float) -> Decimal:
     return min(max(number or Decimal(), Decimal()), Decimal(most))
 
 
-def _share(of: str) -> str:
-    """The SQL of the share of rows that have less of something; see `sqlite/sums.py`."""
-    less = f"rank() OVER (ORDER BY {of}) - 1"
-    share = f"(20000 * ({less}) + count(*) OVER ()) / (2 * count(*) OVER ())"
-    return f"({share})::float8 / 100"
-
-
-_MAKE = """
-CREATE TEMP TABLE ranks (
-    n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    entity text, daily float8, weekly float8, monthly float8
-)
-"""
-"""Makes a table of the connection: there may be more rows than fit into memory."""
-_DROP = "DROP TABLE IF EXISTS pg_temp.ranks"
-_RANK = f"""
-INSERT INTO pg_temp.ranks (entity, daily, weekly, monthly)
-SELECT entity, {_share("daily")}, {_share("weekly")}, {_share("monthly")}
+_USED = f"""
+SELECT entity, daily::int8, weekly::int8, monthly::int8
 FROM (
     SELECT entity, sum(count) FILTER (WHERE at = %b) AS daily,
         sum(count) FILTER (WHERE at > %b) AS weekly, sum(count) AS monthly
@@ -82,7 +66,6 @@ FROM (
     WHERE series = '{USAGE}' AND part_key = %b AND at > %b AND at <= %b GROUP BY entity) used
 WHERE daily IS NOT NULL
 """
-_RANKED = "SELECT * FROM pg_temp.ranks WHERE n > %b ORDER BY n LIMIT %b"
 _COSTS = f"""
 SELECT coalesce(entity, ''), round(sum(cost * count), 300)::float8, round(sum(count), 300)::float8,
     round(sum(duration), 300)::float8, min(cost)::float8, max(cost)::float8
@@ -93,27 +76,14 @@ ORDER BY grouping(entity) DESC, sum(cost * count) DESC, entity LIMIT {MOST_QUERI
 """Sums are rounded to what a number of the answer can tell from 0."""
 
 
-def usage_ranks(link: Link, kind_key: bytes, day: int) -> Iterator[dict[str, list[Point]]]:
-    """Entity id -> the point with its ranks on a day, for those of a kind that were used, in parts.
+def use_sums(link: Link, kind_key: bytes, day: int) -> list[UseSums]:
+    """The entities of a kind that were used on a day; see `Measurements.rank_usage`.
 
-    A rank is the share of them that were used less, in percent. Between two parts the connection
-    may be used. Raises StoreUnavailable when it takes too long, and psycopg.Error.
+    Raises StoreUnavailable when it takes too long, and psycopg.Error.
     """
     with _in_time(link):
-        link.execute(_DROP)
-        link.execute(_MAKE)
-        link.execute(_RANK.encode(), [day, day - 7 * DAY_MS, kind_key, day - 30 * DAY_MS, day])
-    ended = time.monotonic() + SUM_SECONDS
-    last = 0
-    while rows := link.rows(_RANKED, last, RANKED_AT_ONCE):
-        if time.monotonic() > ended:
-            raise StoreUnavailable(f"storing the ranks took more than {SUM_SECONDS:g} s")
-        last = rows[-1][0]
-        yield {
-            entity: [UsageRanks(daily=daily, weekly=weekly, monthly=monthly).point(day)]
-            for _, entity, daily, weekly, monthly in rows
-        }
-    link.execute(_DROP)
+        rows = link.rows(_USED, day, day - 7 * DAY_MS, kind_key, day - 30 * DAY_MS, day)
+    return [UseSums(*row) for row in rows]
 
 
 def query_costs(link: Link, service_key: bytes) -> list[CostSums]:

@@ -10,7 +10,7 @@ from domain.errors import StoreUnavailable
 from domain.machine.sqlite_transactions import writing
 from domain.machine.write_turns import WriteTurns
 from domain.measurements.bounds import OVERHEAD
-from domain.measurements.sqlite.sums import SUMMED_INDEX
+from domain.measurements.reports import COST, USAGE
 
 _BUSY_MS = 5_000
 
@@ -26,7 +26,8 @@ CREATE TABLE IF NOT EXISTS points (
     body BLOB NOT NULL, PRIMARY KEY (entity, series, part, at)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS points_by_time ON points (at);
-{SUMMED_INDEX}
+CREATE INDEX IF NOT EXISTS points_summed ON points (series, part, at)
+    WHERE series IN ('{USAGE}', '{COST}');
 CREATE TABLE IF NOT EXISTS sizes (entity TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
 INSERT OR IGNORE INTO sizes VALUES ('', 0);
 CREATE TRIGGER IF NOT EXISTS point_added AFTER INSERT ON points BEGIN

@@ -1,32 +1,51 @@
 """Measurements in a SQLite file of their own, which several processes of a machine may use."""
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+from domain.errors import StoreUnavailable
 from domain.measurements import bounds
 from domain.measurements.bounds import Bounds, Key, entity_full, most_points
-from domain.measurements.costs import CostSums
-from domain.measurements.port import Page
-from domain.measurements.reports import Point
+from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
+from domain.measurements.port import Measurements, Page
+from domain.measurements.reports import COST, DAY_MS, USAGE, Point
 from domain.measurements.sqlite.connections import Connections, size_of
-from domain.measurements.sqlite.sums import query_costs, usage_ranks
+from domain.measurements.usage import UseSums
 
 FILE = "measurements.db"
+_STEPS = 100_000
+"""Instructions of SQLite between two looks at the clock."""
 _DELETE = "DELETE FROM points WHERE entity = ? AND series = ? AND part = ? AND at = ?"
+_count = "json_extract(CAST(body AS TEXT), '$.count')"
 
 
-class SqliteMeasurements:
+def _bounded(key: str, most: float) -> str:
+    """The SQL of a number in a record of costs: records from before the bounds may exceed them."""
+    return f"min(max(coalesce(json_extract(CAST(body AS TEXT), '$.{key}'), 0), 0), {most!r})"
+
+
+_cost, _runs = _bounded("cost", MAX_COST), _bounded("count", MAX_RUNS)
+_duration = _bounded("totalDuration", MAX_DURATION)
+_USED = f"""
+SELECT entity, sum(CASE WHEN at = :day THEN {_count} END) AS daily,
+    sum(CASE WHEN at > :week THEN {_count} END), sum({_count})
+FROM points WHERE series = '{USAGE}' AND part = :kind AND at > :month AND at <= :day
+GROUP BY entity HAVING daily IS NOT NULL
+"""
+_SUMS = f"total({_cost} * {_runs}), total({_runs}), total({_duration}), min({_cost}), max({_cost})"
+_OF_SERVICE = f"FROM points WHERE series = '{COST}' AND part = ?"
+
+
+class SqliteMeasurements(Measurements):
     """The port on a file; nothing is opened before it is used."""
 
     def __init__(self, directory: Path, bounds: Bounds) -> None:
+        super().__init__(bounds)
         self._path = directory / FILE
-        self._bounds = bounds
         self._connections = Connections(self._path)
-
-    def write(self, entity_id: str, points: Iterable[Point], now: int) -> None:
-        """Store points of an entity; see `Measurements.write`."""
-        self.write_all({entity_id: points}, now)
 
     def write_all(self, points: Mapping[str, Iterable[Point]], now: int) -> None:
         """Store points of entities in one transaction; see `Measurements.write_all`."""
@@ -152,28 +171,29 @@ class SqliteMeasurements:
     def delete(self, entity_id: str, series: str, at: int | None = None) -> int:
         """Delete in one transaction; see `Measurements.delete`."""
         with self._connections.transaction() as connection:
-            if at is None:
-                deleted = connection.execute(
-                    "DELETE FROM points WHERE entity = ? AND series = ?", (entity_id, series)
-                )
-            else:
-                deleted = connection.execute(
-                    "DELETE FROM points WHERE entity = ? AND series = ? AND at = ?",
-                    (entity_id, series, at),
-                )
+            deleted = connection.execute(
+                "DELETE FROM points WHERE entity = ? AND series = ? AND at = ifnull(?, at)",
+                (entity_id, series, at),
+            )
             return deleted.rowcount
 
-    def rank_usage(self, kind: str, day: int, now: int) -> None:
-        """Rank by one statement, and store the ranks in parts; see `Measurements.rank_usage`."""
-        self._bounds.check_time(day, now, "ranking")
-        with self._connections.reading() as connection:
-            for ranks in usage_ranks(connection, kind, day):
-                self.write_all(ranks, now)
+    def _used(self, kind: str, day: int) -> list[UseSums]:
+        values = {"kind": kind, "day": day, "week": day - 7 * DAY_MS, "month": day - 30 * DAY_MS}
+        with self._connections.reading() as connection, _in_time(connection):
+            return [UseSums(*row) for row in connection.execute(_USED, values)]
 
     def query_costs(self, service_id: str) -> list[CostSums]:
         """Sum up by two statements; see `Measurements.query_costs`."""
-        with self._connections.reading() as connection:
-            return query_costs(connection, service_id)
+        with self._connections.reading() as connection, _in_time(connection):
+            whole = connection.execute(f"SELECT {_SUMS} {_OF_SERVICE}", (service_id,)).fetchone()
+            if whole[3] is None:
+                return []
+            queries = connection.execute(
+                f"SELECT entity, {_SUMS} {_OF_SERVICE} GROUP BY entity ORDER BY 2 DESC, 1"
+                f" LIMIT {bounds.MOST_QUERIES}",
+                (service_id,),
+            )
+            return [CostSums("", *whole), *(CostSums(*row) for row in queries)]
 
     def entities(self) -> list[str]:
         """Read the sizes, and make no file; see `Measurements.entities`."""
@@ -183,11 +203,6 @@ class SqliteMeasurements:
             rows = connection.execute("SELECT entity FROM sizes WHERE entity <> ''")
             return [entity_id for (entity_id,) in rows]
 
-    def forget(self, entity_id: str) -> None:
-        """Delete in parts; see `Measurements.forget`."""
-        while self._swept("entity = ?", entity_id):
-            pass
-
     def newest_time(self) -> int:
         """Read the end of an index, and make no file; see `Measurements.newest_time`."""
         if not self._path.exists():
@@ -196,13 +211,10 @@ class SqliteMeasurements:
             row = connection.execute("SELECT max(at) FROM points").fetchone()
         return int(row[0] or 0)
 
-    def forget_older(self, now: int) -> None:
-        """Delete in parts, and make no file; see `Measurements.forget_older`."""
-        while self._path.exists() and self._swept("at < ?", self._bounds.oldest(now)):
-            pass
-
-    def _swept(self, where: str, value: str | int) -> bool:
-        """Delete some of the points that a condition holds for; whether there may be more."""
+    def _sweep(self, entity_id: str | None, until: int | None) -> bool:
+        if not self._path.exists():
+            return False
+        where, value = ("at < ?", until) if entity_id is None else ("entity = ?", entity_id)
         with self._connections.transaction() as connection:
             keys = connection.execute(
                 f"SELECT entity, series, part, at FROM points WHERE {where} LIMIT ?",
@@ -214,3 +226,18 @@ class SqliteMeasurements:
     def close(self) -> None:
         """Close all connections; see `Measurements.close`."""
         self._connections.close()
+
+
+@contextmanager
+def _in_time(connection: sqlite3.Connection) -> Iterator[None]:
+    """Have what SQLite does in a block end after bounds.SUM_SECONDS, with StoreUnavailable."""
+    ended = time.monotonic() + bounds.SUM_SECONDS
+    connection.set_progress_handler(lambda: time.monotonic() > ended, _STEPS)
+    try:
+        yield
+    except sqlite3.OperationalError:
+        if time.monotonic() > ended:
+            raise StoreUnavailable(f"the sums took more than {bounds.SUM_SECONDS:g} s") from None
+        raise
+    finally:
+        connection.set_progress_handler(None, 0)

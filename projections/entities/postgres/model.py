@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.link import Link
-from domain.event_store.postgres.reading import MAX_INTEGER
+from domain.event_store.recorded_log import MAX_INTEGER
 from domain.kinds.names import name_key
 from projections.entities.cursors import Place
 from projections.entities.entity_json import with_all_fields

@@ -8,7 +8,7 @@ built, and neither refuses or removes what is the other's.
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import psycopg
@@ -17,10 +17,8 @@ from psycopg import sql
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.connections import Connections, unavailable
 from domain.event_store.postgres.link import Link
-from projections.generations.port import Pointer, Proposal, overtaken
+from projections.generations.port import Generations, Pointer, Proposal, Record
 
-S = TypeVar("S", bound=msgspec.Struct)
-T = TypeVar("T")
 _LOCK = 7162
 """Key of the advisory lock under which the table of shelves is made."""
 _TABLE = """
@@ -31,23 +29,15 @@ CREATE TABLE IF NOT EXISTS {}.shelves (
     used_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (name, code))
 """
 _READ = (
-    "SELECT pointer, CASE WHEN pointer IS NOT NULL THEN pointer_revision END,"
-    " proposal, CASE WHEN proposal IS NOT NULL THEN proposal_revision END"
-    " FROM {}.shelves WHERE name = %b AND code = %b"
+    "SELECT {record}, CASE WHEN {record} IS NOT NULL THEN {record}_revision END"
+    " FROM {} WHERE name = %b AND code = %b"
 )
-_NOTHING = (None, None, None, None)
 _MAKE_ROW = "INSERT INTO {} (name, code) VALUES (%b, %b) ON CONFLICT DO NOTHING"
-_POINT = (
-    "UPDATE {} SET pointer = %b, live = %b, pointer_revision = pointer_revision + 1,"
-    " used_at = now() WHERE name = %b AND code = %b"
-    " AND CASE WHEN pointer IS NOT NULL THEN pointer_revision END IS NOT DISTINCT FROM %b::int8"
-    " RETURNING pointer_revision"
-)
-_PROPOSE = (
-    "UPDATE {} SET proposal = %b, proposal_revision = proposal_revision + 1,"
-    " used_at = now() WHERE name = %b AND code = %b"
-    " AND CASE WHEN proposal IS NOT NULL THEN proposal_revision END IS NOT DISTINCT FROM %b::int8"
-    " RETURNING proposal_revision"
+_WRITE = (
+    "UPDATE {} SET {record} = %b, {also} {record}_revision = {record}_revision + 1,"
+    " used_at = now() WHERE name = %b AND code = %b AND"
+    " CASE WHEN {record} IS NOT NULL THEN {record}_revision END IS NOT DISTINCT FROM %b::int8"
+    " RETURNING {record}_revision"
 )
 _SCHEMAS = "SELECT nspname::text FROM pg_namespace WHERE starts_with(nspname, %b)"
 _SIZE = (
@@ -58,7 +48,7 @@ _NO_WAITING = "SET lock_timeout = '200ms'"
 """Do not wait for readers of a generation: other statements would queue behind."""
 
 
-class PostgresGenerations:
+class PostgresGenerations(Generations):
     """The generations of one projection that one version of the code has built."""
 
     def __init__(
@@ -89,17 +79,13 @@ class PostgresGenerations:
 
     def numbers(self) -> list[int]:
         """The numbers of the generations that have a schema, ascending."""
-        names = self._ask(lambda link: link.rows(_SCHEMAS, self._prefix))
+        names = self._connections.ask(lambda link: link.rows(_SCHEMAS, self._prefix))
         digits = (name.removeprefix(self._prefix) for (name,) in names)
         return sorted(int(each) for each in digits if each.isdecimal())
 
-    def holds(self, number: int) -> bool:
-        """True if the schema of a generation is there."""
-        return number in self.numbers()
-
     def size(self, number: int) -> int:
         """Bytes of the tables of a generation and of their indexes."""
-        return int(self._ask(lambda link: link.one(_SIZE, self.address(number)))[0])
+        return int(self._connections.ask(lambda link: link.one(_SIZE, self.address(number)))[0])
 
     def remove(self, numbers: Collection[int]) -> None:
         """Drops the schemas of generations, but for those that somebody reads at the moment.
@@ -109,18 +95,6 @@ class PostgresGenerations:
         if numbers:
             self._drop([self.address(number) for number in numbers])
 
-    def pointer_revision(self) -> Hashable | None:
-        """Number of replacements of the pointer."""
-        revision: int | None = self._read()[1]
-        return revision
-
-    def pointer(self) -> Pointer:
-        """The pointer as it is now; one that cannot be read points at nothing."""
-        try:
-            return _decoded(self._read()[0], Pointer) or Pointer()
-        except msgspec.MsgspecError as error:
-            return Pointer(refused=f"the pointer of {self.name} cannot be read: {error}")
-
     def is_live(self, address: str) -> str:
         """An expression of SQL for whether the generation at an address is live."""
         number = int(address.removeprefix(self._prefix))
@@ -129,36 +103,9 @@ class PostgresGenerations:
             f" WHERE name = '{self.name}' AND code = '{self._code}'"
         )
 
-    def point(self, pointer: Pointer, *, instead_of: Hashable | None) -> Hashable:
-        """Replaces the pointer of a revision; raises Overtaken and StoreUnavailable."""
-        live = None if pointer.live is None else pointer.live.number
-        revision = self._write(_POINT, (msgspec.json.encode(pointer), live), instead_of)
-        if revision is None:
-            raise overtaken(f"the pointer of {self.name}")
-        return revision
-
-    def proposal_revision(self) -> Hashable | None:
-        """Number of replacements of the proposal."""
-        revision: int | None = self._read()[3]
-        return revision
-
-    def proposal(self) -> Proposal | None:
-        """The proposal; None when there is none, or none that can be read."""
-        try:
-            return _decoded(self._read()[2], Proposal)
-        except msgspec.MsgspecError:
-            return None
-
-    def propose(self, proposal: Proposal, *, instead_of: Hashable | None) -> Hashable:
-        """Replaces the proposal of a revision; raises Overtaken and StoreUnavailable."""
-        revision = self._write(_PROPOSE, (msgspec.json.encode(proposal),), instead_of)
-        if revision is None:
-            raise overtaken(f"the proposal of {self.name}")
-        return revision
-
     def withdraw(self, *, instead_of: Hashable) -> None:
         """Takes the proposal of a revision away; raises StoreUnavailable."""
-        self._write(_PROPOSE, (None,), instead_of)
+        self._write("proposal", "", (None,), instead_of)
 
     def building(self) -> AbstractContextManager[None]:
         """Holds the lock of the builders; raises StoreUnavailable while another one does."""
@@ -167,7 +114,9 @@ class PostgresGenerations:
     def note_use(self) -> None:
         """Says that a host uses what this code has built; raises StoreUnavailable."""
         statement = f"UPDATE {self._table} SET used_at = now() WHERE name = %b AND code = %b"
-        self._ask(lambda link: link.execute(statement.encode(), (self.name, self._code)))
+        self._connections.ask(
+            lambda link: link.execute(statement.encode(), (self.name, self._code))
+        )
 
     def remove_unused(self, age: timedelta) -> None:
         """Removes what other code has built and no host has used for so long.
@@ -175,7 +124,7 @@ class PostgresGenerations:
         Raises StoreUnavailable.
         """
         sql_text = f"SELECT code FROM {self._table} WHERE name = %b AND used_at < now() - %b"
-        for (code,) in self._ask(lambda link: link.rows(sql_text, self.name, age)):
+        for (code,) in self._connections.ask(lambda link: link.rows(sql_text, self.name, age)):
             if code != self._code:
                 PostgresGenerations(self._connections, self._catalog, self.name, code).clear()
 
@@ -186,35 +135,56 @@ class PostgresGenerations:
         """
         if self._drop(self.address(number) for number in self.numbers()):
             statement = f"DELETE FROM {self._table} WHERE name = %b AND code = %b"
-            self._ask(lambda link: link.execute(statement.encode(), (self.name, self._code)))
+            self._connections.ask(
+                lambda link: link.execute(statement.encode(), (self.name, self._code))
+            )
 
-    def _read(self) -> tuple[Any, ...]:
-        """Pointer, its revision, proposal, its revision; None for each that does not exist."""
+    def _read(self, record: Record) -> bytes | None:
+        raw: bytes | None = self._select(record)[0]
+        return raw
 
-        def read(link: Link) -> tuple[Any, ...]:
+    def _revision(self, record: Record) -> Hashable | None:
+        """Number of replacements of a record."""
+        revision: int | None = self._select(record)[1]
+        return revision
+
+    def _select(self, record: Record) -> tuple[Any, Any]:
+        """A record and its revision; None for each where there is no record."""
+        statement = _READ.format(self._table, record=record)
+
+        def read(link: Link) -> Any:
             try:
-                row = link.one(_READ.format(f'"{self._schema}"'), self.name, self._code)
+                return link.one(statement, self.name, self._code)
             except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
-                return _NOTHING
-            return row or _NOTHING
+                return None
 
-        return self._ask(read)
+        return self._connections.ask(read) or (None, None)
+
+    def _replace(
+        self, record: Record, value: Pointer | Proposal, instead_of: Hashable | None
+    ) -> Hashable | None:
+        encoded = msgspec.json.encode(value)
+        if not isinstance(value, Pointer):
+            return self._write(record, "", (encoded,), instead_of)
+        live = None if value.live is None else value.live.number
+        return self._write(record, "live = %b,", (encoded, live), instead_of)
 
     def _write(
-        self, statement: str, values: tuple[object, ...], instead_of: Hashable | None
+        self, record: Record, also: str, values: tuple[object, ...], instead_of: Hashable | None
     ) -> Hashable | None:
         """The new revision of a record; None where it has another one than it should."""
+        statement = _WRITE.format(self._table, record=record, also=also)
         key = self.name, self._code
 
         def write(link: Link) -> Hashable | None:
             if instead_of is None:
                 self._make_row(link, key)
-            row = link.one(statement.format(self._table), *values, *key, instead_of)
+            row = link.one(statement, *values, *key, instead_of)
             return None if row is None else int(row[0])
 
         leading = self._leader()
         if leading is None:
-            return self._ask(write)
+            return self._connections.ask(write)
         try:
             return write(leading)
         except psycopg.Error as error:
@@ -252,9 +222,6 @@ class PostgresGenerations:
             raise unavailable(error, what=f"the read model {self.name}") from error
         return all_gone
 
-    def _ask(self, work: Callable[[Link], T]) -> T:
-        return self._connections.ask(work)
-
 
 @contextmanager
 def build_lock(connections: Connections, key: str, name: str) -> Iterator[None]:
@@ -275,7 +242,3 @@ def build_lock(connections: Connections, key: str, name: str) -> Iterator[None]:
 def try_lock(link: Link, name: str) -> bool:
     """True if a session has taken the advisory lock of a name, which it holds until it ends."""
     return bool(link.one("SELECT pg_try_advisory_lock(hashtextextended(%b, 0))", name)[0])
-
-
-def _decoded(raw: bytes | None, what: type[S]) -> S | None:
-    return None if raw is None else msgspec.json.decode(raw, type=what)

@@ -47,10 +47,12 @@ class PostgresLeadership:
         Raises StoreUnavailable.
         """
         if not self.leads():
-            with _errors():
+            try:
                 self._leads = try_lock(self.writer(), self._name)
                 if self._leads:
                     self.writer().one(_NAME_SESSION, _SESSION + gethostname())
+            except psycopg.Error as error:
+                raise unavailable(error, what="the leadership of a read model") from error
             self._seen_at = time.monotonic()
         return self._leads
 
@@ -107,11 +109,3 @@ class PostgresLeadership:
         link, self._link, self._leads = self._link, None, False
         if link is not None:
             link.close()
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    try:
-        yield
-    except psycopg.Error as error:
-        raise unavailable(error, what="the leadership of a read model") from error

@@ -59,19 +59,19 @@ def test_upcasters_follow_each_other() -> None:
 
 def test_schema_is_written_when_above_one() -> None:
     recorded = RecordedEvent("id", 1, EVENT)
-    assert EventMapper().to_stored_event(recorded).state == b"{" + CURRENT
+    assert EventMapper().to_row(recorded)[3] == b"{" + CURRENT
     mapper = EventMapper(upcasters=TWO)
-    stored = mapper.to_stored_event(recorded)
-    assert stored.state == b'{"schema":2,' + CURRENT
-    assert mapper.to_domain_event(stored) == recorded
+    *_, topic, state = mapper.to_row(recorded)
+    assert state == b'{"schema":2,' + CURRENT
+    assert mapper.decode(topic, state) == EVENT
 
 
 def test_other_event_types_keep_their_schema() -> None:
     event = EntityRestored(kind="table", actor="ann", at=1, version=2, request_id="r")
     mapper = EventMapper(upcasters=TWO)
-    stored = mapper.to_stored_event(RecordedEvent("id", 1, event))
-    assert stored.state == b'{"kind":"table","actor":"ann","at":1,"version":2,"requestId":"r"}'
-    assert mapper.decode("entity.restored", stored.state) == event
+    *_, state = mapper.to_row(RecordedEvent("id", 1, event))
+    assert state == b'{"kind":"table","actor":"ann","at":1,"version":2,"requestId":"r"}'
+    assert mapper.decode("entity.restored", state) == event
 
 
 def test_unknown_type_is_of_a_later_release() -> None:

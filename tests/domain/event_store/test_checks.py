@@ -9,8 +9,8 @@ import pytest
 
 from domain.event_store.checks import ClaimChecker, FutureEvents, Problems, StreamReader
 from domain.event_store.opening import open_event_log
-from domain.event_store.port import Problem
 from domain.event_store.sqlite.snapshot import connect
+from domain.event_store.stored import Problem
 from domain.kinds.registry import KINDS
 from domain.writing.catalog import Catalog
 from tests.domain.conftest import World

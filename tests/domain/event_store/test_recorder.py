@@ -122,7 +122,7 @@ def test_positions_survive_vacuum(recorder: Recorder) -> None:
     recorder.insert_events([event(letter) for letter in "abcde"])
     run(recorder, "DELETE FROM stored_events WHERE originator_id IN ('a', 'c')")
     run(recorder, "VACUUM")
-    assert [row[4] for row in recorder.read_log(0, 99, 99, newest_first=False)] == [2, 4, 5]
+    assert [each.id for each in recorder.select_notifications(1, 9)] == [2, 4, 5]
     assert recorder.insert_events([event("f")]) == [6]
 
 
@@ -130,7 +130,7 @@ def test_refused_batch_leaves_nothing_and_later_positions_ascend(recorder: Recor
     recorder.insert_events([event("a")])
     with pytest.raises(library.IntegrityError):
         recorder.insert_events([event("b"), event("a")])
-    assert [row[0] for row in recorder.read_log(0, 99, 99, newest_first=False)] == ["a"]
+    assert [each.originator_id for each in recorder.select_notifications(1, 9)] == ["a"]
     (position,) = recorder.insert_events([event("c")])
     assert position > 1
 

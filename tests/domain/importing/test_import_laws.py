@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from domain.errors import CatalogError, InvalidInput
 from domain.event_store.opening import open_event_log
-from domain.event_store.port import EventStore, StoredRow
+from domain.event_store.port import EventStore
+from domain.event_store.stored import StoredRow
 from domain.importing.bulk_import import BadLine, BulkImport
 from domain.importing.lines import Chunk, batches
 from domain.importing.readers import LineReaders

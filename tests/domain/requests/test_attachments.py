@@ -164,7 +164,7 @@ def test_import_refuses_a_second_contract(world: Any) -> None:
     assert (batch.created, batch.unchanged) == (2, 1)
     assert importer(world).load(lines(second)).bad == [BadLine(1, said)]
 
-    (first,) = world.log.children(table.id)
+    (first,) = world.log.claims(parents=[table.id])
     context = world.context()
     world.catalog.delete(KINDS["dataContract"], first.id, context, hard=False, recursive=False)
     back = importer(world).load(lines(second, CONTRACT))

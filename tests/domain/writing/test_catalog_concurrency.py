@@ -139,7 +139,7 @@ def test_contract_that_comes_second_in_a_race_is_refused(world: Any, other: Any)
     assert caught.value.message == (
         f"A data contract already exists for entity 'table' with ID {table.id}"
     )
-    assert [claim.name for claim in world.log.children(table.id)] == ["first"]
+    assert [claim.name for claim in world.log.claims(parents=[table.id])] == ["first"]
 
 
 @pytest.mark.parametrize("act", ["restore", "put"])
@@ -190,7 +190,7 @@ def test_of_contracts_that_threads_make_at_once_one_wins(world: Any, other: Any)
     for table in tables:
         said = f"A data contract already exists for entity 'table' with ID {table.id}"
         expected += [(table.id, None), *[(table.id, said)] * 3]
-        assert len(world.log.children(table.id)) == 1
+        assert len(world.log.claims(parents=[table.id])) == 1
     assert sorted(outcomes, key=str) == sorted(expected, key=str)
 
 

@@ -202,7 +202,7 @@ def test_parent_cannot_be_changed(world: Any) -> None:
     assert message(world.patch, InvalidInput, table, move) == (
         "databaseSchema of a table cannot be changed: its qualified name stands on it"
     )
-    assert [claim.fqn for claim in world.log.children(schema.id)] == [table.fqn]
+    assert [claim.fqn for claim in world.log.claims(parents=[schema.id])] == [table.fqn]
 
 
 def test_tags_must_exist(world: Any, tag: Any) -> None:

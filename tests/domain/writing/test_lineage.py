@@ -461,4 +461,6 @@ def test_no_edge_outlives_an_end_whoever_draws_meanwhile(
         for each in drawing:
             each.result()
     assert world.log.claims(ends=[hub.id], ids=[hub.id]) == []
-    assert {claim.kind for claim in world.log.children(others[0].parent_id or "")} == {"table"}
+    assert {claim.kind for claim in world.log.claims(parents=[others[0].parent_id or ""])} == {
+        "table"
+    }

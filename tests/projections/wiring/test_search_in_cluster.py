@@ -21,12 +21,12 @@ from domain.event_store.port import EventStore
 from projections.feeding.port import Damaged, Overtaken, Progress
 from projections.generations import shared_supervision, supervision
 from projections.generations.building import build
+from projections.generations.leadership import FolderLeadership
 from projections.search.opensearch import engine
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
 from projections.search.opensearch.engine import OpenSearchEngine
-from projections.wiring.local_read_models import search_kinds
-from projections.wiring.shared_search import DirectoryLeaderStatus, SearchBackend
+from projections.wiring.shared_search import SharedSearch
 from projections.wiring.stores import Stores
 from tests.opensearch_relay import Relay
 from tests.projections.read_models import (
@@ -313,9 +313,7 @@ def test_rebuild_that_stands_still_changes_nothing_of_what_is_served_by_then(
             method(self, *values, **options)
 
         monkeypatch.setattr(OpenSearchEngine, stands_still, serve_and_go_on)
-        mine = SearchBackend(
-            url, one.log.identity(), search_kinds, DirectoryLeaderStatus(), nullcontext
-        )
+        mine = SharedSearch(url, one.log.identity(), FolderLeadership(tmp_path), nullcontext)
         with closing(mine), pytest.raises(Overtaken, match=r"another process (writes to|feeds)"):
             build(mine.definition, mine.generations, one.log, quiet)
         step(one)
@@ -337,9 +335,7 @@ def test_rebuild_that_stands_still_before_it_verifies_takes_no_index_from_its_le
     with opened(tmp_path / "one", database, url) as one:
         create(one, "a")
         step(one)
-        mine = SearchBackend(
-            url, one.log.identity(), search_kinds, DirectoryLeaderStatus(), nullcontext
-        )
+        mine = SharedSearch(url, one.log.identity(), FolderLeadership(tmp_path), nullcontext)
         load = mine.definition.load
 
         def load_and_wait(address: str, log: EventStore, progress: Progress) -> None:

@@ -21,7 +21,7 @@ from domain.event_store.opening import (
     open_event_log,
     restore_copy,
 )
-from domain.event_store.sqlite.recorder import Recorder
+from domain.event_store.sqlite.log import SqliteEventStore
 from domain.kinds.registry import KINDS
 from domain.machine import write_turns
 from domain.write_context import WriteContext
@@ -421,14 +421,14 @@ def test_log_that_a_process_is_about_to_open_is_not_replaced(
 ) -> None:
     """It has found the file by its name, and would go on with the write-ahead log of the copy."""
     monkeypatch.setattr(write_turns, "WAIT_SECONDS", 0.05)
-    select, refused = Recorder.select_identity, []
+    select, refused = SqliteEventStore.identity, []
 
-    def meanwhile(self: Recorder) -> str:
+    def meanwhile(self: SqliteEventStore) -> str:
         with pytest.raises(StoreUnavailable, match="writing to"):
             restore_copy(copy, crashed)
         refused.append(True)
         return select(self)
 
-    monkeypatch.setattr(Recorder, "select_identity", meanwhile)
+    monkeypatch.setattr(SqliteEventStore, "identity", meanwhile)
     with closing(open_event_log(crashed / "events.db")) as log:
         assert (refused, log.head()) == ([True], OLD)

@@ -20,7 +20,7 @@ from projections.search.opensearch.address import SearchAddress, read_search_add
 from projections.search.opensearch.cluster import Cluster
 from projections.search.opensearch.engine import OpenSearchEngine
 from projections.search.tree import MatchAll
-from projections.wiring.cluster_generations import ClusterGenerations
+from projections.wiring.shared_search import ClusterGenerations
 
 LOOK, GLANCE, SEARCH = 0.1, 0.2, 0.3
 FAR = EngineQuery(tree=MatchAll(), offset=2 * mapping.MAX_WINDOW)

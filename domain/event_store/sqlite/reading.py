@@ -1,0 +1,195 @@
+"""Reads the log in SQLite, each method in one transaction."""
+
+import sqlite3
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any
+
+import msgspec
+from eventsourcing.persistence import IntegrityError, PersistenceError
+
+from domain.errors import ConcurrentChange, StoreUnavailable
+from domain.event_store.port import READ_BYTES, STREAM_BYTES, RecordedEvent, StreamSpan
+from domain.event_store.recorded_log import MAX_INTEGER, NumberedRow, RecordedLog
+from domain.event_store.sqlite.claims import (
+    EDGES_FROM,
+    EDGES_TO,
+    PARENTS_OF_KIND,
+    SELECT_CLAIMS,
+    as_claim,
+    look_up,
+)
+from domain.event_store.sqlite.connections import Datastore
+from domain.event_store.sqlite.features import read_features
+from domain.event_store.stored import Claim
+from domain.event_store.writes import RememberedAnswer
+
+_COLUMNS = "originator_id, originator_version, topic, state"
+SELECT_EVENTS = f"SELECT {_COLUMNS}, rowid FROM stored_events"
+_SELECT_LOG = {
+    newest_first: f"{SELECT_EVENTS} WHERE rowid > ? AND rowid <= ? ORDER BY rowid {order} LIMIT ?"
+    for newest_first, order in ((False, "ASC"), (True, "DESC"))
+}
+_SELECT_SPAN = (
+    f"SELECT ?, {_COLUMNS}, rowid FROM stored_events WHERE originator_id = ?"
+    " AND originator_version > ? AND originator_version <= ? AND rowid <= ?"
+    " ORDER BY originator_version"
+)
+"""Reads one span, after its place among those that are read."""
+_SELECT_STREAMS = (
+    # To sort the rows would take all of them into memory: they are read in their order, as CROSS
+    # JOIN goes through the ids in theirs, and the index through the events of each.
+    f"SELECT one.key, {_COLUMNS}, e.rowid FROM json_each(?) one"
+    " CROSS JOIN stored_events e INDEXED BY sqlite_autoindex_stored_events_1"
+    " WHERE e.originator_id = one.value AND +e.rowid <= ?"
+)
+"""Reads whole streams in half the time that it takes to read one after the other."""
+SELECT_HEAD = "SELECT coalesce(max(rowid), 0) FROM stored_events"
+_COUNT_STREAMS = (
+    "SELECT coalesce(sum(originator_version = 1), 0) - coalesce(sum(topic = 'entity.purged'), 0)"
+    " FROM stored_events"
+)
+_ANSWER = (
+    "SELECT actor, key, digest, entity_id, stream_version, outcome, at FROM answers"
+    " WHERE actor = ? AND key = ?"
+)
+_LIVE_CHILDREN = (
+    f"{SELECT_CLAIMS} WHERE parent_id = ? AND deleted = 0 AND kind = ? AND fqn > ?"
+    " ORDER BY fqn LIMIT ?"
+)
+
+
+class SqliteReads(RecordedLog):
+    """The reads of a log that take one transaction of its datastore."""
+
+    def __init__(self, datastore: Datastore) -> None:
+        self._datastore = datastore
+
+    def read(
+        self, after: int, limit: int, upto: int | None = None, *, newest_first: bool = False
+    ) -> list[RecordedEvent]:
+        """Read by one statement over positions; see `EventStore.read`."""
+        rows = []
+        size = 0
+        with self._reading() as cursor:
+            last = MAX_INTEGER if upto is None else upto
+            for row in cursor.execute(_SELECT_LOG[newest_first], (after, last, limit)):
+                rows.append(row)
+                size += len(row[3])
+                if size >= READ_BYTES:
+                    break
+            cursor.close()
+        return [self._recorded(row) for row in rows]
+
+    def _read_spans(
+        self, spans: Sequence[StreamSpan], upto: int
+    ) -> tuple[deque[NumberedRow], bool]:
+        values = [
+            (place, each.entity_id, each.after, MAX_INTEGER if each.upto is None else each.upto)
+            for place, each in enumerate(spans)
+        ]
+        rows: deque[NumberedRow] = deque()
+        size = 0
+        with self._reading() as cursor:
+            results: Iterable[Iterable[Any]]
+            if len(spans) > 1 and all(each.after == 0 and each.upto is None for each in spans):
+                ids = msgspec.json.encode([each.entity_id for each in spans]).decode()
+                results = [cursor.execute(_SELECT_STREAMS, (ids, upto))]
+            else:
+                results = (cursor.execute(_SELECT_SPAN, (*value, upto)) for value in values)
+            for row in chain.from_iterable(results):
+                rows.append(row)
+                size += len(row[4])
+                if size >= STREAM_BYTES:
+                    break
+            cursor.close()
+        return rows, size >= STREAM_BYTES
+
+    def head(self) -> int:
+        """The greatest rowid of the events; see `EventStore.head`."""
+        with self._reading() as cursor:
+            return int(cursor.execute(SELECT_HEAD).fetchone()[0])
+
+    def identity(self) -> str:
+        """The row of the table `identity`; see `EventStore.identity`."""
+        with self._reading() as cursor:
+            return str(cursor.execute("SELECT id FROM identity").fetchone()[0])
+
+    def features(self) -> dict[str, str]:
+        """The rows of the table `features`; see `EventStore.features`."""
+        with self._reading() as cursor:
+            return read_features(cursor)
+
+    def claims(
+        self,
+        *,
+        names: Collection[tuple[str, str]] = (),
+        ids: Collection[str] = (),
+        parents: Collection[str] = (),
+        ends: Collection[str] = (),
+    ) -> list[Claim]:
+        """Read all claims in one transaction; see `EventStore.claims`."""
+        by_kind: dict[str, list[str]] = {}
+        for kind, fqn in names:
+            by_kind.setdefault(kind, []).append(fqn)
+        wanted: list[tuple[str, Collection[str], tuple[str, ...]]] = [
+            *(("WHERE kind = ? AND fqn", fqns, (kind,)) for kind, fqns in by_kind.items()),
+            ("WHERE id", ids, ()),
+            ("WHERE parent_id", parents, ()),
+            (EDGES_FROM, ends, ()),
+            (EDGES_TO, ends, ()),
+        ]
+        with self._reading() as cursor:
+            rows = {
+                row[:2]: row
+                for where, values, first in wanted
+                if values
+                for row in look_up(cursor, f"{SELECT_CLAIMS} {where}", values, *first)
+            }
+        return [as_claim(rows[key]) for key in sorted(rows)]
+
+    def live_children(self, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
+        """Read a range of an index; see `EventStore.live_children`."""
+        with self._reading() as cursor:
+            cursor.execute(_LIVE_CHILDREN, (parent_id, kind, after, limit))
+            return [as_claim(row) for row in cursor]
+
+    def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
+        """Read ranges of an index; see `EntityReads.having_live`."""
+        with self._reading() as cursor:
+            return {row[0] for row in look_up(cursor, PARENTS_OF_KIND, parent_ids, kind)}
+
+    def answer(self, actor: str, key: str) -> RememberedAnswer | None:
+        """Read the table `answers`; see `EventStore.answer`."""
+        with self._reading() as cursor:
+            row = cursor.execute(_ANSWER, (actor, key)).fetchone()
+        return None if row is None else RememberedAnswer(*row)
+
+    def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:
+        order = "kind, deleted, name, id" if by_name else "id"
+        with self._reading() as cursor:
+            (head,) = cursor.execute(SELECT_HEAD).fetchone()
+            cursor.execute(f"SELECT id FROM claims ORDER BY {order}")
+            ids = bytearray()
+            while rows := cursor.fetchmany(10_000):
+                ids += "".join(entity_id for (entity_id,) in rows).encode("ascii")
+            (streams,) = cursor.execute(_COUNT_STREAMS).fetchone()
+            return head, bytes(ids), streams
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Cursor]:
+        with translated_errors(), self._datastore.reading() as cursor:
+            yield cursor
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """The one place where the errors of SQLite and of the library become the catalog's."""
+    try:
+        yield
+    except (IntegrityError, sqlite3.IntegrityError) as error:
+        raise ConcurrentChange("another writer was first; try again") from error
+    except (PersistenceError, sqlite3.Error) as error:
+        raise StoreUnavailable(f"the event log cannot be used now: {error}") from error

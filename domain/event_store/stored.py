@@ -1,0 +1,120 @@
+"""Events, claims and snapshots of a log, as every database stores them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+ID_CHARACTERS = 36
+StoredRow = tuple[str, int, str, bytes, int]
+"""An event as it is stored: entity id, stream version, type name, payload, position."""
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """An entity's hold on its qualified name, kept by the log in step with its events."""
+
+    kind: str
+    fqn: str
+    id: str
+    name: str
+    parent_id: str | None
+    deleted: bool
+
+
+class LiveStreams(msgspec.Struct, frozen=True):
+    """The entities that are not purged, as the log had them at one moment."""
+
+    head: int
+    """Position of the newest event at that moment."""
+    ids: bytes
+    """The ids one after the other, in ASCII: a million take 36 MB."""
+
+    def __len__(self) -> int:
+        return len(self.ids) // ID_CHARACTERS
+
+    def part(self, start: int, size: int) -> list[str]:
+        """The ids of at most `size` entities from number `start` on."""
+        text = self.ids[start * ID_CHARACTERS : (start + size) * ID_CHARACTERS].decode("ascii")
+        return [text[at : at + ID_CHARACTERS] for at in range(0, len(text), ID_CHARACTERS)]
+
+
+class Problem(msgspec.Struct, frozen=True, order=True):
+    """Something wrong in the log; the position is 0 where no single event is concerned."""
+
+    position: int
+    entity_id: str
+    what: str
+
+
+class LossQueries(msgspec.Struct, frozen=True):
+    """The SQL by which a database proves that its log has lost something."""
+
+    kept: str
+    """Counts the events up to a position."""
+    gaps: str
+    """The first and last position of each gap after a position, which is given twice."""
+    given: str
+    """The greatest position that was given, none where none was."""
+    answers: str
+    """Actor and key of the remembered answers that refer to no event."""
+
+
+class LogSnapshot(ABC):
+    """The log at one moment, in its stored form, without later appends; on its own connection.
+
+    All its iterators read as they go, and raise StoreUnavailable where the log cannot be read.
+    """
+
+    loss_queries: LossQueries
+    head: int
+    """Position of the newest event, 0 for an empty log."""
+    count: int
+    """Number of events."""
+
+    @abstractmethod
+    def features(self) -> dict[str, str]:
+        """The features that the events use; see `EventStore.features`."""
+
+    @abstractmethod
+    def events(self, after: int = 0) -> Iterator[StoredRow]:
+        """The events with positions above `after`, in log order."""
+
+    @abstractmethod
+    def streams(self, ids: Sequence[str] | None = None) -> Iterator[StoredRow]:
+        """The streams of these entities (None: of all), in order of id and stream version."""
+
+    @abstractmethod
+    def claims(self, ids: Sequence[str] | None = None) -> Iterator[Claim]:
+        """The claims of these entities (None: of all), in order of id."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the read transaction, and close its connection."""
+
+    @abstractmethod
+    def _rows(self, statement: str, *values: Any) -> Iterator[Any]:
+        """The rows of a statement."""
+
+    def lost(self) -> Iterator[Problem]:
+        """Problems for events that were removed, and for answers that refer to no event.
+
+        Positions are given without gaps, a refused append takes none, and a removed event gives
+        none back. So a gap is an event that was removed, except among events restored from another
+        log.
+        """
+        head, count = next(self._rows("SELECT head, count FROM restored"), (0, 0))
+        (kept,) = next(self._rows(self.loss_queries.kept, head))
+        if kept != count:
+            what = f"{count} events up to position {head} were restored, {kept} are there"
+            yield Problem(0, "", what)
+        for first, last in self._rows(self.loss_queries.gaps, head, head):
+            gap = f"{first}" + (f" to {last}" if last > first else "")
+            yield Problem(first, "", f"no event at position {gap}")
+        (given,) = next(self._rows(self.loss_queries.given), (0,))
+        if given > self.head:
+            what = f"positions up to {given} were given, the log ends at {self.head}"
+            yield Problem(self.head + 1, "", what)
+        for actor, key in self._rows(self.loss_queries.answers):
+            what = f"the answer remembered for {actor!r} under key {key!r} refers to no event"
+            yield Problem(0, "", what)
