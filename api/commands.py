@@ -23,7 +23,6 @@ from api.command_options import (
     print_line,
     search_option,
 )
-from api.processes.heartbeat import Heart
 from api.processes.termination import Termination
 from api.settings import Settings, read_settings
 from api.telemetry.log_writer import open_log_writer
@@ -36,9 +35,6 @@ from domain.release import described
 EXIT_BAD_LINES, EXIT_STOPPED = 1, 3
 EXIT_INTERRUPTED = 128 + signal.SIGINT
 _TEST_DEFINITIONS = Path(__file__).parent / "static" / "test_definitions.jsonl"
-
-_counts = click.option("--counts", metavar="DESCRIPTOR", type=int, required=True)
-_heartbeat = click.option("--heartbeat", metavar="DESCRIPTOR", type=int, required=True)
 
 
 @click.group()
@@ -134,15 +130,16 @@ def serve(
 
 
 @main.command(hidden=True)
-@click.option("--socket", "descriptor", type=int, required=True)
-@click.option("--number", type=int, required=True)
-@_counts
-@_heartbeat
+@click.argument("role", type=click.Choice(["worker", "project"]))
+@click.option("--counts", metavar="DESCRIPTOR", type=int, required=True)
+@click.option("--place", type=int, required=True)
+@click.option("--socket", "listener", metavar="DESCRIPTOR", type=int)
 @data_option
 @print_errors
-def worker(descriptor: int, number: int, counts: int, heartbeat: int, data: str | None) -> None:
-    """Serve on an inherited socket; started by `serve --workers`."""
-    gc.disable()  # see collect_rarely
+def process(role: str, counts: int, place: int, listener: int | None, data: str | None) -> None:
+    """Serve on an inherited socket, or keep the projections current for `serve --workers`."""
+    if role == "worker":
+        gc.disable()  # see collect_rarely
     termination = Termination()
     termination.install()
     from api.processes import server  # noqa: PLC0415 - start-up: tokens and import need no server
@@ -150,31 +147,14 @@ def worker(descriptor: int, number: int, counts: int, heartbeat: int, data: str 
     from api.telemetry.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
-    shared = SharedCounts(counts, number - 1)
+    shared = SharedCounts(counts, place)
     with open_log_writer(shared.own.count_dropped_line) as writer:
         logs.configure(settings.log_level, writer)
-        listener = socket.socket(fileno=descriptor)
-        server.serve_worker(settings, listener, writer, shared, termination, Heart(heartbeat))
-
-
-@main.command(hidden=True)
-@_counts
-@_heartbeat
-@data_option
-@print_errors
-def project(counts: int, heartbeat: int, data: str | None) -> None:
-    """Keep the projections current; started by `serve --workers`."""
-    termination = Termination()
-    termination.install()
-    from api.processes import server  # noqa: PLC0415 - start-up: tokens and import need no server
-    from api.telemetry import logs  # noqa: PLC0415 - start-up: tokens and import need no server
-    from api.telemetry.shared_counts import PROJECTING, SharedCounts  # noqa: PLC0415 - start-up: as above
-
-    settings = read_settings(data=data)
-    shared = SharedCounts(counts, PROJECTING)
-    with open_log_writer(shared.own.count_dropped_line) as writer:
-        logs.configure(settings.log_level, writer)
-        server.project(settings, termination, Heart(heartbeat))
+        if listener is None:
+            server.project(settings, shared, termination)
+        else:
+            accepting = socket.socket(fileno=listener)
+            server.serve_worker(settings, accepting, writer, shared, termination)
 
 
 @main.command("import", short_help="Load files of JSON lines into the log.")

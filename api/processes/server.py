@@ -19,7 +19,6 @@ from api.callers.tokens.verifier import TokenVerifier, open_verifier
 from api.edge.answering import AnsweringProtocol
 from api.edge.connections import bounded
 from api.processes.first_start import make_new_catalog
-from api.processes.heartbeat import Heart
 from api.processes.sharing_server import SharingServer
 from api.processes.termination import Termination
 from api.services import make_services, open_measurements
@@ -144,7 +143,6 @@ def serve_worker(
     writer: LogWriter,
     counts: SharedCounts,
     termination: Termination,
-    heart: Heart,
 ) -> None:
     """Serve until SIGTERM or SIGINT, while another process projects."""
     share_memory()
@@ -157,17 +155,24 @@ def serve_worker(
     with closing(verifier), closing(stores), closing(make_services(settings, stores)) as services:
         app = create_app(services, verifier, writer, Metrics(counts))
         collect_rarely()
-        _serve(SharingServer(_config(app, settings), counts, heart), listener, termination)
+        _serve(SharingServer(_config(app, settings), counts), listener, termination)
 
 
-def project(settings: Settings, termination: Termination, heart: Heart) -> None:
+def project(settings: Settings, counts: SharedCounts, termination: Termination) -> None:
     """Project without serving until SIGTERM or SIGINT."""
-    heart.beat_by_thread()
+    threading.Thread(target=_beat, args=(counts,), name="heartbeat", daemon=True).start()
     _stop_with_parent()
     with _projecting(settings):
         while True:
             termination.check()
             time.sleep(_CHECK_SECONDS)
+
+
+def _beat(counts: SharedCounts) -> None:
+    """Give signs of life for as long as the process can run Python at all."""
+    while True:
+        counts.own.beat()
+        time.sleep(_CHECK_SECONDS)
 
 
 @contextmanager

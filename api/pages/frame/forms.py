@@ -5,7 +5,7 @@ from hmac import compare_digest
 from urllib.parse import parse_qsl
 
 from api.answers.bodies import check_media_type, read_body
-from api.callers.limits import Turns
+from api.callers.limits import WorkQueue
 from api.callers.sign_in.sessions import Sessions
 from api.errors import Forbidden
 from api.pages.frame.rendering import TYPED, AnyRequest
@@ -20,7 +20,7 @@ many.
 """
 _SMALL = 16_384
 """Bytes of a form that is read on the event loop; only signed-in callers may send more."""
-turns = Turns(1)
+turns = WorkQueue(1)
 """Large forms are read one at a time, for the memory that each takes meanwhile."""
 _TEXT = "value"
 """The field with the text of a person, which must not be lost."""
