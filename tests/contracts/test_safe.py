@@ -152,4 +152,4 @@ def test_a_secret_that_is_replaced_is_kept_behind_the_new_one(another: OpenSafe)
     assert rotate_secret(another(), SECRET, time.time()) == first
     content = another().read(SECRET)
     assert content is not None
-    assert read_secrets(content, "here")[1:] == (first,)
+    assert read_secrets(SECRET, content, "here")[1:] == (first,)

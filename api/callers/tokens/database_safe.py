@@ -59,28 +59,23 @@ class DatabaseSafe(Safe):
         row = self._ask(lambda link: link.one(_READ, document))
         return None if row is None else bytes(row[0])
 
-    def make(self, document: str, content: bytes) -> bytes:
-        """Insert a row, unless there is one."""
-        self._ask(partial(_put, document=document, row=None, content=content))
-        made = self.read(document)
-        assert made is not None, "documents are never removed"
-        return made
-
     def change(self, document: str, change: Callable[[bytes | None], bytes]) -> bytes:
         """Replace the row that was read, and begin anew where another process was first.
 
         Raises StoreUnavailable on a host whose clock is wrong by more than a minute.
         """
-        # The past is forgotten by the clock: one that is ahead would revive what was revoked.
-        self._ask(self._clock.check)
         while True:
             row = self._ask(lambda link: link.one(_READ, document))
+            if row is not None:
+                # The past is forgotten by the clock: one that is ahead would revive what was
+                # revoked.
+                self._ask(self._clock.check)
             changed = change(None if row is None else bytes(row[0]))
             if self._ask(partial(_put, document=document, row=row, content=changed)):
                 return changed
 
     def put_link(self, digest: str, link: bytes, expires: float) -> None:
-        """Insert a row under the digest, so that a reader of the table learns no link."""
+        """Insert a row."""
         self._ask(lambda session: session.one(_PUT_LINK, time.time(), digest, link, expires))
 
     def take_link(self, digest: str) -> bytes | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from api.callers.tokens.register import Register, decode_register
 from api.callers.tokens.safe import DOCUMENTS, REGISTER, SECRET, SESSION_KEY, Safe
-from api.callers.tokens.secret import make_secrets, read_secrets, read_session_keys
+from api.callers.tokens.secret import make_secrets, read_secrets
 from domain.errors import InvalidInput, StoreUnavailable
 
 AWAY_SECONDS = 60.0
@@ -111,5 +111,4 @@ class FollowedSafe:
         if document == REGISTER:
             self._register = decode_register(content, origin)
         elif content is not None:
-            read = read_session_keys if document == SESSION_KEY else read_secrets
-            self._secrets[document] = read(content, origin)
+            self._secrets[document] = read_secrets(document, content, origin)

@@ -6,15 +6,13 @@ from typing import Any
 import jwt
 import msgspec
 from cryptography.exceptions import UnsupportedAlgorithm
-from jwt.algorithms import HMACAlgorithm
 from jwt.utils import base64url_encode
 
-from api.callers.tokens.secret import key_id
+from api.callers.tokens.secret import check_secret, key_id
 from domain.errors import InvalidInput
 
 SYMMETRIC = ("HS256",)
 ASYMMETRIC = ("RS256", "ES256", "PS256", "EdDSA")
-MIN_SECRET_BYTES = 32
 _MIN_RSA_BITS = 2_048
 _MAX_KEYS = 64
 _FITTING = {
@@ -70,16 +68,9 @@ def secret_key_set(secret: str, origin: str, previous: Sequence[str] = ()) -> Ke
 
 
 def _secret_key(secret: str, origin: str) -> Key:
-    raw = secret.encode()
-    if len(raw) < MIN_SECRET_BYTES:
-        raise InvalidInput(
-            f"{origin} must have at least {MIN_SECRET_BYTES} bytes (256 bits), got {len(raw)}"
-        )
-    try:
-        HMACAlgorithm(HMACAlgorithm.SHA256).prepare_key(raw)
-    except jwt.InvalidKeyError:
-        raise InvalidInput(f"{origin} holds a public or private key, not a secret") from None
-    jwk = jwt.PyJWK({"kty": "oct", "k": base64url_encode(raw).decode()}, *SYMMETRIC)
+    check_secret(secret, origin)
+    encoded = base64url_encode(secret.encode()).decode()
+    jwk = jwt.PyJWK({"kty": "oct", "k": encoded}, *SYMMETRIC)
     return Key(None, *SYMMETRIC, jwk)
 
 

@@ -4,11 +4,9 @@ import logging
 import time
 from collections.abc import Sequence
 
-from api.callers.tokens.directory_safe import DirectorySafe
-from api.callers.tokens.keys import secret_key_set
 from api.callers.tokens.register import change_register, joined, read_register
-from api.callers.tokens.safe import REGISTER, SECRET, SESSION_KEY, Safe
-from api.callers.tokens.secret import read_secrets, read_session_keys
+from api.callers.tokens.safe import REGISTER, SECRET, SESSION_KEY, DirectorySafe, Safe
+from api.callers.tokens.secret import read_secrets
 from api.settings import Settings
 from domain.event_store.opening import address_in, needing_the_extra, open_event_log
 
@@ -54,13 +52,8 @@ def _take_over(directory: DirectorySafe, safe: Safe, documents: Sequence[str]) -
     for document in documents:
         content = directory.read(document)
         if content is not None:
-            origin = directory.name(document)
-            if document == SESSION_KEY:
-                present, *_ = read_session_keys(content, origin)
-            else:
-                present, *previous = read_secrets(content, origin)
-                secret_key_set(present, origin, previous)  # refuses what is too short
-            made = read_secrets(safe.make(document, content), safe.name(document))
+            present, *_ = read_secrets(document, content, directory.name(document))
+            made = read_secrets(document, safe.make(document, content), safe.name(document))
             _set_aside(directory, document, taken=made[0] == present)
 
 
