@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,16 +22,16 @@ from api.command_options import (
     print_error,
     print_errors,
     print_line,
-    search_option,
 )
 from api.processes.termination import Termination
 from api.settings import Settings, read_settings
-from api.telemetry.log_writer import open_log_writer
+from api.telemetry import logs
 from api.token_commands import TOKEN_COMMANDS
 from domain.errors import InvalidInput
 from domain.machine.disk import full_disk
 from domain.machine.log_rotation import ignore_rotation_signals
 from domain.release import described
+from projections.wiring.url_options import search_option
 
 EXIT_BAD_LINES, EXIT_STOPPED = 1, 3
 EXIT_INTERRUPTED = 128 + signal.SIGINT
@@ -57,42 +58,27 @@ for each in TOKEN_COMMANDS:
 @database_option
 @search_option
 @print_errors
-def serve(
-    host: str | None,
-    port: int | None,
-    workers: int | None,
-    data: str | None,
-    database: str | None,
-    search: str | None,
-) -> None:
+def serve(**flags: Any) -> None:
     """Serve the HTTP API until SIGTERM or SIGINT; exit code 0 then."""
     gc.disable()  # see collect_rarely
     termination = Termination()
     termination.install()
     from api.callers.client_address import read_networks  # noqa: PLC0415 - start-up: as above
-    from api.callers.policies import open_policies  # noqa: PLC0415 - start-up: as above
+    from api.callers.policies import Policies  # noqa: PLC0415 - start-up: as above
     from api.callers.tokens.secret import warn_of_readers  # noqa: PLC0415 - start-up: as above
     from api.callers.tokens.verifier import open_verifier  # noqa: PLC0415 - start-up: as above
     from api.processes import server, supervisor  # noqa: PLC0415 - start-up: as above
-    from api.telemetry import logs  # noqa: PLC0415 - start-up: tokens and import need no server
     from api.telemetry.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
 
-    settings = read_settings(
-        host=host,
-        port=port,
-        workers=workers,
-        data=data,
-        database_url=database,
-        search_url=search,
-    )
+    settings = read_settings(**flags)
     counts = SharedCounts.made(settings.workers)
     with (
-        open_log_writer(counts.own.count_dropped_line, shared=settings.workers > 1) as writer,
+        logs.open_log_writer(counts.own.count_dropped_line, shared=settings.workers > 1) as writer,
         ExitStack() as exits,
     ):
         logs.configure(settings.log_level, writer)
         # What is refused is refused before the verifier makes a directory and a secret in it.
-        open_policies(settings.policies)
+        Policies(settings.policies)
         read_networks(settings.trusted_proxies)
         try:
             listener = server.bind(settings.host, settings.port)
@@ -143,12 +129,11 @@ def process(role: str, counts: int, place: int, listener: int | None, data: str 
     termination = Termination()
     termination.install()
     from api.processes import server  # noqa: PLC0415 - start-up: tokens and import need no server
-    from api.telemetry import logs  # noqa: PLC0415 - start-up: tokens and import need no server
     from api.telemetry.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
     shared = SharedCounts(counts, place)
-    with open_log_writer(shared.own.count_dropped_line) as writer:
+    with logs.open_log_writer(shared.own.count_dropped_line) as writer:
         logs.configure(settings.log_level, writer)
         if listener is None:
             server.project(settings, shared, termination)

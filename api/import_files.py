@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from io import BufferedReader
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, cast
 from uuid import uuid4
 
@@ -65,7 +64,9 @@ class ImportRun:
 
     def __enter__(self) -> "ImportRun":
         with ExitStack() as stack:
-            _collect_rarely()
+            # Only after many new objects: lines leave no garbage that holds itself.
+            gc.freeze()
+            gc.set_threshold(_COLLECT_AFTER)
             self._interruption = stack.enter_context(Interruption())
             # Before the log is opened and the bar is drawn: see `line_readers`.
             self._readers = stack.enter_context(line_readers())
@@ -76,12 +77,7 @@ class ImportRun:
             self._opened = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._opened.close()
 
     @property
@@ -199,9 +195,3 @@ def _stopped(file: Path, why: str, upto: int) -> ImportStopped:
         Batch(),
         upto,
     )
-
-
-def _collect_rarely() -> None:
-    """Look for garbage after many new objects only: lines leave none that holds itself."""
-    gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER)

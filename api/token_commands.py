@@ -51,12 +51,12 @@ def token(
     settings: Settings,
 ) -> None:
     """Print a bearer token signed with the catalog's secret."""
-    from api.callers.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
+    from api.callers.policies import Policies  # noqa: PLC0415 - start-up: import needs no tokens
     from api.callers.tokens.minting import find_minter, mint, mint_long_lived  # noqa: PLC0415 - start-up: as above
     from api.callers.tokens.register import parse_lifetime  # noqa: PLC0415 - start-up: as above
     from api.callers.tokens.safe import SECRET  # noqa: PLC0415 - start-up: as above
 
-    _check_roles(roles, open_policies(settings.policies).roles)
+    _check_roles(roles, Policies(settings.policies).roles)
     check_texts("--subject", [subject])
     if expires is not None:
         if ttl is not None:
@@ -90,10 +90,10 @@ def sign_in_link(
     settings: Settings,
 ) -> None:
     """Print a link that signs in to the pages, once and in the next 15 minutes."""
-    from api.callers.policies import open_policies  # noqa: PLC0415 - start-up: as above
+    from api.callers.policies import Policies  # noqa: PLC0415 - start-up: as above
     from api.callers.sign_in.links import make_link  # noqa: PLC0415 - start-up: only this needs it
 
-    _check_roles(roles, open_policies(settings.policies).roles)
+    _check_roles(roles, Policies(settings.policies).roles)
     check_texts("--subject", [subject])
     at = address or settings.public_url or local_address(settings.host, settings.port)
     with _opened_safe(settings) as safe:
@@ -200,7 +200,7 @@ def rotate(what: str, drop: bool, settings: Settings) -> None:
 @contextmanager
 def _opened_safe(settings: Settings) -> Iterator["Safe"]:
     """The safe of a catalog that there is, for a block."""
-    from api.callers.tokens.opening import open_safe  # noqa: PLC0415 - start-up: serve opens its own
+    from api.callers.tokens.following import open_safe  # noqa: PLC0415 - start-up: serve opens its own
 
     _check_catalog(settings)
     with closing(open_safe(settings)) as safe:

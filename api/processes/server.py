@@ -23,7 +23,7 @@ from api.processes.sharing_server import SharingServer
 from api.processes.termination import Termination
 from api.services import make_services, open_measurements
 from api.settings import Settings
-from api.telemetry.log_writer import LogWriter
+from api.telemetry.logs import LogWriter
 from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import SharedCounts
 from domain.measurements.sweeping import Sweeper
@@ -33,6 +33,7 @@ from projections.wiring.stores import Stores, make_directory, open_stores
 _BACKLOG = 2_048
 _GRACE_SECONDS = 10
 _SWITCH_SECONDS = 0.001
+"""Time after which threads give the interpreter to the event loop, by default 5 ms."""
 _PARENT_SECONDS = 1.0
 _CHECK_SECONDS = 0.1
 _M_ARENA_MAX = -8
@@ -88,11 +89,6 @@ def collect_rarely() -> None:
     gc.enable()
 
 
-def _share_interpreter() -> None:
-    """Have threads give the interpreter to the event loop sooner than after the usual 5 ms."""
-    sys.setswitchinterval(_SWITCH_SECONDS)
-
-
 def make_daemon(stores: Stores, settings: Settings) -> Daemon:
     """The projectors of opened stores; search collects writes for `search_refresh` seconds.
 
@@ -128,7 +124,7 @@ def serve_alone(
     or when another process projects them.
     """
     share_memory()
-    _share_interpreter()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     with _projecting(settings) as (stores, daemon):
         announce()
         with closing(make_services(settings, stores, daemon)) as services:
@@ -146,7 +142,7 @@ def serve_worker(
 ) -> None:
     """Serve until SIGTERM or SIGINT, while another process projects."""
     share_memory()
-    _share_interpreter()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     _stop_with_parent()
     verifier = open_verifier(settings)
     stores = open_stores(

@@ -7,9 +7,9 @@ from threading import Barrier, Thread
 
 import pytest
 
+from api.callers.tokens.following import open_safe
 from api.callers.tokens.issuers import Issuer
 from api.callers.tokens.minting import mint_long_lived
-from api.callers.tokens.opening import open_safe
 from api.callers.tokens.register import read_register, revoke_tokens
 from api.callers.tokens.safe import REGISTER, SECRET, Safe
 from api.callers.tokens.secret import make_secrets, read_secrets, rotate_secret

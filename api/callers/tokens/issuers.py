@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from api.callers.tokens.fetching import check_url, fetch
+from api.callers.tokens.following import open_safe
 from api.callers.tokens.key_cache import Load
 from api.callers.tokens.keys import ASYMMETRIC, SYMMETRIC, KeySet, read_key_set, secret_key_set
-from api.callers.tokens.opening import open_safe
 from api.callers.tokens.safe import SECRET, Safe
 from api.callers.tokens.secret import MOST_PREVIOUS, check_secret, make_secrets
 from api.settings import Settings
