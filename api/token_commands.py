@@ -52,19 +52,17 @@ def token(
 ) -> None:
     """Print a bearer token signed with the catalog's secret."""
     from api.callers.policies import Policies  # noqa: PLC0415 - start-up: import needs no tokens
-    from api.callers.tokens.minting import find_minter, mint, mint_long_lived  # noqa: PLC0415 - start-up: as above
-    from api.callers.tokens.register import parse_lifetime  # noqa: PLC0415 - start-up: as above
-    from api.callers.tokens.safe import SECRET  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens import minting, register, safe  # noqa: PLC0415 - start-up: as above
 
     _check_roles(roles, Policies(settings.policies).roles)
     check_texts("--subject", [subject])
     if expires is not None:
         if ttl is not None:
             raise InvalidInput("--ttl and --expires say the same thing: give one of them")
-        lifetime = parse_lifetime(expires)
-        with _opened_safe(settings) as safe:
-            minter = find_minter(settings, safe)
-            signed, token_id = mint_long_lived(minter, safe, subject, roles, lifetime)
+        lifetime = register.parse_lifetime(expires)
+        with _opened_safe(settings) as opened:
+            minter = minting.find_minter(settings, opened)
+            signed, token_id = minting.mint_long_lived(minter, opened, subject, roles, lifetime)
         click.echo(f"token {token_id}, until catalog revoke --id {token_id}", err=True)
         click.echo(signed)
         return
@@ -73,9 +71,9 @@ def token(
     elif ttl > settings.jwt_max_lifetime:
         most = f"CATALOG_JWT_MAX_LIFETIME ({settings.jwt_max_lifetime})"
         raise InvalidInput(f"--ttl must be at most {most}, got {ttl}")
-    if settings.makes_secret and not (settings.directory / SECRET).exists():
+    if settings.makes_secret and not (settings.directory / safe.SECRET).exists():
         _check_catalog(settings)
-    click.echo(mint(find_minter(settings), subject, roles, ttl))
+    click.echo(minting.mint(minting.find_minter(settings), subject, roles, ttl))
 
 
 @click.command("sign-in-link", short_help="Print a link that signs in once.")

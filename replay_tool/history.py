@@ -5,7 +5,6 @@ from typing import Any
 
 import click
 import msgspec
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -107,8 +106,7 @@ def _print(revisions: list[Revision]) -> None:
             "\n".join(_change_lines(revision)),
         ]
         table.add_row(*map(Text, cells))
-    # Wide where there is no terminal, so that scripts find each change on a line of its own.
-    Console(width=None if Console().is_terminal else 200).print(table)
+    options.console().print(table)
 
 
 def _change_lines(revision: Revision) -> list[str]:

@@ -2,7 +2,6 @@
 
 import click
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from domain.errors import InvalidInput, StoreUnavailable
@@ -47,8 +46,7 @@ def _of_log(inspection: Inspection) -> str:
 
 
 def _print(inspection: Inspection) -> None:
-    width = None if Console().is_terminal else 200
-    console = Console(width=width, markup=False, emoji=False)
+    console = options.console(markup=False)
     console.print(
         f"{_of_log(inspection)}; projectors {'running' if inspection.projected else 'not running'}",
         highlight=False,

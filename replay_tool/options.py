@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 import msgspec
+from rich.console import Console
 
 from domain.errors import CatalogError
 from domain.event_store.opening import address_in, holds_log, open_event_log
@@ -110,6 +111,11 @@ def on_catalog(command: Callable[..., None]) -> Callable[..., None]:
         command(Catalog(data, database_url, search_url), **options)
 
     return data(database(print_errors(run)))
+
+
+def console(**options: Any) -> Console:
+    """Standard output; wide where it is no terminal, for scripts to find each row on one line."""
+    return Console(width=None if Console().is_terminal else 200, emoji=False, **options)
 
 
 def keep(directory: Path, proofs: Mapping[str, Proof]) -> None:

@@ -101,7 +101,7 @@ def _compare(stores: Stores, file: str, verification: Verification) -> None:
 
 
 def _print(verification: Verification) -> None:
-    console = Console(width=None if Console().is_terminal else 200, highlight=False, emoji=False)
+    console = options.console(highlight=False)
     table = Table("what", "verdict", "position", "entities", "found")
     log = verification.log
     problems = f"{log.found} problems" if log.found else ""

@@ -67,7 +67,7 @@ class Metrics:
         """The requests of all workers by their labels: how many by bucket, and seconds of all."""
         sums: dict[Labels, tuple[list[int], float]] = {}
         for worker in self._counts.workers:
-            for series in worker.series():
+            for series in worker.series:
                 known, seconds = sums.get(series.labels, ([0] * len(_BOUNDS), 0.0))
                 added = [a + b for a, b in zip(known, series.buckets, strict=True)]
                 sums[series.labels] = added, seconds + series.seconds

@@ -17,8 +17,6 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-import msgspec
-
 from api.refusals import Denial, Refusal
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -48,19 +46,11 @@ OTHERS: Labels = ("other", "other", 0)
 """What requests are counted under when there are too many series, or their labels are too long."""
 
 
-class Series(msgspec.Struct, frozen=True):
-    """The requests of one method, route and status."""
-
-    labels: Labels
-    buckets: list[int]
-    """How many requests fell into each bucket, the one without a bound last."""
-    seconds: float
-
-
-class _Record(ctypes.Structure):
-    """A series in shared memory."""
+class Series(ctypes.Structure):
+    """The requests of one method, route and status, in shared memory."""
 
     buckets: Any
+    """How many requests fell into each bucket, the one without a bound last."""
     seconds: float
     text: bytes
     """The labels, between spaces."""
@@ -72,6 +62,7 @@ class _Record(ctypes.Structure):
 
     @property
     def labels(self) -> Labels:
+        """Method, route and status."""
         method, route, status = self.text.decode().split(" ")
         return method, route, int(status)
 
@@ -90,7 +81,7 @@ class Counts(ctypes.Structure):
     _queues: Any
     _refusals: Any
     _used: int
-    _records: Sequence[_Record]
+    _records: Sequence[Series]
     _fields_ = (
         ("dropped_lines", ctypes.c_uint64),
         ("connections", ctypes.c_uint64),
@@ -99,13 +90,13 @@ class Counts(ctypes.Structure):
         ("_queues", ctypes.c_uint64 * 2 * len(QUEUES)),
         ("_refusals", ctypes.c_uint64 * len(REFUSALS)),
         ("_used", ctypes.c_uint64),
-        ("_records", _Record * MOST_SERIES),
+        ("_records", Series * MOST_SERIES),
     )
 
     @cached_property
-    def _places(self) -> dict[Labels, _Record]:
+    def _places(self) -> dict[Labels, Series]:
         """Labels -> their record, the first where there are several."""
-        return {record.labels: record for record in reversed(self._records[: self._used])}
+        return {record.labels: record for record in reversed(self.series)}
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
@@ -153,12 +144,12 @@ class Counts(ctypes.Structure):
         """Give a sign of life to the supervisor."""
         self.beats += 1
 
-    def series(self) -> Iterator[Series]:
-        """All requests counted, by their labels."""
-        for record in self._records[: self._used]:
-            yield Series(record.labels, list(record.buckets), record.seconds)
+    @property
+    def series(self) -> Sequence[Series]:
+        """All requests counted."""
+        return self._records[: self._used]
 
-    def _add(self, labels: Labels) -> _Record:
+    def _add(self, labels: Labels) -> Series:
         """A record for new labels, or the one of all others when there is no room."""
         text = " ".join(map(str, labels)).encode()
         used = self._used

@@ -18,7 +18,7 @@ from api.callers.tokens.claims import Claims, find_claim, find_roles, is_name, r
 from api.callers.tokens.following import FollowedSafe, open_safe
 from api.callers.tokens.issuers import Issuer, read_issuers
 from api.callers.tokens.key_cache import CachedKeys, start_all
-from api.callers.tokens.keys import ASYMMETRIC, SYMMETRIC, Key, KeySet
+from api.callers.tokens.keys import ASYMMETRIC, SYMMETRIC, KeySet
 from api.callers.tokens.register import Register
 from api.callers.tokens.safe import SECRET
 from api.errors import Unauthorized
@@ -238,10 +238,10 @@ async def _keep_current(cache: CachedKeys) -> None:
         await cache.reload_if_due()
 
 
-def _is_signed(token: bytes, key: Key) -> bool:
+def _is_signed(token: bytes, key: jwt.PyJWK) -> bool:
     """True if a token is signed with a key, by the algorithm that the key is bound to."""
     try:
-        _signatures.decode_complete(token, key.jwk, algorithms=[key.algorithm])
+        _signatures.decode_complete(token, key, algorithms=[key.algorithm_name])
     except (jwt.PyJWTError, ValueError):
         return False
     return True
