@@ -191,9 +191,9 @@ def _load(files: Sequence[Path], actor: str, settings: Settings, *, as_bot: bool
     from api.import_files import ImportRun  # noqa: PLC0415 - start-up: tokens need no log
     from domain.importing.bulk_import import ImportStopped  # noqa: PLC0415 - start-up: as above
 
-    run = ImportRun(settings.directory, settings.database_url, actor, as_bot=as_bot)
+    run = ImportRun(settings, actor, as_bot=as_bot)
     try:
-        with run:
+        with run.opened():
             for file in files:
                 run.load(file)
     except ImportStopped as stopped:

@@ -175,9 +175,8 @@ class Provider:
 
         `state` and `issuer` are parameters of the provider's redirect.
         """
-        sealed = cookie_named(_COOKIE, scope["headers"])
-        opened = None if sealed is None else self._sessions.open(_COOKIE, sealed)
-        started = None if opened is None else msgspec.json.decode(opened, type=_Started)
+        opened = self._sessions.open(_COOKIE, cookie_named(_COOKIE, scope["headers"]))
+        started = None if opened is None else msgspec.json.decode(opened[0], type=_Started)
         if started is None or not compare_digest(started.state.encode(), state.encode()):
             raise InvalidInput("this sign-in was not started in this browser: start it again")
         if issuer not in (None, self._settings.oidc_issuer):
