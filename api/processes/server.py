@@ -129,7 +129,6 @@ def serve_alone(
         announce()
         with closing(make_services(settings, stores, daemon)) as services:
             app = create_app(services, verifier, writer, Metrics(counts))
-            collect_rarely()
             _serve(uvicorn.Server(_config(app, settings)), listener, termination)
 
 
@@ -150,7 +149,6 @@ def serve_worker(
     )
     with closing(verifier), closing(stores), closing(make_services(settings, stores)) as services:
         app = create_app(services, verifier, writer, Metrics(counts))
-        collect_rarely()
         _serve(SharingServer(_config(app, settings), counts), listener, termination)
 
 
@@ -239,5 +237,6 @@ def _config(app: Application, settings: Settings) -> uvicorn.Config:
 
 def _serve(server: uvicorn.Server, listener: socket.socket, termination: Termination) -> None:
     """Answer requests until a signal comes, which uvicorn raises once more at the end."""
+    collect_rarely()
     termination.check()
     server.run(sockets=[listener])
