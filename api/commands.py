@@ -63,10 +63,8 @@ def serve(**flags: Any) -> None:
     gc.disable()  # see collect_rarely
     termination = Termination()
     termination.install()
-    from api.callers.client_address import read_networks  # noqa: PLC0415 - start-up: as above
-    from api.callers.policies import Policies  # noqa: PLC0415 - start-up: as above
-    from api.callers.tokens.secret import warn_of_readers  # noqa: PLC0415 - start-up: as above
-    from api.callers.tokens.verifier import open_verifier  # noqa: PLC0415 - start-up: as above
+    from api.callers import client_address, policies  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens import secret, verifier  # noqa: PLC0415 - start-up: as above
     from api.processes import server, supervisor  # noqa: PLC0415 - start-up: as above
     from api.telemetry.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
 
@@ -78,8 +76,8 @@ def serve(**flags: Any) -> None:
     ):
         logs.configure(settings.log_level, writer)
         # What is refused is refused before the verifier makes a directory and a secret in it.
-        Policies(settings.policies)
-        read_networks(settings.trusted_proxies)
+        policies.Policies(settings.policies)
+        client_address.read_networks(settings.trusted_proxies)
         try:
             listener = server.bind(settings.host, settings.port)
         except OSError as error:
@@ -88,9 +86,9 @@ def serve(**flags: Any) -> None:
             if error.errno == errno.EADDRINUSE:
                 why = "another program has the port; name a free one with --port or CATALOG_PORT"
             raise InvalidInput(f"cannot listen on {address}: {why}") from None
-        verifier = exits.enter_context(closing(open_verifier(settings)))
+        checks = exits.enter_context(closing(verifier.open_verifier(settings)))
         if settings.makes_secret and not settings.database_url:
-            warn_of_readers(settings.directory)
+            secret.warn_of_readers(settings.directory)
 
         def announce() -> None:
             termination.check()
@@ -105,11 +103,11 @@ def serve(**flags: Any) -> None:
                     from api.callers.sign_in.links import make_link  # noqa: PLC0415 - only people need it
 
                     at = settings.public_url or local_address(host, port)
-                    link = make_link(settings, verifier.safe.safe, at.rstrip("/"), "me", ("admin",))
+                    link = make_link(settings, checks.safe.safe, at.rstrip("/"), "me", ("admin",))
                     print_line(f"pages, signed in once by this link: {link}", err=True)
 
         if settings.workers == 1:
-            server.serve_alone(settings, listener, verifier, writer, counts, termination, announce)
+            server.serve_alone(settings, listener, checks, writer, counts, termination, announce)
         else:
             gc.enable()
             supervisor.supervise(settings, listener, counts, announce)

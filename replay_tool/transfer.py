@@ -73,11 +73,13 @@ def import_log(file: str, data: Path, database_url: str | None) -> None:
     """
     began = time.monotonic()
     # A file that does not even begin like an export is refused before anything is made.
-    with _lines(file) as lines:
-        reader = ExportReader(lines, file)
-        with open_import(data, database_url) as log, Meter("import") as meter:
-            for position in log.restore(reader.rows()):
-                meter.report(position, reader.header.head)
+    with (
+        exported(file) as reader,
+        open_import(data, database_url) as log,
+        Meter("import") as meter,
+    ):
+        for position in log.restore(reader.rows()):
+            meter.report(position, reader.header.head)
     assert reader.trailer is not None  # `restore` has read to the end
     count, head = reader.trailer.count, reader.trailer.head
     click.echo(_summary("imported", count, head, began), err=True)
@@ -121,30 +123,26 @@ def _check_target(file: str, data: Path, *, overwrite: bool) -> None:
 
 @contextmanager
 def exported(file: str) -> Iterator[ExportReader]:
-    """Open a file that `export` wrote, for the length of a block; raises InvalidInput."""
-    with _lines(file) as lines:
-        yield ExportReader(lines, file)
+    """Open a file that `export` wrote, or standard input, for the length of a block.
+
+    Raises InvalidInput when it cannot be read, or is no export.
+    """
+    try:
+        if file == STANDARD:
+            yield ExportReader(iter(sys.stdin.buffer), file)
+        elif file.endswith(".gz"):
+            with gzip.open(file) as packed:
+                yield ExportReader(iter(cast("BinaryIO", packed)), file)
+        else:
+            with open(file, "rb") as plain:
+                yield ExportReader(iter(plain), file)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InvalidInput(f"{file} cannot be read to its end: {error}") from None
 
 
 def _summary(done: str, count: int, head: int, began: float) -> str:
     seconds = max(time.monotonic() - began, 1e-9)
     return f"{done} {count} events, head {head}, in {seconds:.1f} s ({count / seconds:,.0f}/s)"
-
-
-@contextmanager
-def _lines(file: str) -> Iterator[Iterator[bytes]]:
-    """The lines of a file or of standard input; raises InvalidInput when it cannot be read."""
-    try:
-        if file == STANDARD:
-            yield iter(sys.stdin.buffer)
-        elif file.endswith(".gz"):
-            with gzip.open(file) as packed:
-                yield iter(cast("BinaryIO", packed))
-        else:
-            with open(file, "rb") as plain:
-                yield iter(plain)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InvalidInput(f"{file} cannot be read to its end: {error}") from None
 
 
 @contextmanager
