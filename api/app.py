@@ -14,7 +14,7 @@ from api.answers.bodies import MAX_BODY_BYTES, MAX_BODY_BYTES_OF_ALL
 from api.answers.read_positions import ReadPositions
 from api.callers.client_address import client_addresses, read_networks
 from api.callers.limits import Places, RateLimit
-from api.callers.policies import open_policies
+from api.callers.policies import Policies
 from api.callers.tokens.verifier import TokenVerifier
 from api.edge.access import AccessMiddleware, Guard
 from api.edge.quick_path import QuickPath
@@ -38,8 +38,7 @@ from api.routes.search.searches import search_routes
 from api.routes.system.audit import audit_routes
 from api.routes.system.system import system_routes
 from api.services import Services
-from api.telemetry.log_writer import LogWriter
-from api.telemetry.logs import AccessLog
+from api.telemetry.logs import AccessLog, LogWriter
 from api.telemetry.metrics import Metrics
 from api.use_cases.searcher import Searcher
 from domain.kinds.entity_kind import EntityKind
@@ -117,7 +116,7 @@ def create_app(
     """The application over opened stores; it opens and closes nothing itself."""
     settings = services.settings
     rate_limit = RateLimit(settings.rate_limit, settings.rate_burst)
-    policies = open_policies(settings.policies)
+    policies = Policies(settings.policies)
     positions = ReadPositions(services.listed, services.searchable)
     guard = Guard(verifier, policies, rate_limit, positions)
     searcher = Searcher(services)

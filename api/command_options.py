@@ -11,49 +11,14 @@ import click
 
 from api.settings import Settings, read_settings
 from domain.errors import CatalogError, InvalidInput
-from domain.event_store import database_url
 from domain.kinds.names import MAX_NAME_LENGTH
 from domain.machine.disk import explained
-from projections.search.opensearch import address as search_address
+from projections.wiring.url_options import database_option as _database_option
 
 EXIT_USAGE = 2
 
 data_option = click.option("--data", metavar="DIR", help="Data directory (CATALOG_DATA).")
-
-
-def _refusing(
-    refuse: Callable[[str], None], *, empty: str | None
-) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    """A callback for an option with a URL, which refuses one that shows a password.
-
-    `empty` is what an empty URL is taken for.
-    """
-
-    def check(context: click.Context, option: click.Parameter, url: str | None) -> str | None:
-        if url is None:
-            return None
-        try:
-            refuse(url)
-        except InvalidInput as error:
-            raise click.BadParameter(error.message) from None
-        return url or empty
-
-    return check
-
-
-search_option = click.option(
-    "--search-url",
-    "search",
-    metavar="URL",
-    callback=_refusing(search_address.refuse_shown_password, empty=None),
-    help="OpenSearch cluster with the search index, without a password (CATALOG_SEARCH_URL).",
-)
-database_option = click.option(
-    "--database",
-    metavar="URL",
-    callback=_refusing(database_url.refuse_shown_password, empty=""),
-    help="PostgreSQL database with the log, without a password (CATALOG_DATABASE_URL).",
-)
+database_option = _database_option(empty="")
 
 
 def print_errors(command: Callable[..., None]) -> Callable[..., None]:
@@ -74,8 +39,8 @@ def on_catalog(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the `settings` of the catalog that its options name, and print its errors."""
 
     @wraps(command)
-    def run(data: str | None, database: str | None, **options: Any) -> None:
-        command(settings=read_settings(data=data, database_url=database), **options)
+    def run(data: str | None, database_url: str | None, **options: Any) -> None:
+        command(settings=read_settings(data=data, database_url=database_url), **options)
 
     return data_option(database_option(print_errors(run)))
 

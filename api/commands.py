@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,24 +22,20 @@ from api.command_options import (
     print_error,
     print_errors,
     print_line,
-    search_option,
 )
-from api.processes.heartbeat import Heart
 from api.processes.termination import Termination
 from api.settings import Settings, read_settings
-from api.telemetry.log_writer import open_log_writer
+from api.telemetry import logs
 from api.token_commands import TOKEN_COMMANDS
 from domain.errors import InvalidInput
 from domain.machine.disk import full_disk
 from domain.machine.log_rotation import ignore_rotation_signals
 from domain.release import described
+from projections.wiring.url_options import search_option
 
 EXIT_BAD_LINES, EXIT_STOPPED = 1, 3
 EXIT_INTERRUPTED = 128 + signal.SIGINT
 _TEST_DEFINITIONS = Path(__file__).parent / "static" / "test_definitions.jsonl"
-
-_counts = click.option("--counts", metavar="DESCRIPTOR", type=int, required=True)
-_heartbeat = click.option("--heartbeat", metavar="DESCRIPTOR", type=int, required=True)
 
 
 @click.group()
@@ -61,43 +58,26 @@ for each in TOKEN_COMMANDS:
 @database_option
 @search_option
 @print_errors
-def serve(
-    host: str | None,
-    port: int | None,
-    workers: int | None,
-    data: str | None,
-    database: str | None,
-    search: str | None,
-) -> None:
+def serve(**flags: Any) -> None:
     """Serve the HTTP API until SIGTERM or SIGINT; exit code 0 then."""
     gc.disable()  # see collect_rarely
     termination = Termination()
     termination.install()
-    from api.callers.client_address import read_networks  # noqa: PLC0415 - start-up: as above
-    from api.callers.policies import open_policies  # noqa: PLC0415 - start-up: as above
-    from api.callers.tokens.secret import warn_of_readers  # noqa: PLC0415 - start-up: as above
-    from api.callers.tokens.verifier import open_verifier  # noqa: PLC0415 - start-up: as above
+    from api.callers import client_address, policies  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens import secret, verifier  # noqa: PLC0415 - start-up: as above
     from api.processes import server, supervisor  # noqa: PLC0415 - start-up: as above
-    from api.telemetry import logs  # noqa: PLC0415 - start-up: tokens and import need no server
     from api.telemetry.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
 
-    settings = read_settings(
-        host=host,
-        port=port,
-        workers=workers,
-        data=data,
-        database_url=database,
-        search_url=search,
-    )
+    settings = read_settings(**flags)
     counts = SharedCounts.made(settings.workers)
     with (
-        open_log_writer(counts.own.count_dropped_line, shared=settings.workers > 1) as writer,
+        logs.open_log_writer(counts.own.count_dropped_line, shared=settings.workers > 1) as writer,
         ExitStack() as exits,
     ):
         logs.configure(settings.log_level, writer)
         # What is refused is refused before the verifier makes a directory and a secret in it.
-        open_policies(settings.policies)
-        read_networks(settings.trusted_proxies)
+        policies.Policies(settings.policies)
+        client_address.read_networks(settings.trusted_proxies)
         try:
             listener = server.bind(settings.host, settings.port)
         except OSError as error:
@@ -106,9 +86,9 @@ def serve(
             if error.errno == errno.EADDRINUSE:
                 why = "another program has the port; name a free one with --port or CATALOG_PORT"
             raise InvalidInput(f"cannot listen on {address}: {why}") from None
-        verifier = exits.enter_context(closing(open_verifier(settings)))
+        checks = exits.enter_context(closing(verifier.open_verifier(settings)))
         if settings.makes_secret and not settings.database_url:
-            warn_of_readers(settings.directory)
+            secret.warn_of_readers(settings.directory)
 
         def announce() -> None:
             termination.check()
@@ -123,58 +103,41 @@ def serve(
                     from api.callers.sign_in.links import make_link  # noqa: PLC0415 - only people need it
 
                     at = settings.public_url or local_address(host, port)
-                    link = make_link(settings, verifier.safe.safe, at.rstrip("/"), "me", ("admin",))
+                    link = make_link(settings, checks.safe.safe, at.rstrip("/"), "me", ("admin",))
                     print_line(f"pages, signed in once by this link: {link}", err=True)
 
         if settings.workers == 1:
-            server.serve_alone(settings, listener, verifier, writer, counts, termination, announce)
+            server.serve_alone(settings, listener, checks, writer, counts, termination, announce)
         else:
             gc.enable()
             supervisor.supervise(settings, listener, counts, announce)
 
 
 @main.command(hidden=True)
-@click.option("--socket", "descriptor", type=int, required=True)
-@click.option("--number", type=int, required=True)
-@_counts
-@_heartbeat
+@click.argument("role", type=click.Choice(["worker", "project"]))
+@click.option("--counts", metavar="DESCRIPTOR", type=int, required=True)
+@click.option("--place", type=int, required=True)
+@click.option("--socket", "listener", metavar="DESCRIPTOR", type=int)
 @data_option
 @print_errors
-def worker(descriptor: int, number: int, counts: int, heartbeat: int, data: str | None) -> None:
-    """Serve on an inherited socket; started by `serve --workers`."""
-    gc.disable()  # see collect_rarely
+def process(role: str, counts: int, place: int, listener: int | None, data: str | None) -> None:
+    """Serve on an inherited socket, or keep the projections current for `serve --workers`."""
+    if role == "worker":
+        gc.disable()  # see collect_rarely
     termination = Termination()
     termination.install()
     from api.processes import server  # noqa: PLC0415 - start-up: tokens and import need no server
-    from api.telemetry import logs  # noqa: PLC0415 - start-up: tokens and import need no server
     from api.telemetry.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
-    shared = SharedCounts(counts, number - 1)
-    with open_log_writer(shared.own.count_dropped_line) as writer:
+    shared = SharedCounts(counts, place)
+    with logs.open_log_writer(shared.own.count_dropped_line) as writer:
         logs.configure(settings.log_level, writer)
-        listener = socket.socket(fileno=descriptor)
-        server.serve_worker(settings, listener, writer, shared, termination, Heart(heartbeat))
-
-
-@main.command(hidden=True)
-@_counts
-@_heartbeat
-@data_option
-@print_errors
-def project(counts: int, heartbeat: int, data: str | None) -> None:
-    """Keep the projections current; started by `serve --workers`."""
-    termination = Termination()
-    termination.install()
-    from api.processes import server  # noqa: PLC0415 - start-up: tokens and import need no server
-    from api.telemetry import logs  # noqa: PLC0415 - start-up: tokens and import need no server
-    from api.telemetry.shared_counts import PROJECTING, SharedCounts  # noqa: PLC0415 - start-up: as above
-
-    settings = read_settings(data=data)
-    shared = SharedCounts(counts, PROJECTING)
-    with open_log_writer(shared.own.count_dropped_line) as writer:
-        logs.configure(settings.log_level, writer)
-        server.project(settings, termination, Heart(heartbeat))
+        if listener is None:
+            server.project(settings, shared, termination)
+        else:
+            accepting = socket.socket(fileno=listener)
+            server.serve_worker(settings, accepting, writer, shared, termination)
 
 
 @main.command("import", short_help="Load files of JSON lines into the log.")
@@ -226,9 +189,9 @@ def _load(files: Sequence[Path], actor: str, settings: Settings, *, as_bot: bool
     from api.import_files import ImportRun  # noqa: PLC0415 - start-up: tokens need no log
     from domain.importing.bulk_import import ImportStopped  # noqa: PLC0415 - start-up: as above
 
-    run = ImportRun(settings.directory, settings.database_url, actor, as_bot=as_bot)
+    run = ImportRun(settings, actor, as_bot=as_bot)
     try:
-        with run:
+        with run.opened():
             for file in files:
                 run.load(file)
     except ImportStopped as stopped:

@@ -7,10 +7,9 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing, contextmanager
 from io import BufferedReader
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, cast
 from uuid import uuid4
 
@@ -26,6 +25,7 @@ from rich.progress import (
 )
 
 from api.processes.termination import Interruption
+from api.settings import Settings
 from domain.errors import InvalidInput, StoreUnavailable
 from domain.importing.bulk_import import Batch, BulkImport, ImportStopped
 from domain.importing.lines import Chunk, batches, bounded_lines, transactions
@@ -40,17 +40,12 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 class ImportRun:
-    """One run of `catalog import` over some files; use it in a `with` statement."""
+    """One run of `catalog import` over some files."""
 
-    def __init__(self, directory: Path, database: str | None, actor: str, *, as_bot: bool) -> None:
-        """The log is in `database`, a URL, or else in the directory.
-
-        `as_bot` keeps what people curated, as the PUTs of a bot do.
-        """
-        self._directory = directory
-        self._database = database
-        self._actor = actor
-        self._as_bot = as_bot
+    def __init__(self, settings: Settings, actor: str, *, as_bot: bool) -> None:
+        """`as_bot` keeps what people curated, as the PUTs of a bot do."""
+        self._settings = settings
+        self._context = WriteContext(actor=actor, request_id=str(uuid4()), by_bot=as_bot)
         self._counts = Batch()
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
@@ -63,26 +58,21 @@ class ImportRun:
         )
         self._started = self._said = time.monotonic()
 
-    def __enter__(self) -> "ImportRun":
-        with ExitStack() as stack:
-            _collect_rarely()
-            self._interruption = stack.enter_context(Interruption())
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Open the log for the length of a block; raises what `open_log` raises."""
+        # Only after many new objects: lines leave no garbage that holds itself.
+        gc.freeze()
+        gc.set_threshold(_COLLECT_AFTER)
+        with (
+            Interruption() as self._interruption,
             # Before the log is opened and the bar is drawn: see `line_readers`.
-            self._readers = stack.enter_context(line_readers())
-            self._log = stack.enter_context(closing(open_log(self._directory, self._database)))
-            context = WriteContext(actor=self._actor, request_id=str(uuid4()), by_bot=self._as_bot)
-            self._import = BulkImport(self._log, context, now=lambda: time.time_ns() // 1_000_000)
-            stack.enter_context(self._progress)
-            self._opened = stack.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._opened.close()
+            line_readers() as self._readers,
+            closing(open_log(self._settings.directory, self._settings.database_url)) as log,
+            self._progress,
+        ):
+            self._import = BulkImport(log, self._context, now=lambda: time.time_ns() // 1_000_000)
+            yield
 
     @property
     def failed(self) -> int:
@@ -199,9 +189,3 @@ def _stopped(file: Path, why: str, upto: int) -> ImportStopped:
         Batch(),
         upto,
     )
-
-
-def _collect_rarely() -> None:
-    """Look for garbage after many new objects only: lines leave none that holds itself."""
-    gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER)

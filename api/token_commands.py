@@ -1,8 +1,10 @@
 """Commands about who may ask: tokens, links that sign in, and the keys of both."""
 
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -51,20 +53,18 @@ def token(
     settings: Settings,
 ) -> None:
     """Print a bearer token signed with the catalog's secret."""
-    from api.callers.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
-    from api.callers.tokens.minting import find_minter, mint, mint_long_lived  # noqa: PLC0415 - start-up: as above
-    from api.callers.tokens.register import parse_lifetime  # noqa: PLC0415 - start-up: as above
-    from api.callers.tokens.safe import SECRET  # noqa: PLC0415 - start-up: as above
+    from api.callers.policies import Policies  # noqa: PLC0415 - start-up: import needs no tokens
+    from api.callers.tokens import minting, register, safe  # noqa: PLC0415 - start-up: as above
 
-    _check_roles(roles, open_policies(settings.policies).roles)
+    _check_roles(roles, Policies(settings.policies).roles)
     check_texts("--subject", [subject])
     if expires is not None:
         if ttl is not None:
             raise InvalidInput("--ttl and --expires say the same thing: give one of them")
-        lifetime = parse_lifetime(expires)
-        with _opened_safe(settings) as safe:
-            minter = find_minter(settings, safe)
-            signed, token_id = mint_long_lived(minter, safe, subject, roles, lifetime)
+        lifetime = register.parse_lifetime(expires)
+        with _opened_safe(settings) as opened:
+            minter = minting.find_minter(settings, opened)
+            signed, token_id = minting.mint_long_lived(minter, opened, subject, roles, lifetime)
         click.echo(f"token {token_id}, until catalog revoke --id {token_id}", err=True)
         click.echo(signed)
         return
@@ -73,9 +73,9 @@ def token(
     elif ttl > settings.jwt_max_lifetime:
         most = f"CATALOG_JWT_MAX_LIFETIME ({settings.jwt_max_lifetime})"
         raise InvalidInput(f"--ttl must be at most {most}, got {ttl}")
-    if settings.makes_secret and not (settings.directory / SECRET).exists():
+    if settings.makes_secret and not (settings.directory / safe.SECRET).exists():
         _check_catalog(settings)
-    click.echo(mint(find_minter(settings), subject, roles, ttl))
+    click.echo(minting.mint(minting.find_minter(settings), subject, roles, ttl))
 
 
 @click.command("sign-in-link", short_help="Print a link that signs in once.")
@@ -90,10 +90,10 @@ def sign_in_link(
     settings: Settings,
 ) -> None:
     """Print a link that signs in to the pages, once and in the next 15 minutes."""
-    from api.callers.policies import open_policies  # noqa: PLC0415 - start-up: as above
+    from api.callers.policies import Policies  # noqa: PLC0415 - start-up: as above
     from api.callers.sign_in.links import make_link  # noqa: PLC0415 - start-up: only this needs it
 
-    _check_roles(roles, open_policies(settings.policies).roles)
+    _check_roles(roles, Policies(settings.policies).roles)
     check_texts("--subject", [subject])
     at = address or settings.public_url or local_address(settings.host, settings.port)
     with _opened_safe(settings) as safe:
@@ -122,14 +122,14 @@ def revoke(
     An id that the register of long-lived tokens does not have is revoked as well, as that of a
     short-lived token, and a warning says so.
     """
-    from api.callers.tokens.register import MOST_ID_CHARACTERS, revoke_tokens  # noqa: PLC0415 - start-up: serve needs no command
+    from api.callers.tokens import register  # noqa: PLC0415 - start-up: serve needs no command
 
     if not ids and not subjects:
         raise InvalidInput("name tokens with --id, or whose tokens with --subject")
-    check_texts("--id", ids, MOST_ID_CHARACTERS)
+    check_texts("--id", ids, register.MOST_ID_CHARACTERS)
     check_texts("--subject", subjects)
     with _opened_safe(settings) as safe:
-        unknown = revoke_tokens(safe, ids, subjects)
+        unknown = register.revoke_tokens(safe, ids, subjects)
     for token_id in ids:
         print_line(f"revoked: token {token_id[:80]}")
         if token_id in unknown:
@@ -147,8 +147,6 @@ def tokens(settings: Settings) -> None:
 
     The key is the id of the secret that signed the token, as `catalog rotate` prints it.
     """
-    from datetime import UTC, datetime  # noqa: PLC0415 - start-up: as in revoke
-
     from api.callers.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
 
     with _opened_safe(settings) as safe:
@@ -171,28 +169,24 @@ def rotate(what: str, drop: bool, settings: Settings) -> None:
     Tokens and sessions of the former key stay valid until they end, or until --drop. Servers
     follow within 2 seconds.
     """
-    import time  # noqa: PLC0415 - start-up: as above
-
-    from api.callers.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
-    from api.callers.tokens.safe import SECRET, SESSION_KEY  # noqa: PLC0415 - start-up: as above
-    from api.callers.tokens.secret import drop_previous, key_id, rotate_secret  # noqa: PLC0415 - as above
+    from api.callers.tokens import register, safe, secret  # noqa: PLC0415 - start-up: as above
 
     if what == "tokens" and not settings.makes_secret:
         raise InvalidInput(
             "the settings name the keys of tokens: a secret in a file is replaced by writing the"
             " new one into a line above it (docs/tokens.md)"
         )
-    document = SECRET if what == "tokens" else SESSION_KEY
-    with _opened_safe(settings) as safe:
+    document = safe.SECRET if what == "tokens" else safe.SESSION_KEY
+    with _opened_safe(settings) as opened:
         if not drop:
-            replaced = rotate_secret(safe, document, time.time())
-            print_line(f"replaced: key {key_id(replaced)}, which is kept until {what} of it end")
+            replaced = secret.key_id(secret.rotate_secret(opened, document, time.time()))
+            print_line(f"replaced: key {replaced}, which is kept until {what} of it end")
             return
-        dropped = {key_id(secret) for secret in drop_previous(safe, document)}
-        register = read_register(safe)
+        dropped = {secret.key_id(each) for each in secret.drop_previous(opened, document)}
+        known = register.read_register(opened)
     for key in sorted(dropped):
         print_line(f"dropped: key {key}")
-    for each in register.long_lived if what == "tokens" else ():
+    for each in known.long_lived if what == "tokens" else ():
         if each.key in dropped:
             print_line(f"ended: token {each.id} of {each.subject!r}")
 
@@ -200,7 +194,7 @@ def rotate(what: str, drop: bool, settings: Settings) -> None:
 @contextmanager
 def _opened_safe(settings: Settings) -> Iterator["Safe"]:
     """The safe of a catalog that there is, for a block."""
-    from api.callers.tokens.opening import open_safe  # noqa: PLC0415 - start-up: serve opens its own
+    from api.callers.tokens.following import open_safe  # noqa: PLC0415 - start-up: serve opens its own
 
     _check_catalog(settings)
     with closing(open_safe(settings)) as safe:

@@ -21,7 +21,7 @@ from api.callers.tokens.verifier import open_verifier
 from api.declaring.signatures import route
 from api.services import make_services
 from api.settings import Settings
-from api.telemetry.log_writer import LogWriter, open_log_writer
+from api.telemetry.logs import LogWriter, open_log_writer
 from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import SharedCounts
 from benchmarks.figures import Figure

@@ -10,7 +10,7 @@ from api.callers.tokens.verifier import open_verifier
 from api.processes import server
 from api.processes.termination import Termination
 from api.settings import Settings, read_settings
-from api.telemetry.log_writer import open_log_writer
+from api.telemetry.logs import open_log_writer
 from api.telemetry.shared_counts import SharedCounts
 from projections.feeding.daemon import ALONE_SECONDS, Daemon
 from projections.wiring.stores import Stores

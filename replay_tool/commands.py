@@ -3,7 +3,6 @@
 import logging
 import os
 import time
-from pathlib import Path
 
 import click
 
@@ -11,7 +10,7 @@ from domain.event_store.opening import migrate_log
 from domain.machine.log_rotation import ignore_rotation_signals
 from domain.release import described
 from projections.feeding.daemon import ProjectorLock
-from projections.wiring.stores import make_directory, note_before_serving, open_stores
+from projections.wiring.stores import make_directory, note_before_serving
 from replay_tool import options
 from replay_tool.history import history
 from replay_tool.inspection import show
@@ -45,18 +44,14 @@ class _Lines(logging.Formatter):
 
 
 @main.command("catch-up", short_help="Apply the events that the read models lack.")
-@options.data
-@options.database
+@options.on_catalog
 @options.search
-@options.print_errors
-def catch_up(data: Path, database: str | None, search: str | None) -> None:
+def catch_up(catalog: options.Catalog) -> None:
     """Apply the events of the log that the read models lack; no server may be running."""
-    options.check_catalog(data, database)
-    make_directory(data)
-    with ProjectorLock(data):
-        note_before_serving(data)
-        stores = open_stores(data, database, search, is_there=True)
-        try:
+    make_directory(catalog.data)
+    with ProjectorLock(catalog.data):
+        note_before_serving(catalog.data)
+        with catalog.open_stores(writable=True) as stores:
             head = stores.log.head()
             for supervisor, live in zip(stores.supervisors, stores.read_models, strict=True):
                 began = time.monotonic()
@@ -65,21 +60,19 @@ def catch_up(data: Path, database: str | None, search: str | None) -> None:
                         meter.report(live.checkpoint() if supervisor.current else 0, head)
                 seconds = time.monotonic() - began
                 click.echo(f"{supervisor.name}: at position {live.checkpoint()} in {seconds:.1f} s")
-        finally:
-            stores.close()
 
 
 @main.command(short_help="Make or upgrade the tables of a log in PostgreSQL.")
 @options.database
 @options.print_errors
-def migrate(database: str | None) -> None:
+def migrate(database_url: str | None) -> None:
     """Make the tables of a log in the database, or bring those of an older release to this one.
 
     An upgrade cannot be taken back, and servers of older releases do not open the log afterwards.
     """
-    if database is None:
+    if database_url is None:
         raise click.UsageError("name the database with --database or CATALOG_DATABASE_URL.")
-    before, after = migrate_log(database)
+    before, after = migrate_log(database_url)
     click.echo(f"log: version {after}" + (f", was {before}" if before != after else ""))
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO
 
 from domain.errors import CatalogError
 from domain.machine import durable_files
@@ -15,13 +15,6 @@ from domain.machine import durable_files
 STANDARD = "-"
 _LEVEL = 1
 """Level of gzip: the next levels make files smaller by a tenth, at half the speed."""
-
-
-class Writable(Protocol):
-    """A file, device or pipe that takes an export piece by piece."""
-
-    def write(self, data: bytes, /) -> int:
-        """Write a piece; returns how many bytes it has."""
 
 
 class TargetFailed(CatalogError):
@@ -33,7 +26,7 @@ class ReaderLeft(Exception):
 
 
 @contextmanager
-def open_target(name: str) -> Iterator[Writable]:
+def open_target(name: str) -> Iterator["_Target | gzip.GzipFile"]:
     """The file of that name for writing, compressed when it is named .gz; - is standard output.
 
     A regular file appears under its name when the block has ended and all of it is synced; until
@@ -56,20 +49,21 @@ def _opened(name: str) -> Iterator["_Target"]:
     if name == STANDARD:
         if sys.stdout is None:
             raise TargetFailed("standard output is closed")
-        with _Target("standard output", sys.stdout.fileno()) as target:
+        with _written("standard output", sys.stdout.fileno()) as target:
             yield target
     elif path.exists() and not path.is_file():
-        with _Target(name, path) as target:
+        with _written(name, path) as target:
             yield target
     else:
         path = path.resolve()
         fresh = path.with_name(f"{path.name}.new")
         try:
-            with _Target(name, fresh) as target:
+            with _written(name, fresh) as target:
                 yield target
             with _errors_of(name):
                 fresh.replace(path)
-                _sync_directory(path.parent)
+                with _if_it_can_be_synced():
+                    durable_files.sync(path.parent)
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
@@ -78,28 +72,9 @@ def _opened(name: str) -> Iterator["_Target"]:
 class _Target:
     """An open file whose errors speak of the target of an export."""
 
-    def __init__(self, name: str, file: Path | int) -> None:
-        """`name` stands in errors; a descriptor stays open at the end."""
+    def __init__(self, name: str, file: BinaryIO) -> None:
         self._name = name
-        with _errors_of(name):
-            self._file = open(file, "wb", closefd=not isinstance(file, int))  # noqa: SIM115
-
-    def __enter__(self) -> "_Target":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
-    ) -> None:
-        if error is None:
-            try:
-                self.flush()
-                self._sync()
-            except BaseException:
-                self._abandon()
-                raise
-            self._file.close()
-        else:
-            self._abandon()
+        self._file = file
 
     def write(self, data: bytes) -> int:
         """Write a piece, now or together with later ones; returns how many bytes it has."""
@@ -111,14 +86,25 @@ class _Target:
         with _errors_of(self._name):
             self._file.flush()
 
-    def _sync(self) -> None:
-        with _errors_of(self._name), _if_it_can_be_synced():
-            os.fsync(self._file.fileno())
 
-    def _abandon(self) -> None:
-        """Close without an error, even if what waits to be written is lost."""
+@contextmanager
+def _written(name: str, file: Path | int) -> Iterator[_Target]:
+    """Open a file for writing, and sync it where the block raises nothing.
+
+    `name` stands in errors; a descriptor stays open at the end.
+    """
+    with _errors_of(name):
+        opened = open(file, "wb", closefd=not isinstance(file, int))  # noqa: SIM115
+    try:
+        target = _Target(name, opened)
+        yield target
+        target.flush()
+        with _errors_of(name), _if_it_can_be_synced():
+            os.fsync(opened.fileno())
+    finally:
+        # Where something was raised, what waits to be written may be lost.
         with suppress(OSError):
-            self._file.close()
+            opened.close()
 
 
 @contextmanager
@@ -129,11 +115,6 @@ def _if_it_can_be_synced() -> Iterator[None]:
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
-
-
-def _sync_directory(directory: Path) -> None:
-    with _if_it_can_be_synced():
-        durable_files.sync(directory)
 
 
 @contextmanager

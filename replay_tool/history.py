@@ -1,18 +1,15 @@
 """`catalog-replay history`: the versions of an entity, each with its author, time and request."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound
-from domain.event_store.opening import address_in, open_event_log
 from domain.event_store.port import EventStore
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ALL_KINDS
@@ -45,22 +42,16 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 @click.argument("fqn")
 @click.option("--at", "version", metavar="VERSION", help="The entity as it was, e.g. at 0.2.")
 @options.as_json
-@options.data
-@options.database
-@options.print_errors
+@options.on_catalog
 def history(
-    kind: str, fqn: str, version: str | None, as_json: bool, data: Path, database: str | None
+    catalog: options.Catalog, kind: str, fqn: str, version: str | None, as_json: bool
 ) -> None:
     """Show the versions of the entity of a KIND that holds the qualified name FQN.
 
     When none holds it now, show those that held it before they were purged.
     """
-    options.check_catalog(data, database)
-    log = open_event_log(address_in(data, database), is_there=True)
-    try:
+    with catalog.open_log() as log:
         revisions = _find(log, ALL_KINDS[kind], fqn)
-    finally:
-        log.close()
     if version is not None:
         click.echo(document.encode(_at(revisions, version).document()))
     elif as_json:
@@ -115,8 +106,7 @@ def _print(revisions: list[Revision]) -> None:
             "\n".join(_change_lines(revision)),
         ]
         table.add_row(*map(Text, cells))
-    # Wide where there is no terminal, so that scripts find each change on a line of its own.
-    Console(width=None if Console().is_terminal else 200).print(table)
+    options.console().print(table)
 
 
 def _change_lines(revision: Revision) -> list[str]:

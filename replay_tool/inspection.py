@@ -1,16 +1,12 @@
 """`catalog-replay inspect`: the read models beside the log, or one entity in each."""
 
-from pathlib import Path
-
 import click
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from domain.errors import InvalidInput, StoreUnavailable
 from domain.kinds.registry import ALL_KINDS
 from projections.operation.inspection import Inspection, inspect, inspect_entity
-from projections.wiring.stores import open_stores
 from replay_tool import options
 
 
@@ -19,31 +15,19 @@ from replay_tool import options
     "--entity", nargs=2, metavar="KIND FQN", help="One entity in log and read models, as JSON."
 )
 @options.as_json
-@options.data
-@options.database
+@options.on_catalog
 @options.search
-@options.print_errors
-def show(
-    entity: tuple[str, str] | None,
-    as_json: bool,
-    data: Path,
-    database: str | None,
-    search: str | None,
-) -> None:
+def show(catalog: options.Catalog, entity: tuple[str, str] | None, as_json: bool) -> None:
     """Show the log and how far each projection is, or one entity side by side."""
-    options.check_catalog(data, database)
     if entity is not None and entity[0] not in ALL_KINDS:
         raise InvalidInput(f"{entity[0]!r} is not a kind; the kinds are {', '.join(ALL_KINDS)}")
-    stores = open_stores(data, database, search, writable=False, is_there=True)
-    try:
+    with catalog.open_stores() as stores:
         if entity is not None:
             kind = ALL_KINDS[entity[0]]
             inspected = inspect_entity(stores, kind, kind.spelled(entity[1]))
             click.echo(msgspec.json.format(msgspec.json.encode(inspected)))
             return
         inspection = inspect(stores, details=True)
-    finally:
-        stores.close()
     if as_json:
         click.echo(msgspec.json.encode(inspection))
     else:
@@ -62,8 +46,7 @@ def _of_log(inspection: Inspection) -> str:
 
 
 def _print(inspection: Inspection) -> None:
-    width = None if Console().is_terminal else 200
-    console = Console(width=width, markup=False, emoji=False)
+    console = options.console(markup=False)
     console.print(
         f"{_of_log(inspection)}; projectors {'running' if inspection.projected else 'not running'}",
         highlight=False,

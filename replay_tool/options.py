@@ -1,27 +1,34 @@
-"""Options, exit codes and error output that all commands of `catalog-replay` share."""
+"""Options, exit codes, error output and proofs that the commands of `catalog-replay` share."""
 
 import os
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
+import msgspec
+from rich.console import Console
 
-from domain.errors import CatalogError, InvalidInput
-from domain.event_store import database_url
-from domain.event_store.opening import holds_log
+from domain.errors import CatalogError
+from domain.event_store.opening import address_in, holds_log, open_event_log
+from domain.event_store.port import EventStore
 from domain.machine.disk import explained
-from projections.search.opensearch import address as search_address
+from projections.operation.proofs import Proof, keep_proof
+from projections.wiring.stores import Stores, open_stores
+from projections.wiring.url_options import database_option, search_option
 from replay_tool.export_target import ReaderLeft
 
 EXIT_DIFFERS, EXIT_FAILED = 1, 2
 EXIT_UNREAD = 128 + signal.SIGPIPE
 """Exit code of a program whose output pipe was closed by its reader, as shells report it."""
+
+
+BY = "catalog-replay"
+"""The caller in proofs of commands."""
 
 
 class NamedPath(click.Path):
@@ -44,40 +51,7 @@ data = click.option(
 )
 
 
-def _refusing(
-    refuse: Callable[[str], None],
-) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    """A callback for an option with a URL, which refuses a command line that shows a password."""
-
-    def check(context: click.Context, option: click.Parameter, url: str | None) -> str | None:
-        source = context.get_parameter_source(option.name or "")
-        if url and source is ParameterSource.COMMANDLINE:
-            try:
-                refuse(url)
-            except InvalidInput as error:
-                raise click.BadParameter(error.message) from None
-        return url or None
-
-    return check
-
-
-database = click.option(
-    "--database",
-    metavar="URL",
-    envvar="CATALOG_DATABASE_URL",
-    callback=_refusing(database_url.refuse_shown_password),
-    help="PostgreSQL database with the log, without a password (CATALOG_DATABASE_URL).",
-)
-
-
-search = click.option(
-    "--search-url",
-    "search",
-    metavar="URL",
-    envvar="CATALOG_SEARCH_URL",
-    callback=_refusing(search_address.refuse_shown_password),
-    help="OpenSearch cluster with the search index, without a password (CATALOG_SEARCH_URL).",
-)
+database, search = database_option(empty=None), search_option
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -104,10 +78,50 @@ def print_errors(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def check_catalog(directory: Path, database: str | None) -> None:
-    """Raise CatalogError unless the directory, or else a database, has a log.
+class Catalog(msgspec.Struct, frozen=True):
+    """The catalog that the options of a command name."""
+
+    data: Path
+    database: str | None
+    search: str | None
+
+    def open_stores(self, *, writable: bool = False) -> "closing[Stores]":
+        """The log and the read models, until the block ends."""
+        return closing(
+            open_stores(self.data, self.database, self.search, writable=writable, is_there=True)
+        )
+
+    def open_log(self) -> "closing[EventStore]":
+        """The log, until the block ends."""
+        return closing(open_event_log(address_in(self.data, self.database), is_there=True))
+
+
+def on_catalog(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the `catalog` that its options name, which must have a log.
 
     A database is not looked into: the code that opens it expects a log there.
     """
-    if not database and not holds_log(directory):
-        raise CatalogError(f"{directory} holds no catalog: it has no log")
+
+    @wraps(command)
+    def run(
+        data: Path, database_url: str | None, search_url: str | None = None, **options: Any
+    ) -> None:
+        if not database_url and not holds_log(data):
+            raise CatalogError(f"{data} holds no catalog: it has no log")
+        command(Catalog(data, database_url, search_url), **options)
+
+    return data(database(print_errors(run)))
+
+
+def console(**options: Any) -> Console:
+    """Standard output; wide where it is no terminal, for scripts to find each row on one line."""
+    return Console(width=None if Console().is_terminal else 200, emoji=False, **options)
+
+
+def keep(directory: Path, proofs: Mapping[str, Proof]) -> None:
+    """Put proofs in the place of the last ones; where that cannot be, say so and go on."""
+    try:
+        for name, proof in proofs.items():
+            keep_proof(directory, name, proof)
+    except OSError as error:
+        click.echo(f"the page of operation will not show this proof: {error}", err=True)

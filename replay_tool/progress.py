@@ -2,7 +2,6 @@
 
 import sys
 import time
-from types import TracebackType
 
 import click
 import msgspec
@@ -44,12 +43,7 @@ class Meter:
         self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
     def report(self, done: int, total: int) -> None:

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ import msgspec
 from domain.event_store.port import EventStore
 from projections.generations.building import Differs, build
 from projections.generations.current_generation import CurrentGeneration
-from projections.generations.definition import Definition
-from projections.generations.port import Generation, Generations
+from projections.generations.port import Generation
 from projections.generations.switching import pending, propose_previous, switch
 from projections.operation.proofs import proof_of, verify_live
 from projections.verification.report import Verdict
@@ -23,7 +22,6 @@ from projections.wiring.backends import Backend
 from projections.wiring.stores import note_before_serving, open_backends, open_log
 from replay_tool import options
 from replay_tool.progress import Meter
-from replay_tool.proofs import BY, keep
 
 _which = click.argument(
     "projection", type=click.Choice(["entities", "search", "all"]), default="all"
@@ -57,18 +55,9 @@ class RebuildOutcome(msgspec.Struct, rename="camel"):
 @_which
 @click.option("--force", is_flag=True, help="Build without verifying the live one first.")
 @options.as_json
-@options.data
-@options.database
+@options.on_catalog
 @options.search
-@options.print_errors
-def rebuild(
-    projection: str,
-    force: bool,
-    as_json: bool,
-    data: Path,
-    database: str | None,
-    search: str | None,
-) -> None:
+def rebuild(catalog: options.Catalog, projection: str, force: bool, as_json: bool) -> None:
     """Build a read model again beside the live one, verify it, and switch to it.
 
     The live one is verified first, and kept if it equals the log. A running server switches
@@ -76,51 +65,60 @@ def rebuild(
     nothing to do; 1: the new one differs from the log; 2: failed, or a running server made no
     progress for 30 s.
     """
-    options.check_catalog(data, database)
-    log = open_log(data, database, is_there=True)
+    data = catalog.data
     try:
-        note_before_serving(data)
-        for backend in _backends(projection, data, log, database, search):
-            definition, generations = backend.definition, backend.generations
-            began = time.monotonic()
-            if not force and _is_current(backend, log, data, as_json):
-                outcome = _outcome(definition, generations, log, "unchanged, nothing to do", 0.0)
-                _print(outcome, as_json)
-                continue
-            generation = None if force else pending(definition, generations)
-            if generation is None:
-                generation = _build(backend, log, data, as_json)
-            seconds = time.monotonic() - began
-            by_server = switch(definition, generations, log, generation, data, backend.leadership)
-            _print(_outcome(definition, generations, log, "rebuilt", seconds, by_server), as_json)
+        with _opened(catalog) as log:
+            note_before_serving(data)
+            for backend in _backends(catalog, log, projection):
+                _print(_rebuilt(backend, log, data, force=force, as_json=as_json), as_json)
     except Differs as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(options.EXIT_DIFFERS)
-    finally:
-        log.close()
 
 
 @click.command(short_help="Go back to the read model before.")
 @_which
 @options.as_json
-@options.data
-@options.database
+@options.on_catalog
 @options.search
-@options.print_errors
-def rollback(
-    projection: str, as_json: bool, data: Path, database: str | None, search: str | None
-) -> None:
+def rollback(catalog: options.Catalog, projection: str, as_json: bool) -> None:
     """Make the generation before the live one live again, once it has caught up."""
-    options.check_catalog(data, database)
-    log = open_log(data, database, is_there=True)
-    try:
-        for backend in _backends(projection, data, log, database, search):
-            definition, generations = backend.definition, backend.generations
-            generation = propose_previous(definition, generations)
-            by_server = switch(definition, generations, log, generation, data, backend.leadership)
-            _print(_outcome(definition, generations, log, "rolled back", 0.0, by_server), as_json)
-    finally:
-        log.close()
+    with _opened(catalog) as log:
+        for backend in _backends(catalog, log, projection):
+            generation = propose_previous(backend.definition, backend.generations)
+            _print(_switched(backend, log, generation, catalog.data, "rolled back", 0.0), as_json)
+
+
+def _opened(catalog: options.Catalog) -> "closing[EventStore]":
+    """The log, until the block ends; the data directory is made for one in a database."""
+    return closing(open_log(catalog.data, catalog.database, is_there=True))
+
+
+def _rebuilt(
+    backend: Backend[Any], log: EventStore, data: Path, *, force: bool, as_json: bool
+) -> RebuildOutcome:
+    """Build a read model again and switch to it, unless it is right; raises Differs."""
+    began = time.monotonic()
+    if not force and _is_current(backend, log, data, as_json):
+        return _outcome(backend, log, "unchanged, nothing to do", 0.0)
+    generation = None if force else pending(backend.definition, backend.generations)
+    if generation is None:
+        generation = _build(backend, log, data, as_json)
+    return _switched(backend, log, generation, data, "rebuilt", time.monotonic() - began)
+
+
+def _switched(
+    backend: Backend[Any],
+    log: EventStore,
+    generation: Generation,
+    data: Path,
+    outcome: str,
+    seconds: float,
+) -> RebuildOutcome:
+    """Switch to a generation."""
+    definition, generations = backend.definition, backend.generations
+    by_server = switch(definition, generations, log, generation, data, backend.leadership)
+    return _outcome(backend, log, outcome, seconds, by_server)
 
 
 def _build(backend: Backend[Any], log: EventStore, data: Path, as_json: bool) -> Generation:
@@ -129,7 +127,7 @@ def _build(backend: Backend[Any], log: EventStore, data: Path, as_json: bool) ->
     with Meter(name, "entities", as_json=as_json) as meter:
         built = build(backend.definition, backend.generations, log, meter.report)
     seconds = time.monotonic() - began
-    keep(data, {name: proof_of(built.proof, built.generation.number, seconds, BY)})
+    options.keep(data, {name: proof_of(built.proof, seconds, options.BY, built.generation.number)})
     return built.generation
 
 
@@ -139,39 +137,32 @@ def _is_current(backend: Backend[Any], log: EventStore, data: Path, as_json: boo
     request = Request(log=False, shown=0, now=time.time_ns() // 1_000_000)
     try:
         with Meter(f"verify {backend.definition.name}", as_json=as_json) as meter:
-            _, proofs = verify_live(log, [live], request, meter.report, BY)
+            _, proofs = verify_live(log, [live], request, meter.report, options.BY)
     finally:
         live.close()
-    keep(data, proofs)
+    options.keep(data, proofs)
     return proofs[backend.definition.name].verdict is Verdict.EQUAL
 
 
-def _backends(
-    projection: str, data: Path, log: EventStore, database: str | None, search: str | None
-) -> Iterator[Backend[Any]]:
+def _backends(catalog: options.Catalog, log: EventStore, projection: str) -> Iterator[Backend[Any]]:
     """The read models in the command's scope with their stores, which stay open until the last is
     taken.
     """
     with ExitStack() as stack:
-        for backend in open_backends(data, log, database, search):
+        for backend in open_backends(catalog.data, log, catalog.database, catalog.search):
             stack.callback(backend.close)
             if projection in (backend.definition.name, "all"):
                 yield backend
 
 
 def _outcome(
-    definition: Definition[Any],
-    generations: Generations,
-    log: Any,
-    outcome: str,
-    seconds: float,
-    by_server: bool = False,
+    backend: Backend[Any], log: EventStore, outcome: str, seconds: float, by_server: bool = False
 ) -> RebuildOutcome:
-    live = CurrentGeneration(definition, generations, log)
+    live = CurrentGeneration(backend.definition, backend.generations, log)
     try:
         with live.use() as model:
             return RebuildOutcome(
-                projection=definition.name,
+                projection=backend.definition.name,
                 outcome=outcome,
                 generation=live.generation().number,
                 entities=model.count(),

@@ -1,26 +1,31 @@
 """`catalog-replay export`, `import` and `restore`: the log as a file, to keep and to move."""
 
 import gzip
+import shutil
 import sys
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
 import click
 
-from domain.errors import InvalidInput
-from domain.event_store.opening import address_in, open_event_log, restore_copy
+from domain.errors import Conflict, InvalidInput
+from domain.event_store.opening import database_note, holds_log, move_log, restore_copy
+from domain.event_store.port import EventStore
 from domain.event_store.transfer import ExportReader, export
 from projections.feeding.daemon import ProjectorLock
-from projections.wiring.stores import make_directory
+from projections.wiring.stores import make_directory, open_log
 from replay_tool import options
 from replay_tool.export_target import STANDARD, open_target
-from replay_tool.import_target import open_import
 from replay_tool.progress import Meter
 
+_UNFINISHED = "import.new"
+"""The directory, inside the data directory, of a log that is not whole yet."""
+_DERIVED = ("entities*", "search*")
+"""Patterns of the names that read models have in a data directory."""
 _REPORTED_EVERY = 5_000
 """Events between two reports of progress."""
 
@@ -30,29 +35,27 @@ _file = click.argument("file", type=options.NamedPath(dir_okay=False, allow_dash
 @click.command("export", short_help="Write the log to a file.")
 @_file
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
-@options.data
-@options.database
-@options.print_errors
-def export_log(file: str, overwrite: bool, data: Path, database: str | None) -> None:
+@options.on_catalog
+def export_log(catalog: options.Catalog, file: str, overwrite: bool) -> None:
     """Write the log to FILE as JSON lines, compressed when it is named .gz; - is standard output.
 
     Takes the log as it is when the command begins; a server may run. A regular file appears when
     the export is whole; a FIFO or a device is written into. The last line proves to `import`
     and to `verify log --against` that the file is whole.
     """
-    options.check_catalog(data, database)
-    _check_target(file, data, overwrite=overwrite)
+    _check_target(file, catalog.data, overwrite=overwrite)
     began = time.monotonic()
-    log = open_event_log(address_in(data, database), is_there=True)
-    try:
-        with log.snapshot() as snapshot, Meter("export") as meter, open_target(file) as out:
-            for number, line in enumerate(export(log, snapshot)):
-                out.write(line)
-                if number % _REPORTED_EVERY == 0:
-                    meter.report(number, snapshot.count)
-            count, head = snapshot.count, snapshot.head
-    finally:
-        log.close()
+    with (
+        catalog.open_log() as log,
+        log.snapshot() as snapshot,
+        Meter("export") as meter,
+        open_target(file) as out,
+    ):
+        for number, line in enumerate(export(log, snapshot)):
+            out.write(line)
+            if number % _REPORTED_EVERY == 0:
+                meter.report(number, snapshot.count)
+        count, head = snapshot.count, snapshot.head
     click.echo(_summary("exported", count, head, began), err=True)
 
 
@@ -61,7 +64,7 @@ def export_log(file: str, overwrite: bool, data: Path, database: str | None) -> 
 @options.data
 @options.database
 @options.print_errors
-def import_log(file: str, data: Path, database: str | None) -> None:
+def import_log(file: str, data: Path, database_url: str | None) -> None:
     """Make a catalog of the log in FILE (- is standard input), in a directory that holds none.
 
     All of the log or nothing: a file that was cut off or changed is refused, and leaves nothing
@@ -70,11 +73,13 @@ def import_log(file: str, data: Path, database: str | None) -> None:
     """
     began = time.monotonic()
     # A file that does not even begin like an export is refused before anything is made.
-    with _lines(file) as lines:
-        reader = ExportReader(lines, file)
-        with open_import(data, database) as log, Meter("import") as meter:
-            for position in log.restore(reader.rows()):
-                meter.report(position, reader.header.head)
+    with (
+        exported(file) as reader,
+        open_import(data, database_url) as log,
+        Meter("import") as meter,
+    ):
+        for position in log.restore(reader.rows()):
+            meter.report(position, reader.header.head)
     assert reader.trailer is not None  # `restore` has read to the end
     count, head = reader.trailer.count, reader.trailer.head
     click.echo(_summary("imported", count, head, began), err=True)
@@ -85,7 +90,7 @@ def import_log(file: str, data: Path, database: str | None) -> None:
 @options.data
 @options.database
 @options.print_errors
-def restore_log(copy: Path, data: Path, database: str | None) -> None:
+def restore_log(copy: Path, data: Path, database_url: str | None) -> None:
     """Put COPY, a file that SQLite's backup of events.db has made, in the place of the log.
 
     No process may use the directory. The log that is there is not deleted: it is moved into
@@ -93,7 +98,7 @@ def restore_log(copy: Path, data: Path, database: str | None) -> None:
     another catalog, is refused, and nothing changes. The next start of a server, or `catch-up`,
     builds the read models that are not of this log.
     """
-    if database:
+    if database_url:
         raise InvalidInput(
             "the log is in a database, which has backups of its own (docs/postgresql.md): only a"
             " log in a file can be restored from a copy"
@@ -118,9 +123,21 @@ def _check_target(file: str, data: Path, *, overwrite: bool) -> None:
 
 @contextmanager
 def exported(file: str) -> Iterator[ExportReader]:
-    """Open a file that `export` wrote, for the length of a block; raises InvalidInput."""
-    with _lines(file) as lines:
-        yield ExportReader(lines, file)
+    """Open a file that `export` wrote, or standard input, for the length of a block.
+
+    Raises InvalidInput when it cannot be read, or is no export.
+    """
+    try:
+        if file == STANDARD:
+            yield ExportReader(iter(sys.stdin.buffer), file)
+        elif file.endswith(".gz"):
+            with gzip.open(file) as packed:
+                yield ExportReader(iter(cast("BinaryIO", packed)), file)
+        else:
+            with open(file, "rb") as plain:
+                yield ExportReader(iter(plain), file)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InvalidInput(f"{file} cannot be read to its end: {error}") from None
 
 
 def _summary(done: str, count: int, head: int, began: float) -> str:
@@ -129,16 +146,45 @@ def _summary(done: str, count: int, head: int, began: float) -> str:
 
 
 @contextmanager
-def _lines(file: str) -> Iterator[Iterator[bytes]]:
-    """The lines of a file or of standard input; raises InvalidInput when it cannot be read."""
+def open_import(data: Path, database: str | None) -> Iterator[EventStore]:
+    """An empty log to fill, which is the log of a data directory once the block has ended.
+
+    Nothing that this makes stays when the block raises, but for the tables of a database, and the
+    directory with its lock; what a killed import left is thrown away. An empty log that is there
+    already, or that of a database, is filled in its place. Raises Conflict for a directory with
+    read models, and StoreUnavailable when a process projects it.
+    """
+    # Not the file of the lock: another process may hold it as soon as this one does not, and the
+    # next one would make a file, and have a lock, of its own.
+    made = (database_note(data), data, *data.parents)
+    absent = [path for path in made if not path.exists()]
+    make_directory(data)
     try:
-        if file == STANDARD:
-            yield iter(sys.stdin.buffer)
-        elif file.endswith(".gz"):
-            with gzip.open(file) as packed:
-                yield iter(cast("BinaryIO", packed))
-        else:
-            with open(file, "rb") as plain:
-                yield iter(plain)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InvalidInput(f"{file} cannot be read to its end: {error}") from None
+        with ProjectorLock(data):
+            derived = sorted(path.name for pattern in _DERIVED for path in data.glob(pattern))
+            if derived:
+                raise Conflict(f"{data} holds read models of another log: {', '.join(derived)}")
+            if database or holds_log(data):
+                with closing(open_log(data, database)) as log:
+                    yield log
+            else:
+                with _unfinished(data / _UNFINISHED) as directory:
+                    with closing(open_log(directory)) as log:
+                        yield log
+                    move_log(directory, data)
+    except BaseException:
+        for path in absent:
+            # A directory stays that the lock is in, or what others have put there.
+            with suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
+        raise
+
+
+@contextmanager
+def _unfinished(directory: Path) -> Iterator[Path]:
+    """An empty directory for the length of a block."""
+    shutil.rmtree(directory, ignore_errors=True)
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)

@@ -4,7 +4,6 @@ import secrets
 import sys
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import click
@@ -18,10 +17,9 @@ from domain.event_store.transfer import compare
 from projections.operation.proofs import verify_live
 from projections.verification.report import Difference, ProjectionProof, Verdict, Verification
 from projections.verification.run import Request
-from projections.wiring.stores import Stores, open_stores
+from projections.wiring.stores import Stores
 from replay_tool import options
 from replay_tool.progress import Meter
-from replay_tool.proofs import BY, keep
 from replay_tool.transfer import exported
 
 _EXIT = {
@@ -52,20 +50,16 @@ _FIELDS = 10
     help="Also compare the log with an exported one: it must begin with all of it.",
 )
 @options.as_json
-@options.data
-@options.database
+@options.on_catalog
 @options.search
-@options.print_errors
 def verify(
+    catalog: options.Catalog,
     what: str,
     sample: int | None,
     seed: int | None,
     limit: int,
     against: str | None,
     as_json: bool,
-    data: Path,
-    database: str | None,
-    search: str | None,
 ) -> None:
     """Compare the read models with a replay of the log, and the log with itself.
 
@@ -75,7 +69,6 @@ def verify(
         raise click.UsageError("--against compares the log: verify log, or all.")
     if seed is not None and sample is None:
         raise click.UsageError("--seed is for a --sample.")
-    options.check_catalog(data, database)
     request = Request(
         log=what in ("log", "all"),
         shown=limit,
@@ -83,16 +76,13 @@ def verify(
         seed=secrets.randbelow(2**31) if seed is None else seed,
         now=time.time_ns() // 1_000_000,
     )
-    stores = open_stores(data, database, search, writable=False, is_there=True)
-    try:
+    with catalog.open_stores() as stores:
         with Meter("verify") as meter:
             live = stores.named(what)
-            verification, proofs = verify_live(stores.log, live, request, meter.report, BY)
-        keep(data, proofs)
+            verification, proofs = verify_live(stores.log, live, request, meter.report, options.BY)
+        options.keep(catalog.data, proofs)
         if against is not None:
             _compare(stores, against, verification)
-    finally:
-        stores.close()
     if as_json:
         click.echo(msgspec.json.encode(verification))
     else:
@@ -111,7 +101,7 @@ def _compare(stores: Stores, file: str, verification: Verification) -> None:
 
 
 def _print(verification: Verification) -> None:
-    console = Console(width=None if Console().is_terminal else 200, highlight=False, emoji=False)
+    console = options.console(highlight=False)
     table = Table("what", "verdict", "position", "entities", "found")
     log = verification.log
     problems = f"{log.found} problems" if log.found else ""

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable
 from contextlib import closing
 from functools import partial
 
-from api.callers.limits import Turns
+from api.callers.limits import WorkQueue
 
 COMPRESSED_FROM = 32 * 1024
 """Bytes of a body from which it is compressed: a smaller one is sent in about the time that
@@ -20,7 +20,7 @@ _PREFERENCE = re.compile(
     rb"\s*(gzip|x-gzip|identity|\*)\s*(?:;\s*q=([01](?:\.\d{0,3})?)\s*)?", re.IGNORECASE
 )
 
-_turns = Turns(_THREADS)
+_turns = WorkQueue(_THREADS)
 """Turns of compression; the number of connections bounds how many answers wait for one."""
 
 

@@ -6,7 +6,7 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from traceback import clear_frames
 from typing import TypeVar
 
@@ -106,11 +106,11 @@ class Streams:
         One answer alone may have more than `bytes_each`, but never more than `most_bytes`.
         """
         self._places = Places(each, "streams")
-        self._bytes_each = bytes_each
-        self._most_bytes = most_bytes
-        self._held: Counter[str] = Counter()
-        self._held_by_all = 0
-        self._waiting: list[asyncio.Event] = []
+        self.bytes_each = bytes_each
+        self.most_bytes = most_bytes
+        self.held: Counter[str] = Counter()
+        self.held_by_all = 0
+        self.waiting: list[asyncio.Event] = []
 
     @contextmanager
     def opened(self, caller: str, size: int) -> Iterator["Stream"]:
@@ -120,11 +120,11 @@ class Streams:
         Overloaded when all callers together have too many bytes.
         """
         with self._places.held(caller):
-            held = self._held[caller]
-            if held and held + size > self._bytes_each:
+            held = self.held[caller]
+            if held and held + size > self.bytes_each:
                 message = f"{held} bytes of your answers are unread: read some"
                 raise TooManyRequests(message, 1, Denial.UNREAD)
-            if self._held_by_all + size > self._most_bytes:
+            if self.held_by_all + size > self.most_bytes:
                 raise Overloaded("all callers together have too many unread answers: try again", 1)
             stream = Stream(self, caller)
             stream.hold(size)
@@ -132,28 +132,6 @@ class Streams:
                 yield stream
             finally:
                 stream.hold(0)
-
-    def has_room(self, caller: str) -> bool:
-        """True if more may be made for a caller's streams; any thread may ask."""
-        return self._held[caller] < self._bytes_each and self._held_by_all < self._most_bytes
-
-    async def wait_for_room(self, caller: str) -> None:
-        """Wait until more may be made for a caller's streams."""
-        while not self.has_room(caller):
-            freed = asyncio.Event()
-            self._waiting.append(freed)
-            await freed.wait()
-
-    def add(self, caller: str, size: int) -> None:
-        """Count more bytes of a caller's, or fewer, where `size` is below zero."""
-        self._held_by_all += size
-        self._held[caller] += size
-        if not self._held[caller]:
-            del self._held[caller]
-        if size < 0:
-            waiting, self._waiting = self._waiting, []
-            for freed in waiting:
-                freed.set()
 
 
 class Stream:
@@ -166,16 +144,31 @@ class Stream:
 
     def hold(self, size: int) -> None:
         """Say how many bytes of the answer are made and not sent."""
-        self._streams.add(self._caller, size - self._size)
+        streams, more = self._streams, size - self._size
         self._size = size
+        streams.held[self._caller] += more
+        streams.held_by_all += more
+        if not streams.held[self._caller]:
+            del streams.held[self._caller]
+        if more < 0:
+            waiting, streams.waiting = streams.waiting, []
+            for freed in waiting:
+                freed.set()
 
     def has_room(self) -> bool:
-        """True if more of the answer may be made."""
-        return self._streams.has_room(self._caller)
+        """True if more may be made for the caller's streams; any thread may ask."""
+        streams = self._streams
+        return (
+            streams.held[self._caller] < streams.bytes_each
+            and streams.held_by_all < streams.most_bytes
+        )
 
     async def wait_for_room(self) -> None:
         """Wait until more of the answer may be made."""
-        await self._streams.wait_for_room(self._caller)
+        while not self.has_room():
+            freed = asyncio.Event()
+            self._streams.waiting.append(freed)
+            await freed.wait()
 
 
 def _releasing(work: Callable[[], T]) -> T:
@@ -193,11 +186,15 @@ def _releasing(work: Callable[[], T]) -> T:
         raise
 
 
-class Turns:
+class WorkQueue:
     """Does work in a few threads, in which waiting callers take turns."""
 
-    def __init__(self, threads: int, each: int | None = None) -> None:
-        """`each` bounds the threads of one caller."""
+    def __init__(self, threads: int, places: Places | None = None, each: int | None = None) -> None:
+        """`places` bound the work of `run` that is under way or waiting.
+
+        `each` bounds the threads of one caller.
+        """
+        self._places = places
         self._threads = ThreadPoolExecutor(threads)
         self._most = self._idle = threads
         self._each = threads if each is None else each
@@ -225,6 +222,17 @@ class Turns:
             return await self._in_thread(work)
         finally:
             self._end(caller)
+
+    async def run(
+        self, caller: str, work: Callable[[], T], has_left: Callable[[], Awaitable[bool]]
+    ) -> T:
+        """Do a caller's work when it is its turn.
+
+        Raises TooManyRequests when too much of the caller's work is waiting, and ClientLeft when
+        the client did not wait for its turn.
+        """
+        with self._places.held(caller) if self._places else nullcontext():
+            return await self.go_on(caller, work, has_left)
 
     @property
     def has_others(self) -> bool:
@@ -288,23 +296,3 @@ class Turns:
             self._queue(-1)
         else:
             self._queue(0)
-
-
-class WorkQueue(Turns):
-    """Turns for which each caller may have so much waiting."""
-
-    def __init__(self, threads: int, places: Places, each: int | None = None) -> None:
-        """`places` bound work that is under way or waiting, `each` the threads of one caller."""
-        super().__init__(threads, each)
-        self._places = places
-
-    async def run(
-        self, caller: str, work: Callable[[], T], has_left: Callable[[], Awaitable[bool]]
-    ) -> T:
-        """Do a caller's work when it is its turn.
-
-        Raises TooManyRequests when too much of the caller's work is waiting, and ClientLeft when
-        the client did not wait for its turn.
-        """
-        with self._places.held(caller):
-            return await self.go_on(caller, work, has_left)

@@ -8,6 +8,7 @@ import logging
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 
 import msgspec
@@ -66,16 +67,13 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Policies:
-    """The rules in force; `path` is the file they come from, None for those built in.
+    """The rules in force; each request looks at the times of their file, in about a microsecond."""
 
-    Looking at the file's times costs about a microsecond, so every request does.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._stamp = None if path is None else file_stamp(path)
-        self._rules = DEFAULT_RULES if path is None else read_rules(path)
-        self._known: dict[tuple[str, ...], Access] = {}
+    def __init__(self, file: str | None) -> None:
+        """Reads the file, None for the rules built in; raises InvalidInput that names a mistake."""
+        self._path = None if file is None else Path(file)
+        self._stamp = None if self._path is None else file_stamp(self._path)
+        self._take(DEFAULT_RULES if self._path is None else read_rules(self._path))
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -84,33 +82,20 @@ class Policies:
 
     def access(self, roles: tuple[str, ...]) -> Access:
         """The access that a caller's roles have now; unknown roles grant nothing."""
-        if self._path is not None:
-            self._follow(self._path)
-        known = self._known.get(roles)
-        if known is None:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            known = self._known[roles] = combine(self._rules, roles)
-        return known
+        if self._path is not None and (stamp := file_stamp(self._path)) != self._stamp:
+            self._stamp = stamp
+            try:
+                self._take(read_rules(self._path))
+            except InvalidInput as error:
+                log.error("policies not changed", extra={"reason": error.message})
+            else:
+                changed = {"file": str(self._path), "rules": len(self._rules)}
+                log.warning("policies changed", extra=changed)
+        return self._combined(roles)
 
-    def _follow(self, path: Path) -> None:
-        """Take over the file's rules if it has changed and can be read."""
-        stamp = file_stamp(path)
-        if stamp == self._stamp:
-            return
-        self._stamp = stamp
-        try:
-            self._rules = read_rules(path)
-        except InvalidInput as error:
-            log.error("policies not changed", extra={"reason": error.message})
-            return
-        self._known.clear()
-        log.warning("policies changed", extra={"file": str(path), "rules": len(self._rules)})
-
-
-def open_policies(setting: str | None) -> Policies:
-    """The policies of a file, or those built in; raises InvalidInput that names the mistake."""
-    return Policies(None if setting is None else Path(setting))
+    def _take(self, rules: Rules) -> None:
+        self._rules = rules
+        self._combined = lru_cache(_REMEMBERED)(partial(combine, rules))
 
 
 def read_rules(path: Path) -> Rules:

@@ -19,12 +19,11 @@ from api.callers.tokens.verifier import TokenVerifier, open_verifier
 from api.edge.answering import AnsweringProtocol
 from api.edge.connections import bounded
 from api.processes.first_start import make_new_catalog
-from api.processes.heartbeat import Heart
 from api.processes.sharing_server import SharingServer
 from api.processes.termination import Termination
 from api.services import make_services, open_measurements
 from api.settings import Settings
-from api.telemetry.log_writer import LogWriter
+from api.telemetry.logs import LogWriter
 from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import SharedCounts
 from domain.measurements.sweeping import Sweeper
@@ -34,6 +33,7 @@ from projections.wiring.stores import Stores, make_directory, open_stores
 _BACKLOG = 2_048
 _GRACE_SECONDS = 10
 _SWITCH_SECONDS = 0.001
+"""Time after which threads give the interpreter to the event loop, by default 5 ms."""
 _PARENT_SECONDS = 1.0
 _CHECK_SECONDS = 0.1
 _M_ARENA_MAX = -8
@@ -89,11 +89,6 @@ def collect_rarely() -> None:
     gc.enable()
 
 
-def _share_interpreter() -> None:
-    """Have threads give the interpreter to the event loop sooner than after the usual 5 ms."""
-    sys.setswitchinterval(_SWITCH_SECONDS)
-
-
 def make_daemon(stores: Stores, settings: Settings) -> Daemon:
     """The projectors of opened stores; search collects writes for `search_refresh` seconds.
 
@@ -129,12 +124,11 @@ def serve_alone(
     or when another process projects them.
     """
     share_memory()
-    _share_interpreter()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     with _projecting(settings) as (stores, daemon):
         announce()
         with closing(make_services(settings, stores, daemon)) as services:
             app = create_app(services, verifier, writer, Metrics(counts))
-            collect_rarely()
             _serve(uvicorn.Server(_config(app, settings)), listener, termination)
 
 
@@ -144,11 +138,10 @@ def serve_worker(
     writer: LogWriter,
     counts: SharedCounts,
     termination: Termination,
-    heart: Heart,
 ) -> None:
     """Serve until SIGTERM or SIGINT, while another process projects."""
     share_memory()
-    _share_interpreter()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     _stop_with_parent()
     verifier = open_verifier(settings)
     stores = open_stores(
@@ -156,18 +149,24 @@ def serve_worker(
     )
     with closing(verifier), closing(stores), closing(make_services(settings, stores)) as services:
         app = create_app(services, verifier, writer, Metrics(counts))
-        collect_rarely()
-        _serve(SharingServer(_config(app, settings), counts, heart), listener, termination)
+        _serve(SharingServer(_config(app, settings), counts), listener, termination)
 
 
-def project(settings: Settings, termination: Termination, heart: Heart) -> None:
+def project(settings: Settings, counts: SharedCounts, termination: Termination) -> None:
     """Project without serving until SIGTERM or SIGINT."""
-    heart.beat_by_thread()
+    threading.Thread(target=_beat, args=(counts,), name="heartbeat", daemon=True).start()
     _stop_with_parent()
     with _projecting(settings):
         while True:
             termination.check()
             time.sleep(_CHECK_SECONDS)
+
+
+def _beat(counts: SharedCounts) -> None:
+    """Give signs of life for as long as the process can run Python at all."""
+    while True:
+        counts.own.beat()
+        time.sleep(_CHECK_SECONDS)
 
 
 @contextmanager
@@ -238,5 +237,6 @@ def _config(app: Application, settings: Settings) -> uvicorn.Config:
 
 def _serve(server: uvicorn.Server, listener: socket.socket, termination: Termination) -> None:
     """Answer requests until a signal comes, which uvicorn raises once more at the end."""
+    collect_rarely()
     termination.check()
     server.run(sockets=[listener])

@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 import uvicorn
 
-from api.processes.heartbeat import Heart
 from api.telemetry.shared_counts import SharedCounts
 
 PATIENCE_SECONDS = 0.002
@@ -118,10 +117,9 @@ class Acceptor:
 class SharingServer(uvicorn.Server):
     """Uvicorn's server as a worker, which shares connections, and gives signs of life."""
 
-    def __init__(self, config: uvicorn.Config, counts: SharedCounts, heart: Heart) -> None:
+    def __init__(self, config: uvicorn.Config, counts: SharedCounts) -> None:
         super().__init__(config)
         self._counts = counts
-        self._heart = heart
         self._opening: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -133,7 +131,7 @@ class SharingServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Give a sign of life, ten times a second; returns whether to end, as uvicorn decides."""
-        self._heart.beat()
+        self._counts.own.beat()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

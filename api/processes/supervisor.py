@@ -15,9 +15,8 @@ import time
 from collections.abc import Callable
 
 from api.processes.first_start import make_new_catalog
-from api.processes.heartbeat import Pulse
 from api.settings import Settings
-from api.telemetry.shared_counts import SharedCounts
+from api.telemetry.shared_counts import PROJECTING, SharedCounts
 from projections.feeding.daemon import ProjectorLock
 from projections.wiring.stores import make_directory, open_stores
 
@@ -85,16 +84,17 @@ class _Child:
         self._most_silence = max(_START_SECONDS, settings.worker_timeout)
         self._silence = 0.0
         self._killed = False
-        self._pulse = Pulse()
-        heart = self._pulse.heart_descriptor
         kind, _, number = role.partition("-")
+        place = int(number) - 1 if number else PROJECTING
+        self._counts = counts.processes[place]
+        self._beats = self._counts.beats
         # Without the working directory, whose modules are none of the program.
         command = [sys.executable, "-P", "-m", "api.commands"]
-        command += [kind, "--data", str(settings.directory)]
-        command += ["--heartbeat", str(heart), "--counts", str(counts.descriptor)]
-        inherited = [heart, counts.descriptor]
-        if role != "project":
-            command += ["--socket", str(listener.fileno()), "--number", number]
+        command += ["process", kind, "--data", str(settings.directory)]
+        command += ["--counts", str(counts.descriptor), "--place", str(place)]
+        inherited = [counts.descriptor]
+        if number:
+            command += ["--socket", str(listener.fileno())]
             inherited.append(listener.fileno())
         # Not on the command line, where everybody on the machine could read a password.
         given = {
@@ -105,11 +105,12 @@ class _Child:
         self.process = subprocess.Popen(
             command, pass_fds=inherited, env={**os.environ, **elsewhere}
         )
-        self._pulse.release_heart()
 
     def look(self, passed: float) -> None:
         """Kill the process if it is silent for too long, the `passed` seconds included."""
-        if self._pulse.was_felt():
+        beats = self._counts.beats
+        if beats != self._beats:
+            self._beats = beats
             self._silence, self._most_silence = 0.0, self._timeout
             return
         self._silence += passed
@@ -130,7 +131,6 @@ class _Child:
         if self.process.poll() is None:
             return False
         log.error("process ended", extra={"role": self._role, "exit_code": self.process.returncode})
-        self._pulse.close()
         return True
 
     def wait(self, seconds: float) -> None:

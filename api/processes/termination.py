@@ -8,7 +8,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType, TracebackType
+from types import FrameType
 
 LATEST_SECONDS = 8.0
 """Longest time in which a process closes its stores; the supervisor waits for longer."""
@@ -75,12 +75,7 @@ class Interruption:
         self._before = signal.signal(signal.SIGINT, self._request)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         signal.signal(signal.SIGINT, self._before)
 
     @contextmanager

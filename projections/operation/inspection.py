@@ -111,19 +111,13 @@ def inspect(stores: Stores, *, details: bool = False) -> Inspection:
     """The state of every projection beside the log; `details` adds numbers and digests by kind."""
     head: int | None = None
     log_bytes: int | None = None
-    error = None
-    log_id = None
+    error = later = log_id = None
     read_only = False
     try:
         head, log_bytes = stores.log.head(), stores.log.size()
         read_only = stores.log.is_read_only()
         log_id = stores.log.identity() if details else None
-    except StoreUnavailable as unavailable:
-        error = unavailable.message
-    later = None
-    try:
-        if error is None:
-            stores.log.refuse_later_release()
+        stores.log.refuse_later_release()
     except LaterRelease as refused:
         error = later = refused.message
     except StoreUnavailable as unavailable:

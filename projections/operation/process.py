@@ -17,8 +17,14 @@ from domain.errors import CatalogError, Conflict
 from projections.generations.building import build
 from projections.generations.switching import switch
 from projections.operation.proofs import keep_proof, verify_live
-from projections.operation.records import OperationRecord, Order, operating, write_operation
-from projections.operation.starting import BUSY, STARTED
+from projections.operation.records import (
+    BUSY,
+    STARTED,
+    OperationRecord,
+    Order,
+    operating,
+    write_operation,
+)
 from projections.verification.run import Request
 from projections.wiring.backends import Backend
 from projections.wiring.stores import Stores, open_stores
@@ -70,8 +76,9 @@ def work(order: Order, started: Callable[[], None]) -> None:
             stores = open_stores(directory, order.database, order.search, writable=False)
             try:
                 if order.work == "rebuild":
-                    for backend in _chosen(stores, order.what):
-                        _rebuild(stores, backend, status)
+                    for backend in stores.backends:
+                        if order.what in ("all", backend.definition.name):
+                            _rebuild(stores, backend, status)
                 _verify(stores, order, status)
             finally:
                 stores.close()
@@ -82,10 +89,6 @@ def work(order: Order, started: Callable[[], None]) -> None:
             raise
         else:
             status.end(None)
-
-
-def _chosen(stores: Stores, what: str) -> list[Backend[Any]]:
-    return [backend for backend in stores.backends if what in ("all", backend.definition.name)]
 
 
 def _rebuild(stores: Stores, backend: Backend[Any], status: _StatusFile) -> None:

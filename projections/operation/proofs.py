@@ -15,7 +15,7 @@ import msgspec
 
 from domain.event_store.port import EventStore
 from projections.generations.current_generation import CurrentGeneration
-from projections.verification.report import ProjectionProof, Verdict, Verification
+from projections.verification.report import LogProof, ProjectionProof, Verdict, Verification
 from projections.verification.run import Progress, Request, Source, verify
 
 LOG = "log"
@@ -61,14 +61,24 @@ def keep_proof(directory: Path, name: str, proof: Proof) -> None:
     fresh.replace(directory / f"proof-{name}.json")
 
 
-def proof_of(compared: ProjectionProof, generation: int | None, seconds: float, by: str) -> Proof:
-    """The proof of a comparison of a read model that ends now and took some seconds."""
+def proof_of(
+    compared: ProjectionProof | LogProof, seconds: float, by: str, generation: int | None = None
+) -> Proof:
+    """The proof of a comparison that ends now and took some seconds.
+
+    `generation` is the number of the generation of a read model that was compared.
+    """
+    if isinstance(compared, LogProof):
+        position, number, found, reason = compared.head, compared.events, compared.found, None
+    else:
+        position, number, reason = compared.position, compared.entities, compared.reason
+        found = sum(compared.found.values())
     return Proof(
         verdict=compared.verdict,
-        position=compared.position,
-        compared=compared.entities,
-        found=sum(compared.found.values()),
-        reason=compared.reason,
+        position=position,
+        compared=number,
+        found=found,
+        reason=reason,
         generation=generation,
         at=time.time_ns() // 1_000_000,
         seconds=round(seconds, 3),
@@ -96,11 +106,11 @@ def verify_live(
     if request.sample is not None:
         return result, {}
     proofs = {
-        each.name: proof_of(each, generations.get(each.name), result.seconds, by)
+        each.name: proof_of(each, result.seconds, by, generations.get(each.name))
         for each in result.projections
     }
     if request.log:
-        proofs[LOG] = _proof_of_log(result, by)
+        proofs[LOG] = proof_of(result.log, result.seconds, by)
     return result, proofs
 
 
@@ -116,18 +126,3 @@ def _noting(
             yield source
 
     return take
-
-
-def _proof_of_log(result: Verification, by: str) -> Proof:
-    log = result.log
-    return Proof(
-        verdict=log.verdict,
-        position=log.head,
-        compared=log.events,
-        found=log.found,
-        reason=None,
-        generation=None,
-        at=time.time_ns() // 1_000_000,
-        seconds=result.seconds,
-        by=by,
-    )

@@ -86,10 +86,8 @@ class Comparison(Generic[V]):
         """
         while self._next is not None:
             self._ghost(self._next)
-        return [self._prove(kind) for kind in self._kinds()] if sums else []
-
-    def _kinds(self) -> list[str]:
-        return sorted({*self._replayed, *self._stored, *self.model.kept})
+        kinds = sorted({*self._replayed, *self._stored, *self.model.kept})
+        return [self._prove(kind) for kind in kinds] if sums else []
 
     def _prove(self, kind: str) -> KindProof:
         """The sums of a kind; those kept while writing must equal those of the stored entities."""

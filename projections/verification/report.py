@@ -117,7 +117,4 @@ class Verification(msgspec.Struct, rename="camel"):
 
 def worst(verdicts: list[Verdict]) -> Verdict:
     """The verdict on several things together: differs, else unknown, else equal."""
-    for verdict in (Verdict.DIFFERS, Verdict.UNKNOWN):
-        if verdict in verdicts:
-            return verdict
-    return Verdict.EQUAL
+    return max(verdicts, key=[Verdict.EQUAL, Verdict.UNKNOWN, Verdict.DIFFERS].index)

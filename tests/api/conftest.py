@@ -24,7 +24,7 @@ from api.callers.tokens.verifier import TokenVerifier, open_verifier
 from api.processes.server import make_daemon
 from api.services import make_services
 from api.settings import Settings
-from api.telemetry.log_writer import LogWriter
+from api.telemetry.logs import LogWriter
 from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import SharedCounts
 from benchmarks.postgres_server import PostgresServer

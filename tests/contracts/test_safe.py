@@ -7,9 +7,9 @@ from threading import Barrier, Thread
 
 import pytest
 
+from api.callers.tokens.following import open_safe
 from api.callers.tokens.issuers import Issuer
 from api.callers.tokens.minting import mint_long_lived
-from api.callers.tokens.opening import open_safe
 from api.callers.tokens.register import read_register, revoke_tokens
 from api.callers.tokens.safe import REGISTER, SECRET, Safe
 from api.callers.tokens.secret import make_secrets, read_secrets, rotate_secret
@@ -152,4 +152,4 @@ def test_a_secret_that_is_replaced_is_kept_behind_the_new_one(another: OpenSafe)
     assert rotate_secret(another(), SECRET, time.time()) == first
     content = another().read(SECRET)
     assert content is not None
-    assert read_secrets(content, "here")[1:] == (first,)
+    assert read_secrets(SECRET, content, "here")[1:] == (first,)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from prometheus_client.metrics_core import Metric
 
-from api.callers.policies import open_policies
+from api.callers.policies import Policies
 from projections.feeding.daemon import State
 from tests.api.conftest import Client
 from tests.api.served_metrics import families, measured
@@ -89,6 +89,6 @@ def test_scraper_asks_the_route_of_the_metrics_with_a_role_that_there_is(client:
     (job,) = yaml.safe_load(text)["scrape_configs"]
     (role,) = re.findall(r"--role (\w+)", text)
 
-    assert role in open_policies(None).roles
+    assert role in Policies(None).roles
     assert f'up{{job="{job["job_name"]}"}}' in RULES[0]["expr"]
     assert client.request("GET", job["metrics_path"], role=role).status_code == 200

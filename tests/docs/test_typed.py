@@ -184,7 +184,7 @@ def test_commands_named_in_a_page_are_there(page: str) -> None:
     for listed in re.findall(r"tools of `catalog-replay`[^(]*\(([^)]*)\)", text):
         for word in re.findall(r"`([a-z-]+)`", listed):
             options = {each.name for each in replay_commands.commands[word].params}
-            assert "search" in options, word
+            assert "search_url" in options, word
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,7 +1,9 @@
 """Signing in at an identity provider: authorization code with PKCE (RFC 6749, 7636, 9700)."""
 
 import secrets
+import time
 from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from hmac import compare_digest
@@ -10,9 +12,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, Lock, to_thread
 
-from api.callers.sign_in.discovery import Discovery
 from api.callers.sign_in.sessions import Sessions, cookie_named
 from api.callers.tokens.claims import read_token
 from api.callers.tokens.fetching import check_url, fetch
@@ -29,6 +30,64 @@ _SECONDS = 600
 """Longest time that a person may take at the provider."""
 _EXCHANGES = 4
 """Threads that ask the provider for tokens; nothing else waits for them."""
+REMEMBERED_SECONDS = 900.0
+"""Time for which the provider's description is used before it is requested again."""
+RETRY_SECONDS = 5.0
+"""Time for which a failure answers everybody before the provider is asked again."""
+
+
+class Addresses(msgspec.Struct):
+    """The provider's addresses (OpenID Connect Discovery)."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+
+
+class Discovery:
+    """The addresses of one provider.
+
+    Anybody may trigger a request for them, because people who sign in have no identity yet: so one
+    request runs at a time, in a thread of its own, and all waiting callers share its result.
+    """
+
+    def __init__(self, issuer: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._issuer = issuer
+        self._clock = clock
+        self._known: Addresses | InvalidInput | None = None
+        self._until = 0.0
+        """Time until which the known addresses, or the known failure, are the answer."""
+        self._asking = Lock()
+        self._threads = CapacityLimiter(1)
+
+    async def addresses(self) -> Addresses:
+        """The addresses; raises InvalidInput when the provider does not give them."""
+        async with self._asking:
+            if self._known is None or self._clock() >= self._until:
+                try:
+                    self._known = await to_thread.run_sync(self._ask, limiter=self._threads)
+                    self._until = self._clock() + REMEMBERED_SECONDS
+                except InvalidInput as error:
+                    self._known = error
+                    self._until = self._clock() + RETRY_SECONDS
+            known = self._known
+        if isinstance(known, InvalidInput):
+            raise type(known)(known.message)
+        return known
+
+    def _ask(self) -> Addresses:
+        document = fetch(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
+        try:
+            addresses = msgspec.json.decode(document, type=Addresses)
+        except msgspec.DecodeError as error:
+            raise InvalidInput(f"the provider's own description cannot be read: {error}") from None
+        if addresses.issuer != self._issuer:
+            raise InvalidInput(
+                f"the provider calls itself {addresses.issuer!r}, not {self._issuer!r}"
+            )
+        for address in (addresses.authorization_endpoint, addresses.token_endpoint):
+            check_url(address)
+        return addresses
 
 
 class _Tokens(msgspec.Struct):
@@ -116,9 +175,8 @@ class Provider:
 
         `state` and `issuer` are parameters of the provider's redirect.
         """
-        sealed = cookie_named(_COOKIE, scope["headers"])
-        opened = None if sealed is None else self._sessions.open(_COOKIE, sealed)
-        started = None if opened is None else msgspec.json.decode(opened, type=_Started)
+        opened = self._sessions.open(_COOKIE, cookie_named(_COOKIE, scope["headers"]))
+        started = None if opened is None else msgspec.json.decode(opened[0], type=_Started)
         if started is None or not compare_digest(started.state.encode(), state.encode()):
             raise InvalidInput("this sign-in was not started in this browser: start it again")
         if issuer not in (None, self._settings.oidc_issuer):

@@ -103,16 +103,14 @@ class Sessions:
         sealed = _cipher(self._keys()[0]).encrypt(nonce, zlib.compress(value), purpose.encode())
         return urlsafe_b64encode(nonce + sealed).decode().rstrip("=")
 
-    def open(self, purpose: str, text: str) -> bytes | None:
-        """The text that was sealed for a purpose by a key that counts; None for anything else."""
-        opened = self._open(purpose, text)
-        return None if opened is None else opened[0]
+    def open(self, purpose: str, text: str | None) -> tuple[bytes, bytes] | None:
+        """The text that was sealed for a purpose by a key that counts, and the key.
 
-    def _open(self, purpose: str, text: str) -> tuple[bytes, bytes] | None:
-        """The text that was sealed for a purpose, and the key that sealed it."""
+        None for anything else.
+        """
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - start-up: as the cipher
 
-        if not (0 < len(text) <= _MOST_BYTES and text.isascii()):
+        if not text or len(text) > _MOST_BYTES or not text.isascii():
             return None
         try:
             whole = urlsafe_b64decode(text + "=" * (-len(text) % 4))
@@ -131,8 +129,7 @@ class Sessions:
 
     def _opened(self, headers: Headers) -> tuple[bytes, bytes]:
         """The token of a session, and the key that seals it, which is the same until it ends."""
-        text = cookie_named(SESSION, headers)
-        opened = None if text is None else self._open(SESSION, text)
+        opened = self.open(SESSION, cookie_named(SESSION, headers))
         if opened is None or len(opened[0]) > MAX_TOKEN_BYTES:
             raise Unauthorized(Refusal.NO_TOKEN)
         return opened

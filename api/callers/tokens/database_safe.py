@@ -17,14 +17,12 @@ _WHAT = "the register of tokens and keys"
 _SIZE = 2
 _STAMPS = "SELECT name, stamp::text FROM safe_documents"
 _READ = "SELECT content, stamp::text FROM safe_documents WHERE name = %b"
-_MAKE = (
-    "INSERT INTO safe_documents (name, content) VALUES (%b, %b) ON CONFLICT DO NOTHING"
-    " RETURNING stamp::text"
+_PUT = (
+    "INSERT INTO safe_documents AS present (name, content) VALUES (%b, %b)"
+    " ON CONFLICT (name) DO UPDATE SET content = EXCLUDED.content, stamp = gen_random_uuid()"
+    " WHERE present.stamp = %b::text::uuid RETURNING stamp::text"
 )
-_CHANGE = (
-    "UPDATE safe_documents SET content = %b, stamp = gen_random_uuid()"
-    " WHERE name = %b AND stamp = %b::text::uuid RETURNING stamp::text"
-)
+"""Makes a document, or changes the one with a stamp; returns no row for another stamp."""
 _PUT_LINK = (
     "WITH past AS (DELETE FROM sign_in_links WHERE expires < %b)"
     " INSERT INTO sign_in_links (digest, link, expires) VALUES (%b, %b, %b)"
@@ -59,28 +57,23 @@ class DatabaseSafe(Safe):
         row = self._ask(lambda link: link.one(_READ, document))
         return None if row is None else bytes(row[0])
 
-    def make(self, document: str, content: bytes) -> bytes:
-        """Insert a row, unless there is one."""
-        self._ask(partial(_put, document=document, row=None, content=content))
-        made = self.read(document)
-        assert made is not None, "documents are never removed"
-        return made
-
     def change(self, document: str, change: Callable[[bytes | None], bytes]) -> bytes:
         """Replace the row that was read, and begin anew where another process was first.
 
         Raises StoreUnavailable on a host whose clock is wrong by more than a minute.
         """
-        # The past is forgotten by the clock: one that is ahead would revive what was revoked.
-        self._ask(self._clock.check)
         while True:
             row = self._ask(lambda link: link.one(_READ, document))
+            if row is not None:
+                # The past is forgotten by the clock: one that is ahead would revive what was
+                # revoked.
+                self._ask(self._clock.check)
             changed = change(None if row is None else bytes(row[0]))
             if self._ask(partial(_put, document=document, row=row, content=changed)):
                 return changed
 
     def put_link(self, digest: str, link: bytes, expires: float) -> None:
-        """Insert a row under the digest, so that a reader of the table learns no link."""
+        """Insert a row."""
         self._ask(lambda session: session.one(_PUT_LINK, time.time(), digest, link, expires))
 
     def take_link(self, digest: str) -> bytes | None:
@@ -101,9 +94,6 @@ def _put(link: Link, document: str, row: tuple[bytes, str] | None, content: byte
 
     A replica that is to have it is waited for: what was revoked stays so when that takes over.
     """
-    if row is None:
-        stamp = link.one(_MAKE, document, content)
-    else:
-        stamp = link.one(_CHANGE, content, document, row[1])
+    stamp = link.one(_PUT, document, content, None if row is None else row[1])
     link.sync()
     return stamp

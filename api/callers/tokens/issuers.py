@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 
 from api.callers.tokens.fetching import check_url, fetch
+from api.callers.tokens.following import open_safe
 from api.callers.tokens.key_cache import Load
 from api.callers.tokens.keys import ASYMMETRIC, SYMMETRIC, KeySet, read_key_set, secret_key_set
-from api.callers.tokens.opening import open_safe
 from api.callers.tokens.safe import SECRET, Safe
-from api.callers.tokens.secret import MOST_PREVIOUS, make_secrets
+from api.callers.tokens.secret import MOST_PREVIOUS, check_secret, make_secrets
 from api.settings import Settings
 from domain.errors import InvalidInput
 
@@ -50,8 +50,8 @@ class Issuer(msgspec.Struct, frozen=True, kw_only=True):
         `own` tells the secrets that the catalog has made for itself, which may change.
         """
         if self.secret is not None:
-            self._keys((self.secret, *self.previous))
-            return lambda: (self._keys(self._secrets(own)), [])
+            secret_key_set(self.secret, self.origin, self.previous)
+            return lambda: (self._secret_keys(own), [])
         where = self.jwks or ""
 
         def load() -> tuple[KeySet, list[str]]:
@@ -60,21 +60,20 @@ class Issuer(msgspec.Struct, frozen=True, kw_only=True):
 
         return load
 
-    def _secrets(self, own: Callable[[], tuple[str, ...]] | None) -> tuple[str, ...]:
+    def _secret_keys(self, own: Callable[[], tuple[str, ...]] | None) -> KeySet:
         if self.is_own and own is not None:
-            return own()
-        if self.secret_file is not None:
-            return tuple(_read_secrets(Path(self.secret_file), self.origin))
-        return self.secret or "", *self.previous
-
-    def _keys(self, secrets: tuple[str, ...]) -> KeySet:
-        return secret_key_set(secrets[0], self.origin, secrets[1:])
+            secret, *previous = own()
+        elif self.secret_file is not None:
+            secret, *previous = _read_secrets(Path(self.secret_file), self.origin)
+        else:
+            secret, previous = self.secret or "", list(self.previous)
+        return secret_key_set(secret, self.origin, previous)
 
 
 class _Entry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """An issuer as the TOML file has it."""
+    """An issuer as the TOML file has it, or the settings for a single one."""
 
-    issuer: str
+    issuer: str | None
     audience: str | list[str] = []
     jwks: str | None = None
     secret_file: str | None = None
@@ -126,28 +125,25 @@ def _read_simple(settings: Settings, safe: Safe | None) -> Issuer:
     if len(given) > 1:
         names = " and ".join(f"CATALOG_{name.upper()}" for name in given)
         raise InvalidInput(f"{names} are both given; for several issuers there is CATALOG_ISSUERS")
-    secret, origin = settings.jwt_secret, f"CATALOG_{(given or _SIMPLE)[0].upper()}"
-    previous: Sequence[str] = ()
+    origin = f"CATALOG_{(given or _SIMPLE)[0].upper()}"
+    secrets: Sequence[str] = () if settings.jwt_secret is None else (settings.jwt_secret,)
     if settings.jwt_secret_file is not None:
-        secret, *previous = _read_secrets(Path(settings.jwt_secret_file), origin)
+        secrets = _read_secrets(Path(settings.jwt_secret_file), origin)
     elif not given and safe is not None:
-        secret, *previous = make_secrets(safe, SECRET)
+        secrets = make_secrets(safe, SECRET)
         origin = f"{safe.name(SECRET)} (remove or mend it)"
-    issuer = Issuer(
-        name=settings.jwt_issuer,
-        audiences=frozenset(_split(settings.jwt_audience) or ()),
-        algorithms=_chosen(_split(settings.jwt_algorithms), secret),
+    entry = _Entry(
+        issuer=settings.jwt_issuer,
+        audience=_split(settings.jwt_audience) or [],
+        jwks=settings.jwks,
+        secret_file=settings.jwt_secret_file,
+        algorithms=_split(settings.jwt_algorithms),
         roles_claim=settings.jwt_roles_claim,
         name_claim=settings.jwt_name_claim,
-        secret=secret,
-        previous=tuple(previous),
-        secret_file=settings.jwt_secret_file,
-        is_own=not given,
-        jwks=settings.jwks,
-        origin=origin,
     )
-    _check(issuer, lambda part: f"CATALOG_JWT_{part.upper()}")
-    return issuer
+    return _make(
+        entry, secrets, origin, lambda part: f"CATALOG_JWT_{part.upper()}", is_own=not given
+    )
 
 
 def _read_file(path: Path) -> list[Issuer]:
@@ -171,35 +167,46 @@ def _read_entry(entry: _Entry, directory: Path, file: str) -> Issuer:
     origin = f"{file}: issuer {entry.issuer!r}"
     if not entry.issuer or (entry.jwks is None) == (entry.secret_file is None):
         raise InvalidInput(f"{origin} needs a name and either jwks or secret_file")
-    secret, jwks, secret_file = None, entry.jwks, None
-    previous: Sequence[str] = ()
+    secrets: Sequence[str] = ()
+    keys = "jwks" if entry.secret_file is None else "secret_file"
     if entry.secret_file is not None:
-        secret_file = str(directory / entry.secret_file)
-        secret, *previous = _read_secrets(Path(secret_file), f"{origin}: secret_file")
-    elif jwks is not None and "://" not in jwks:
-        jwks = str(directory / jwks)
+        entry.secret_file = str(directory / entry.secret_file)
+        secrets = _read_secrets(Path(entry.secret_file), f"{origin}: secret_file")
+    elif entry.jwks is not None and "://" not in entry.jwks:
+        entry.jwks = str(directory / entry.jwks)
+    return _make(entry, secrets, f"{origin}: {keys}", lambda part: f"{origin}: {part}")
+
+
+def _make(
+    entry: _Entry,
+    secrets: Sequence[str],
+    origin: str,
+    named: Callable[[str], str],
+    *,
+    is_own: bool = False,
+) -> Issuer:
+    """The issuer of an entry; raises InvalidInput for settings that disagree.
+
+    `named` gives the name of one of them in messages.
+    """
+    secret, *previous = secrets or (None,)
+    possible = ASYMMETRIC if secret is None else SYMMETRIC
     audiences = [entry.audience] if isinstance(entry.audience, str) else entry.audience
     issuer = Issuer(
         name=entry.issuer,
         audiences=frozenset(audiences),
-        algorithms=_chosen(entry.algorithms, secret),
+        algorithms=possible if entry.algorithms is None else tuple(entry.algorithms),
         roles_claim=entry.roles_claim,
         name_claim=entry.name_claim,
         secret=secret,
         previous=tuple(previous),
-        secret_file=secret_file,
-        jwks=jwks,
-        origin=f"{origin}: {'secret_file' if jwks is None else 'jwks'}",
+        secret_file=entry.secret_file,
+        is_own=is_own,
+        jwks=entry.jwks,
+        origin=origin,
     )
-    _check(issuer, lambda part: f"{origin}: {part}")
+    _check(issuer, named)
     return issuer
-
-
-def _chosen(algorithms: list[str] | None, secret: str | None) -> tuple[str, ...]:
-    """The algorithms that are set, or else all that fit the kind of key."""
-    if algorithms is not None:
-        return tuple(algorithms)
-    return ASYMMETRIC if secret is None else SYMMETRIC
 
 
 def _check(issuer: Issuer, named: Callable[[str], str]) -> None:
@@ -212,21 +219,21 @@ def _check(issuer: Issuer, named: Callable[[str], str]) -> None:
                 f"{named('algorithms')}: {algorithm!r} does not fit {keys}; allowed:"
                 f" {', '.join(possible)}"
             )
-    for part, path in (("roles_claim", issuer.roles_claim), ("name_claim", issuer.name_claim)):
-        if not all(path.split(".")):
-            raise InvalidInput(f"{named(part)} must be a claim's name or a dotted path")
-    for part, empty in (("issuer", issuer.name == ""), ("audience", "" in issuer.audiences)):
-        if empty:
-            raise InvalidInput(f"{named(part)} must not be empty")
-    if issuer.jwks is None:
-        return
-    # A provider issues tokens for many services: without both, all these would be let in.
-    for part, given in (("issuer", issuer.name), ("audience", issuer.audiences)):
-        if not given:
-            raise InvalidInput(f"{named(part)} must be given with a key set")
-    if "://" in issuer.jwks:
+    jwks, no_path = issuer.jwks, "must be a claim's name or a dotted path"
+    for part, good, problem in (
+        ("roles_claim", all(issuer.roles_claim.split(".")), no_path),
+        ("name_claim", all(issuer.name_claim.split(".")), no_path),
+        ("issuer", issuer.name != "", "must not be empty"),
+        ("audience", "" not in issuer.audiences, "must not be empty"),
+        # A provider issues tokens for many services: without both, all these would be let in.
+        ("issuer", jwks is None or issuer.name, "must be given with a key set"),
+        ("audience", jwks is None or issuer.audiences, "must be given with a key set"),
+    ):
+        if not good:
+            raise InvalidInput(f"{named(part)} {problem}")
+    if jwks is not None and "://" in jwks:
         try:
-            check_url(issuer.jwks)
+            check_url(jwks)
         except InvalidInput as error:
             raise InvalidInput(f"{issuer.origin}: {error.message}") from None
 
@@ -241,7 +248,7 @@ def _read_secrets(path: Path, origin: str) -> list[str]:
         text = _read(path).decode("utf-8-sig").strip()
     except (InvalidInput, UnicodeDecodeError):
         raise InvalidInput(f"{origin}: cannot read a secret from {path}") from None
-    secret_key_set(text, origin)  # refuses a public or private key, which has lines too
+    check_secret(text, origin)  # refuses a public or private key, which has lines too
     secrets = [line.strip() for line in text.splitlines()]
     if len(secrets) > 1 + MOST_PREVIOUS:
         raise InvalidInput(f"{origin} may have {MOST_PREVIOUS} previous secrets, one a line")

@@ -116,7 +116,7 @@ class CachedKeys:
             if self._keys is not _NO_KEYS:
                 log.info(
                     "keys changed",
-                    extra={"source": self.source, "keys": [key.id for key in keys.keys]},
+                    extra={"source": self.source, "keys": [key.key_id for key in keys.keys]},
                 )
             self._keys = keys
         self._renewed = now

@@ -6,15 +6,13 @@ from typing import Any
 import jwt
 import msgspec
 from cryptography.exceptions import UnsupportedAlgorithm
-from jwt.algorithms import HMACAlgorithm
 from jwt.utils import base64url_encode
 
-from api.callers.tokens.secret import key_id
+from api.callers.tokens.secret import check_secret, key_id
 from domain.errors import InvalidInput
 
 SYMMETRIC = ("HS256",)
 ASYMMETRIC = ("RS256", "ES256", "PS256", "EdDSA")
-MIN_SECRET_BYTES = 32
 _MIN_RSA_BITS = 2_048
 _MAX_KEYS = 64
 _FITTING = {
@@ -39,27 +37,19 @@ _UNUSABLE = (
 """The errors that libraries raise for members of a wrong type or value."""
 
 
-class Key(msgspec.Struct, frozen=True):
-    """A key under its id, good for one algorithm and no other."""
-
-    id: str | None
-    algorithm: str
-    jwk: jwt.PyJWK
-
-
 class KeySet(msgspec.Struct, frozen=True, eq=False):
-    """The keys of an issuer at one moment; compared by identity."""
+    """The keys of an issuer at one moment, each good for one algorithm; compared by identity."""
 
-    keys: tuple[Key, ...] = ()
+    keys: tuple[jwt.PyJWK, ...] = ()
     content: frozenset[bytes] = frozenset()
     """The bytes that the keys were made from: equal content means equal keys."""
 
-    def find(self, key_id: str | None, algorithm: str) -> list[Key]:
+    def find(self, key_id: str | None, algorithm: str) -> list[jwt.PyJWK]:
         """The keys of an algorithm that have the id, or all of them for a token without one."""
         return [
             key
             for key in self.keys
-            if key.algorithm == algorithm and (key_id is None or key.id == key_id)
+            if key.algorithm_name == algorithm and key_id in (None, key.key_id)
         ]
 
 
@@ -69,18 +59,10 @@ def secret_key_set(secret: str, origin: str, previous: Sequence[str] = ()) -> Ke
     return KeySet(keys, frozenset(key_id(each).encode() for each in (secret, *previous)))
 
 
-def _secret_key(secret: str, origin: str) -> Key:
-    raw = secret.encode()
-    if len(raw) < MIN_SECRET_BYTES:
-        raise InvalidInput(
-            f"{origin} must have at least {MIN_SECRET_BYTES} bytes (256 bits), got {len(raw)}"
-        )
-    try:
-        HMACAlgorithm(HMACAlgorithm.SHA256).prepare_key(raw)
-    except jwt.InvalidKeyError:
-        raise InvalidInput(f"{origin} holds a public or private key, not a secret") from None
-    jwk = jwt.PyJWK({"kty": "oct", "k": base64url_encode(raw).decode()}, *SYMMETRIC)
-    return Key(None, *SYMMETRIC, jwk)
+def _secret_key(secret: str, origin: str) -> jwt.PyJWK:
+    check_secret(secret, origin)
+    encoded = base64url_encode(secret.encode()).decode()
+    return jwt.PyJWK({"kty": "oct", "k": encoded}, *SYMMETRIC)
 
 
 class _Fields(msgspec.Struct):
@@ -110,7 +92,7 @@ def read_key_set(document: bytes, algorithms: Sequence[str]) -> tuple[KeySet, li
         raise InvalidInput(f"no JSON Web Key Set: {error}") from None
     if len(members) > _MAX_KEYS:
         raise InvalidInput(f"a key set of {len(members)} keys; at most {_MAX_KEYS} are read")
-    keys: dict[tuple[str | None, str, bytes], Key] = {}
+    keys: dict[tuple[str, bytes], jwt.PyJWK] = {}
     problems: list[str] = []
     for number, member in enumerate(members, start=1):
         try:
@@ -121,12 +103,12 @@ def read_key_set(document: bytes, algorithms: Sequence[str]) -> tuple[KeySet, li
             continue
         if key is not None:
             encoded = msgspec.json.encode(member, order="deterministic")
-            keys[key.id, key.algorithm, encoded] = key
-    content = frozenset(encoded for _, _, encoded in keys)
+            keys[key.algorithm_name, encoded] = key
+    content = frozenset(encoded for _, encoded in keys)
     return KeySet(tuple(keys.values()), content), problems
 
 
-def _read_key(member: dict[str, Any], algorithms: Sequence[str]) -> Key | None:
+def _read_key(member: dict[str, Any], algorithms: Sequence[str]) -> jwt.PyJWK | None:
     """The key of a JWK, or None if the JWK is for other signatures or purposes."""
     try:
         fields = msgspec.convert(member, _Fields)
@@ -155,4 +137,4 @@ def _read_key(member: dict[str, Any], algorithms: Sequence[str]) -> Key | None:
         raise InvalidInput(f"is damaged: no {algorithm} key can be made of it") from None
     if fields.kty == "RSA" and jwk.key.key_size < _MIN_RSA_BITS:
         raise InvalidInput(f"has {jwk.key.key_size} bits; RSA keys need at least {_MIN_RSA_BITS}")
-    return Key(fields.kid, algorithm, jwk)
+    return jwk

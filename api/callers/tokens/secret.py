@@ -11,6 +11,9 @@ import secrets
 from hashlib import blake2b
 from pathlib import Path
 
+from jwt import InvalidKeyError
+from jwt.algorithms import HMACAlgorithm
+
 from api.callers.tokens.safe import SECRET, Safe
 from domain.errors import InvalidInput
 
@@ -19,6 +22,7 @@ MOST_DAYS = 365
 """The most days that a token may be good for."""
 KEPT_SECONDS = (MOST_DAYS + 1) * DAY
 """Seconds after which no token can be good any more that was issued before."""
+MIN_SECRET_BYTES = 32
 MOST_PREVIOUS = 8
 """Most former secrets that verify beside the present one."""
 
@@ -29,23 +33,37 @@ log = logging.getLogger("catalog.secret")
 
 def make_secrets(safe: Safe, document: str) -> tuple[str, ...]:
     """The secrets in a document of a safe, the present one first; made at first use."""
-    return read_secrets(safe.make(document, secrets.token_hex(32).encode()), safe.name(document))
+    content = safe.make(document, secrets.token_hex(32).encode())
+    return read_secrets(document, content, safe.name(document))
 
 
-def read_secrets(content: bytes, origin: str) -> tuple[str, ...]:
-    """The secrets in a document, the present one first; raises InvalidInput, naming `origin`."""
+def read_secrets(document: str, content: bytes, origin: str) -> tuple[str, ...]:
+    """The secrets in the content of a document, the present one first.
+
+    Raises InvalidInput, naming `origin`, for content that is damaged or unfit for the document.
+    """
+    origin = f"{origin} (remove or mend it)"
     present, previous = _read(content, origin)
-    return present, *(secret for secret, _ in previous)
+    all_secrets = (present, *(secret for secret, _ in previous))
+    for secret in all_secrets:
+        if document == SECRET:
+            check_secret(secret, origin)
+        elif not _SESSION_KEY.fullmatch(secret):
+            raise InvalidInput(f"{origin} must have keys of 64 hexadecimal digits, one a line")
+    return all_secrets
 
 
-def read_session_keys(content: bytes, origin: str) -> tuple[str, ...]:
-    """The keys of sessions in a document, as `read_secrets` gives secrets; each is checked."""
-    keys = read_secrets(content, origin)
-    if not all(map(_SESSION_KEY.fullmatch, keys)):
+def check_secret(secret: str, origin: str) -> None:
+    """Raise InvalidInput, naming `origin`, for a text that is too short, or no secret at all."""
+    raw = secret.encode()
+    if len(raw) < MIN_SECRET_BYTES:
         raise InvalidInput(
-            f"{origin} must have keys of 64 hexadecimal digits, one a line: remove or mend it"
+            f"{origin} must have at least {MIN_SECRET_BYTES} bytes (256 bits), got {len(raw)}"
         )
-    return keys
+    try:
+        HMACAlgorithm(HMACAlgorithm.SHA256).prepare_key(raw)
+    except InvalidKeyError:
+        raise InvalidInput(f"{origin} holds a public or private key, not a secret") from None
 
 
 def rotate_secret(safe: Safe, document: str, now: float) -> str:
@@ -103,7 +121,7 @@ def _read(content: bytes, origin: str) -> tuple[str, list[tuple[str, int]]]:
     except ValueError:
         raise InvalidInput(
             f"{origin} must have a secret, and after it those that were replaced, each in a line of"
-            " its own with the time up to which it counts: remove or mend it"
+            " its own with the time up to which it counts"
         ) from None
 
 

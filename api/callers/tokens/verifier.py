@@ -15,11 +15,10 @@ from anyio import CapacityLimiter, create_task_group, sleep, to_thread
 
 from api.callers.permissions import Principal
 from api.callers.tokens.claims import Claims, find_claim, find_roles, is_name, read_token
-from api.callers.tokens.following import FollowedSafe
+from api.callers.tokens.following import FollowedSafe, open_safe
 from api.callers.tokens.issuers import Issuer, read_issuers
 from api.callers.tokens.key_cache import CachedKeys, start_all
-from api.callers.tokens.keys import ASYMMETRIC, SYMMETRIC, Key, KeySet
-from api.callers.tokens.opening import open_safe
+from api.callers.tokens.keys import ASYMMETRIC, SYMMETRIC, KeySet
 from api.callers.tokens.register import Register
 from api.callers.tokens.safe import SECRET
 from api.errors import Unauthorized
@@ -40,11 +39,6 @@ log = logging.getLogger("catalog.tokens")
 _signatures = jwt.PyJWS(
     algorithms=[*SYMMETRIC, *ASYMMETRIC], options={"enforce_minimum_key_length": True}
 )
-
-
-class _Trusted(msgspec.Struct, frozen=True, eq=False):
-    issuer: Issuer
-    cache: CachedKeys
 
 
 class _Verified(msgspec.Struct, frozen=True, eq=False):
@@ -69,7 +63,7 @@ class TokenVerifier:
         max_lifetime: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._trusted = {issuer.name: _Trusted(issuer, cache) for issuer, cache in trusted}
+        self._trusted = {issuer.name: (issuer, cache) for issuer, cache in trusted}
         self.safe = safe
         self._leeway = leeway
         self._max_lifetime = max_lifetime
@@ -120,21 +114,25 @@ class TokenVerifier:
         trusted = self._trusted.get(claims.iss)
         if trusted is None:
             raise Unauthorized(Refusal.ISSUER)
-        if header.alg not in trusted.issuer.algorithms:
+        issuer, cache = trusted
+        if header.alg not in issuer.algorithms:
             raise Unauthorized(Refusal.ALGORITHM)
-        _check_audience(claims, trusted.issuer)
-        keys = trusted.cache.current()
+        _check_audience(claims, issuer)
+        keys = cache.current()
         candidates = keys.find(header.kid, header.alg)
         if not candidates and header.kid is not None:
-            await trusted.cache.reload_for_unknown()
-            keys = trusted.cache.current()
+            await cache.reload_for_unknown()
+            keys = cache.current()
             candidates = keys.find(header.kid, header.alg)
         if not any(_is_signed(token, key) for key in candidates):
             raise Unauthorized(Refusal.SIGNATURE if candidates else Refusal.KEY)
-        principal = _make_principal(everything, trusted.issuer)
-        if register.refuses(principal.name, claims.jti, claims.iat):
+        name = find_claim(everything, issuer.name_claim)
+        if not is_name(name):
+            raise Unauthorized(Refusal.NAME)
+        principal = Principal(name, find_roles(everything, issuer.roles_claim))
+        if register.refuses(name, claims.jti, claims.iat):
             raise Unauthorized(Refusal.REVOKED)
-        return _Verified(principal, claims.exp + self._leeway, keys, trusted.cache, register)
+        return _Verified(principal, claims.exp + self._leeway, keys, cache, register)
 
     def _check_times(self, claims: Claims, register: Register) -> None:
         """Raise Unauthorized for wrong times.
@@ -156,14 +154,14 @@ class TokenVerifier:
 
     def key_ages(self) -> list[float | None]:
         """Issuer -> age of its keys in seconds; None for one without keys now."""
-        return [trusted.cache.age() for trusted in self._trusted.values()]
+        return [cache.age() for _, cache in self._trusted.values()]
 
     @asynccontextmanager
-    async def refreshing(self, _: Any) -> AsyncIterator[None]:
+    async def refreshing(self, app: Any) -> AsyncIterator[None]:
         """Keep keys and safe current while the block runs (a lifespan of the application)."""
         async with create_task_group() as tasks:
-            for trusted in self._trusted.values():
-                tasks.start_soon(_keep_current, trusted.cache)
+            for _, cache in self._trusted.values():
+                tasks.start_soon(_keep_current, cache)
             tasks.start_soon(self._keep_following)
             yield
             tasks.cancel_scope.cancel()
@@ -171,9 +169,9 @@ class TokenVerifier:
     async def follow(self) -> None:
         """Read the changes of the safe, which may take a database seconds."""
         if SECRET in await to_thread.run_sync(self.safe.follow, limiter=self._following):
-            for trusted in self._trusted.values():
-                if trusted.issuer.is_own:
-                    await trusted.cache.reload()
+            for issuer, cache in self._trusted.values():
+                if issuer.is_own:
+                    await cache.reload()
 
     async def _keep_following(self) -> None:
         while True:
@@ -240,17 +238,10 @@ async def _keep_current(cache: CachedKeys) -> None:
         await cache.reload_if_due()
 
 
-def _is_signed(token: bytes, key: Key) -> bool:
+def _is_signed(token: bytes, key: jwt.PyJWK) -> bool:
     """True if a token is signed with a key, by the algorithm that the key is bound to."""
     try:
-        _signatures.decode_complete(token, key.jwk, algorithms=[key.algorithm])
+        _signatures.decode_complete(token, key, algorithms=[key.algorithm_name])
     except (jwt.PyJWTError, ValueError):
         return False
     return True
-
-
-def _make_principal(claims: dict[str, Any], issuer: Issuer) -> Principal:
-    name = find_claim(claims, issuer.name_claim)
-    if not is_name(name):
-        raise Unauthorized(Refusal.NAME)
-    return Principal(name, find_roles(claims, issuer.roles_claim))

@@ -10,7 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from api.answers.bodies import check_media_type, read_body
-from api.callers.limits import Turns
+from api.callers.limits import WorkQueue
 from api.callers.permissions import PUBLIC, Access, Action, Permission
 from api.callers.sign_in.sessions import Sessions
 from api.declaring.declared_query import Parameters, QueryParameter
@@ -28,7 +28,7 @@ many.
 """
 _SMALL = 16_384
 """Bytes of a form that is read on the event loop; only signed-in callers may send more."""
-turns = Turns(1)
+turns = WorkQueue(1)
 """Large forms are read one at a time, for the memory that each takes meanwhile."""
 _TEXT = "value"
 """The field with the text of a person, which must not be lost."""

@@ -27,8 +27,7 @@ from api.telemetry.shared_counts import BUCKETS
 from domain.errors import InvalidInput
 from projections.operation.inspection import Inspection, inspect
 from projections.operation.proofs import read_proofs
-from projections.operation.records import Order, is_under_way, read_operation
-from projections.operation.starting import start
+from projections.operation.records import Order, is_under_way, read_operation, start
 from projections.wiring.stores import Stores
 
 SAMPLES, SAMPLE_SECONDS = 120, 2.0

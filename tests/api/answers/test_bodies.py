@@ -14,8 +14,7 @@ from api.callers.permissions import Principal
 from api.edge.request_log import RequestRecorder
 from api.errors import ClientLeft, TooLarge, TooManyRequests
 from api.pages.frame.routing import TOKEN_FIELD
-from api.telemetry.log_writer import LogWriter
-from api.telemetry.logs import AccessLog
+from api.telemetry.logs import AccessLog, LogWriter
 from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import SharedCounts
 from tests.api.conftest import Client, running, token

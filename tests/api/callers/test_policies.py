@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from api.callers.permissions import Access, Action, Permission
-from api.callers.policies import DEFAULT_RULES, Rule, combine, open_policies, read_rules
+from api.callers.policies import DEFAULT_RULES, Policies, Rule, combine, read_rules
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
 
@@ -93,7 +93,7 @@ def test_mistake_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = written(tmp_path, text)
 
     with pytest.raises(InvalidInput) as raised:
-        open_policies(str(path))
+        Policies(str(path))
 
     assert raised.value.message.startswith(f"CATALOG_POLICIES {path}")
     assert message in raised.value.message
@@ -101,11 +101,11 @@ def test_mistake_is_named(tmp_path: Path, text: str, message: str) -> None:
 
 def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="No such file"):
-        open_policies(str(tmp_path / "none.toml"))
+        Policies(str(tmp_path / "none.toml"))
 
 
 def test_without_a_file_the_roles_are_those_built_in() -> None:
-    policies = open_policies(None)
+    policies = Policies(None)
 
     assert policies.roles == ("reader", "editor", "admin", "bot", "scraper")
     for kind in KINDS:
@@ -115,12 +115,12 @@ def test_without_a_file_the_roles_are_those_built_in() -> None:
 
 
 def test_scraper_may_read_the_metrics_and_nothing_else() -> None:
-    scraper = open_policies(None).access(("scraper",))
+    scraper = Policies(None).access(("scraper",))
 
     allowed = [action for action in Action if scraper.may(Permission(action))]
     assert allowed == [Action.METRICS]
     for role, may in (("reader", False), ("editor", False), ("bot", False), ("admin", True)):
-        assert open_policies(None).access((role,)).may(Permission(Action.METRICS)) is may
+        assert Policies(None).access((role,)).may(Permission(Action.METRICS)) is may
 
 
 def test_who_may_operate_may_read_the_metrics() -> None:
@@ -138,7 +138,7 @@ def test_caller_is_a_bot_by_any_of_its_roles() -> None:
         False,
         False,
     ]
-    own = open_policies(None)
+    own = Policies(None)
     assert [role for role in own.roles if own.access((role,)).bot] == ["bot"]
 
 
@@ -166,7 +166,7 @@ def test_permission_with_a_second_action_needs_both() -> None:
 
 def test_change_of_the_file_counts_at_once(tmp_path: Path) -> None:
     path = written(tmp_path, GOOD)
-    policies = open_policies(str(path))
+    policies = Policies(str(path))
     listing = Permission(Action.LIST, "table")
     assert policies.access(("reader",)).may(listing)
 

@@ -13,8 +13,7 @@ from api.callers.limits import Places
 from api.edge.connections import BoundedProtocol, bounded
 from api.edge.request_log import RequestRecorder, request_id_of
 from api.processes.server import bind
-from api.telemetry.log_writer import LogWriter
-from api.telemetry.logs import AccessLog
+from api.telemetry.logs import AccessLog, LogWriter
 from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import SharedCounts
 from tests.api.conftest import Client, running

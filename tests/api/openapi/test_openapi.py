@@ -20,7 +20,7 @@ from api.openapi import docs
 from api.openapi.document import document, operation_of
 from api.services import make_services
 from api.settings import Settings
-from api.telemetry.log_writer import LogWriter
+from api.telemetry.logs import LogWriter
 from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import SharedCounts
 from domain.kinds.entity_kind import EntityKind

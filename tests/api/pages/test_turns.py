@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.callers.limits import Turns
+from api.callers.limits import WorkQueue
 from api.pages.entities import entity_routes
 from api.pages.frame import routing
 from tests.api.conftest import Client
@@ -49,7 +49,7 @@ def test_large_forms_are_read_in_the_turns_of_their_callers(
 ) -> None:
     callers: list[str] = []
 
-    class Noted(Turns):
+    class Noted(WorkQueue):
         async def go_on(self, caller: str, *given: Any) -> Any:
             callers.append(caller)
             return await super().go_on(caller, *given)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from api.telemetry.log_writer import MOST_BYTES, LogWriter
+from api.telemetry.logs import MOST_BYTES, LogWriter
 from tests.waiting import until
 
 FILLING = b"x" * 200

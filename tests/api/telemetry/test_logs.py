@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.telemetry.log_writer import LogWriter
-from api.telemetry.logs import configure
+from api.telemetry.logs import LogWriter, configure
 from domain.errors import InvalidInput
 
 Said = Callable[[], list[dict[str, Any]]]

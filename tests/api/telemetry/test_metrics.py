@@ -10,7 +10,7 @@ import anyio
 import msgspec
 import pytest
 
-from api.callers.limits import Turns
+from api.callers.limits import WorkQueue
 from api.routes.system import system
 from api.telemetry.shared_counts import QUEUES, SharedCounts
 from benchmarks.postgres_server import PostgresServer, new_schema
@@ -105,7 +105,7 @@ def test_refused_requests_are_counted_by_status_and_reason(tmp_path: Path) -> No
 
 def test_queues_tell_what_runs_and_what_waits() -> None:
     counts, go_on = SharedCounts.made(1), threading.Event()
-    turns = Turns(1)
+    turns = WorkQueue(1)
     turns.report = lambda running, waiting: counts.own.set_queue(1, running, waiting)
     seen = []
 
@@ -125,7 +125,7 @@ def test_queues_tell_what_runs_and_what_waits() -> None:
 
 def test_work_of_a_client_that_left_does_not_wait_any_more() -> None:
     counts, go_on = SharedCounts.made(1), threading.Event()
-    turns = Turns(1)
+    turns = WorkQueue(1)
     turns.report = lambda running, waiting: counts.own.set_queue(0, running, waiting)
     seen = []
 

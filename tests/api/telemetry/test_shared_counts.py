@@ -48,7 +48,7 @@ def another(counts: SharedCounts, place: int) -> SharedCounts:
 
 
 def requests(counts: Counts) -> dict[Labels, int]:
-    return {series.labels: sum(series.buckets) for series in counts.series()}
+    return {series.labels: sum(series.buckets) for series in counts.series}
 
 
 def lines(text: bytes) -> set[str]:
@@ -95,8 +95,8 @@ def test_request_that_takes_as_long_as_a_bound_is_in_its_bucket(bound: int) -> N
     counts = SharedCounts.made(1)
     counts.own.observe("GET", "/", 200, BUCKETS[bound])
 
-    (series,) = counts.own.series()
-    assert series.buckets == [int(number == bound) for number in range(len(BUCKETS) + 1)]
+    (series,) = counts.own.series
+    assert list(series.buckets) == [int(number == bound) for number in range(len(BUCKETS) + 1)]
 
 
 def test_process_goes_on_where_the_one_before_it_ended() -> None:
@@ -137,7 +137,7 @@ def test_counts_of_a_process_that_is_killed_stay(tmp_path: Path) -> None:
         process.wait(30)
         before = sum(requests(worker).values())
 
-    for series in worker.series():
+    for series in worker.series:
         # The sum is added to after the count, in between of which the process may be killed.
         assert 0 <= sum(series.buckets) - series.seconds * 8 <= 3
     number = len(requests(worker))
@@ -165,6 +165,14 @@ def test_request_with_long_labels_is_counted_among_others() -> None:
         own.observe("GET", route, 200, 0.1)
 
     assert requests(own) == {("GET", longest, 200): 1, OTHERS: 2}
+
+
+def test_signs_of_life_go_on_where_the_process_before_ended() -> None:
+    counts = SharedCounts.made(2)
+    for _ in range(2):
+        another(counts, 1).own.beat()
+
+    assert [worker.beats for worker in counts.workers] == [0, 2]
 
 
 def test_dropped_lines_of_all_processes_are_shown() -> None:

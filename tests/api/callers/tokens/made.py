@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from jwt.utils import base64url_encode
 
 from api.callers.permissions import Principal
-from api.callers.tokens.directory_safe import DirectorySafe
 from api.callers.tokens.following import FollowedSafe
 from api.callers.tokens.issuers import Issuer
 from api.callers.tokens.key_cache import CachedKeys
 from api.callers.tokens.keys import KeySet, read_key_set
+from api.callers.tokens.safe import DirectorySafe
 from api.callers.tokens.verifier import TokenVerifier
 from api.errors import Unauthorized
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from api.callers.tokens.following import AWAY_SECONDS, FollowedSafe
-from api.callers.tokens.opening import open_safe
+from api.callers.tokens.following import AWAY_SECONDS, FollowedSafe, open_safe
 from api.callers.tokens.register import revoke_tokens
 from api.callers.tokens.safe import SESSION_KEY
 from api.settings import Settings

@@ -7,13 +7,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from api.callers.tokens.directory_safe import DirectorySafe
 from api.callers.tokens.following import AWAY_SECONDS, FollowedSafe
 from api.callers.tokens.issuers import Issuer
 from api.callers.tokens.keys import secret_key_set
 from api.callers.tokens.minting import find_minter, mint
 from api.callers.tokens.register import DAY, revoke_tokens
-from api.callers.tokens.safe import SECRET, SESSION_KEY
+from api.callers.tokens.safe import SECRET, SESSION_KEY, DirectorySafe
 from api.callers.tokens.secret import drop_previous, make_secrets, rotate_secret
 from api.callers.tokens.verifier import TokenVerifier, open_verifier
 from api.settings import Settings
@@ -260,6 +259,7 @@ def test_a_rotation_that_is_done_again_changes_nothing(
 ) -> None:
     """A database may store a change, and the connection break before it says so."""
     safe = DirectorySafe(tmp_path)
+    make_secrets(safe, SECRET)
     seen: list[bool] = []
 
     def twice(document: str, change: Callable[[bytes | None], bytes]) -> bytes:

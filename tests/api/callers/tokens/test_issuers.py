@@ -29,7 +29,7 @@ def test_catalog_makes_a_secret_of_its_own_if_none_is_named(tmp_path: Path) -> N
     assert first == again
     assert first.secret == (tmp_path / "secret").read_text()
     assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
-    assert [path.name for path in tmp_path.iterdir()] == ["secret"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["secret", "tokens.lock"]
 
 
 @pytest.mark.parametrize(("mode", "warnings"), [(0o600, 0), (0o400, 0), (0o640, 1), (0o604, 1)])

@@ -37,7 +37,7 @@ def open_keys(provider: Provider, clock: Callable[[], float]) -> CachedKeys:
 
 
 def ids(keys: CachedKeys) -> list[Any]:
-    return [key.id for key in keys.current().keys]
+    return [key.key_id for key in keys.current().keys]
 
 
 def later(keys: CachedKeys, clock: Clock, seconds: float) -> list[Any]:

@@ -14,7 +14,7 @@ from tests.api.callers.tokens.made import ALGORITHMS, document, public_jwk
 
 def read(*jwks: Any, algorithms: tuple[str, ...] = ALGORITHMS) -> tuple[list[Any], list[str]]:
     keys, problems = read_key_set(document(*jwks), algorithms)
-    return [(key.id, key.algorithm) for key in keys.keys], problems
+    return [(key.key_id, key.algorithm_name) for key in keys.keys], problems
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from api.callers.tokens import register as registers
-from api.callers.tokens.directory_safe import DirectorySafe
 from api.callers.tokens.following import FollowedSafe
 from api.callers.tokens.issuers import Issuer
 from api.callers.tokens.keys import secret_key_set
@@ -21,7 +20,7 @@ from api.callers.tokens.register import (
     read_register,
     revoke_tokens,
 )
-from api.callers.tokens.safe import REGISTER, Safe
+from api.callers.tokens.safe import REGISTER, DirectorySafe, Safe
 from api.callers.tokens.verifier import TokenVerifier
 from domain.errors import InvalidInput
 from tests.api.callers.tokens import made

@@ -15,7 +15,7 @@ from api.callers.tokens.key_cache import CachedKeys
 from api.callers.tokens.keys import KeySet, read_key_set, secret_key_set
 from api.routes.system import system
 from api.routes.system.system import find_key_problems
-from api.telemetry.log_writer import MOST_BYTES, LogWriter
+from api.telemetry.logs import MOST_BYTES, LogWriter
 from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import MOST_LABEL_BYTES, SharedCounts
 from domain.release import RELEASE, commit

@@ -6,7 +6,7 @@ import pytest
 
 from domain.errors import StoreUnavailable
 from projections.feeding.daemon import ProjectorLock
-from replay_tool.import_target import open_import
+from replay_tool.transfer import open_import
 
 
 class Refused(Exception):

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from api.callers.sign_in import discovery
-from api.callers.sign_in.discovery import REMEMBERED_SECONDS, RETRY_SECONDS, Discovery
+from api.callers.sign_in import provider
+from api.callers.sign_in.provider import REMEMBERED_SECONDS, RETRY_SECONDS, Discovery
 from api.callers.tokens.fetching import Unreachable
 from domain.errors import InvalidInput
 from tests.api.conftest import running
@@ -51,7 +51,7 @@ class Fetches:
 @pytest.fixture
 def fetches(monkeypatch: pytest.MonkeyPatch) -> Fetches:
     made = Fetches()
-    monkeypatch.setattr(discovery, "fetch", made)
+    monkeypatch.setattr(provider, "fetch", made)
     return made
 
 
@@ -109,7 +109,7 @@ def test_one_request_is_under_way_for_all_who_wait(
         given = await asyncio.gather(*waiting, return_exceptions=True)
         assert len(fetches.urls) == 1
         assert {type(each) for each in given} == {
-            Unreachable if isinstance(answer, Exception) else discovery.Addresses
+            Unreachable if isinstance(answer, Exception) else provider.Addresses
         }
 
     asyncio.run(asyncio.wait_for(test(), PATIENCE))
