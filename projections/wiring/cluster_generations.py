@@ -13,7 +13,7 @@ import msgspec
 
 from projections.generations.port import Pointer, Proposal, overtaken
 from projections.search.opensearch.cluster import Cluster, VersionConflict
-from projections.search.opensearch.layout import Generations
+from projections.search.opensearch.indexes import Generations
 from projections.search.opensearch.records import Records
 
 S = TypeVar("S", bound=msgspec.Struct)

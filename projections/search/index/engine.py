@@ -15,7 +15,7 @@ from projections.search.engine import EngineHits, EngineQuery, IndexSnapshot, Se
 from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
 from projections.search.index.format.codec import Segment
-from projections.search.index.format.storage import Directory, Memory, Storage
+from projections.search.index.format.storage import Directory
 from projections.search.index.merge.merge_thread import MergeThread
 from projections.search.index.merge.tiers import MAX_SEGMENTS, full_merges, next_merge
 from projections.search.index.search_commit import search
@@ -27,11 +27,11 @@ DEADLINE = 2.0
 
 
 class WhooshEngine:
-    """A search engine over an index in a directory or in memory; see `open`."""
+    """A search engine over an index in a directory; see `open`."""
 
     def __init__(
         self,
-        storage: Storage,
+        storage: Directory,
         *,
         writable: bool,
         deadline: float = DEADLINE,
@@ -51,13 +51,13 @@ class WhooshEngine:
     @classmethod
     def open(
         cls,
-        path: Path | None,
+        path: Path,
         *,
         writable: bool = True,
         deadline: float = DEADLINE,
         clock: Clock = time.monotonic,
     ) -> Self:
-        """The index in a directory, or a new one in memory (None).
+        """The index in a directory.
 
         A writable engine replaces an index that is damaged, or made by other code, by an empty
         one at checkpoint 0, to be filled from the log; a read-only one refuses to serve it.
@@ -65,11 +65,9 @@ class WhooshEngine:
         it is closed; where one has the lock, each commit tries again. Raises StoreUnavailable when
         nothing can be written.
         """
-        storage: Storage = Memory() if path is None else Directory(path)
-        engine = cls(storage, writable=writable, deadline=deadline, clock=clock)
+        engine = cls(Directory(path), writable=writable, deadline=deadline, clock=clock)
         if writable:
-            if path is not None:
-                _make_directory(path)
+            _make_directory(path)
             try:
                 engine._writer.keep_whoosh_out()
                 engine._open_or_create()

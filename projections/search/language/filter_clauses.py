@@ -255,15 +255,15 @@ class Clauses(FilterReader):
         options = self.object(body, path, (*allowed, "lenient", *_BOOST))
         query = self.string(options.get("query"), f"{path}.query")
         slips = options.get("fuzziness", text.MAX_SLIPS)
-        node = text.parse(
+        read = text.parsed(
             query,
             where="query_string",
             either=self._either(options, path),
             fields=self._over(options, path),
             slips=self.slips(slips, f"{path}.fuzziness", "medium"),
         )
-        self.add_field_words(tree.leaf_count(node), path)
-        return self.boost(node, options, path)
+        self.add_field_words(tree.leaf_count(read.node), path)
+        return self.boost(read.node, options, path)
 
     def clause_simple_query_string(self, body: Any, path: str) -> Node:
         """`simple_query_string`: a query text in which nothing is an error."""

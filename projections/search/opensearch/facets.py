@@ -21,12 +21,12 @@ from projections.search.engine import (
     Sort,
     TopDocuments,
 )
-from projections.search.language.regex import regex
+from projections.search.language.regex import lucene
+from projections.search.language.regex import lucene_escaped as escaped
 from projections.search.matching.moments import with_gaps
 from projections.search.matching.terms import EXACT, KEYWORD, NUMBER, SEPARATOR, number_in
 from projections.search.opensearch.mapping import MAX_TOP, column, has_columns
 from projections.search.opensearch.pages import ROW, hits_of, order
-from projections.search.opensearch.patterns import escaped, lucene
 from projections.visibility.field_paths import indexed_path
 
 Dsl = dict[str, Any]
@@ -97,7 +97,7 @@ def _included(asked: Terms, *, beginning: bool | None) -> list[str]:
     if asked.prefix:
         made.append(escaped(keyword(asked.prefix)) + _ANY)
     if asked.pattern is not None:
-        made.append(lucene(regex(asked.pattern)))
+        made.append(lucene(asked.pattern))
     if asked.containing is not None:
         text = escaped(keyword(asked.containing))
         made.append(f"{_ANY}{text}{_ANY}")

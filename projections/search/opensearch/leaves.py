@@ -8,8 +8,7 @@ from projections.search import tree
 from projections.search.analysis import fold, keyword, stem, tokens
 from projections.search.language.field_texts import is_whole
 from projections.search.language.patterns import TermPattern, wildcard
-from projections.search.language.regex import regex
-from projections.search.matching.query_values import as_moment
+from projections.search.language.regex import lucene, lucene_escaped, regex
 from projections.search.matching.terms import (
     EXACT,
     KEYWORD,
@@ -20,13 +19,13 @@ from projections.search.matching.terms import (
     TEXT,
     WHOLE,
     WORDS,
+    as_moment,
     sortable,
+    value_terms,
     whole_term,
 )
-from projections.search.matching.value_terms import value_terms
 from projections.search.matching.weights import K1, STEM
 from projections.search.opensearch.mapping import PLACE_END, SAID, spelled
-from projections.search.opensearch.patterns import escaped, escaped_wildcards, lucene
 from projections.visibility.field_paths import indexed_path
 
 Dsl = dict[str, Any]
@@ -277,25 +276,25 @@ def _fuzzy(node: tree.Fuzzy) -> Dsl:
 
 
 def _wildcard(field: str | None, pattern: str) -> Dsl:
-    known = wildcard(pattern)
     folded = fold(pattern)
     if folded.endswith("\\") and not folded.endswith("\\\\"):
         folded = folded[:-1]  # escapes nothing
     return _matching(
         field,
-        known,
-        lambda name, before: {"wildcard": {name: {"value": escaped_wildcards(before) + folded}}},
+        wildcard(pattern),
+        lambda name, before: {
+            "wildcard": {name: {"value": tree.escape_wildcards(before) + folded}}
+        },
     )
 
 
 def _regex(field: str | None, pattern: str) -> Dsl:
-    known = regex(pattern)
-    source = lucene(known)
+    source = lucene(pattern)
     return _matching(
         field,
-        known,
+        regex(pattern),
         lambda name, before: {
-            "regexp": {name: {"value": f"{escaped(before)}({source})", "flags": "NONE"}}
+            "regexp": {name: {"value": f"{lucene_escaped(before)}({source})", "flags": "NONE"}}
         },
     )
 

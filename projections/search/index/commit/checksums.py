@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Damaged
 from projections.search.index.commit.manifest import Manifest, read_manifest
-from projections.search.index.format.storage import Storage
+from projections.search.index.format.storage import Directory
 
 WARNING = ".damaged"
 """Added to the name of a file that was found damaged: the name of the empty file beside it."""
@@ -35,7 +35,7 @@ class _Closed(Exception):
 class Checksums:
     """The files of an index that this process has found right or damaged; for any thread."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Directory) -> None:
         self._storage = storage
         self._right: dict[str, int] = {}
         """File name -> CRC-32, of files that were found right or made by this process."""

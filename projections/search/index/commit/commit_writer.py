@@ -35,7 +35,7 @@ from projections.search.index.commit.opened_commit import OpenedCommit
 from projections.search.index.format.arrays import ArrayFile
 from projections.search.index.format.codec import EXTENSION, NoSegments, Segment
 from projections.search.index.format.doc_ids import doc_ids_of, id_terms
-from projections.search.index.format.storage import INDEX, LOCK, MANIFEST, WRITE_LOCK, Storage
+from projections.search.index.format.storage import INDEX, LOCK, MANIFEST, WRITE_LOCK, Directory
 from projections.search.index.merge.merging import Part, merge
 
 _MANY = 256
@@ -48,7 +48,7 @@ class CommitWriter:
     Every method raises StoreUnavailable when it could not write; then nothing was committed.
     """
 
-    def __init__(self, storage: Storage, follower: CommitFollower) -> None:
+    def __init__(self, storage: Directory, follower: CommitFollower) -> None:
         """`follower` is shown each commit, so that this process need not read it again."""
         self._storage = storage
         self._follower = follower
@@ -171,8 +171,7 @@ class CommitWriter:
     def _write_segment(self, arrays: dict[str, NDArray[Any]]) -> Segment:
         segment = Segment(INDEX, len(arrays["deleted"]))
         with self._arrays_of(segment) as file:
-            for name, array in arrays.items():
-                file.put(name, array)
+            file.put_all(arrays)
             file.finish()
         return segment
 

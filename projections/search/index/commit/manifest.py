@@ -9,7 +9,7 @@ import msgspec
 
 from domain.errors import StoreUnavailable
 from projections.search.engine import SearchedPaths
-from projections.search.index.format.storage import MANIFEST, Storage
+from projections.search.index.format.storage import MANIFEST, Directory
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class Manifest(msgspec.Struct, frozen=True):
         )
 
 
-def read_manifest(storage: Storage) -> Manifest | None:
+def read_manifest(storage: Directory) -> Manifest | None:
     """The last commit's manifest, None before the first; StoreUnavailable when it is damaged."""
     if storage.manifest_stamp() is None:
         return None
@@ -54,7 +54,7 @@ def read_manifest(storage: Storage) -> Manifest | None:
         raise StoreUnavailable(f"the search index has no readable manifest: {error}") from error
 
 
-def write_manifest(storage: Storage, manifest: Manifest) -> None:
+def write_manifest(storage: Directory, manifest: Manifest) -> None:
     """Make the manifest the current one; its files must be synced before."""
     temporary = f"{MANIFEST}.new"
     stream = storage.create_file(temporary)

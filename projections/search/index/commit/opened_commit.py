@@ -1,19 +1,17 @@
 """A commit as it is open for reading; immutable, and replaced as a whole by the next one."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
-from whoosh.index import TOC
 
 from projections.search.engine import SearchedPaths
 from projections.search.index.commit.manifest import Manifest
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
-from projections.search.index.format.arrays import Arrays
+from projections.search.index.format.arrays import Arrays, read_texts
 from projections.search.index.format.codec import Segment
 from projections.search.index.format.doc_ids import stored_document
-from projections.search.index.format.storage import INDEX, Storage, map_arrays
+from projections.search.index.format.storage import Directory, map_arrays
 
 
 class OpenedCommit(msgspec.Struct, frozen=True):
@@ -52,9 +50,7 @@ class OpenedCommit(msgspec.Struct, frozen=True):
         figures: dict[str, tuple[int, int]] = {}
         for name, arrays in self.arrays.items():
             dead = self.segments[name].dead
-            for code, offset in enumerate(arrays["kind.offsets"][:-1].tolist()):
-                end = int(arrays["kind.offsets"][code + 1])
-                kind = arrays["kind.lexicon"][offset:end].tobytes().decode()
+            for code, kind in enumerate(map(bytes.decode, read_texts(arrays, "kind"))):
                 chosen = arrays["kind"] == code
                 if dead is not None:
                     chosen &= ~dead
@@ -73,21 +69,13 @@ class OpenedCommit(msgspec.Struct, frozen=True):
                     yield stored.id, stored.kind, stored.digest
 
 
-def open_commit(
-    storage: Storage, schema: Any, manifest: Manifest, before: OpenedCommit | None
+def open_segments(
+    storage: Directory, manifest: Manifest, segments: Sequence[Segment], before: OpenedCommit | None
 ) -> OpenedCommit:
-    """The manifest's commit, whose table of contents was found right: it is a pickle.
+    """A commit of these segments; those of the commit `before` are taken from it.
 
     Raises OSError when files are gone, as after a newer commit.
     """
-    toc = TOC.read(storage, INDEX, gen=manifest.generation, schema=schema)
-    return open_segments(storage, manifest, toc.segments or [], before)
-
-
-def open_segments(
-    storage: Storage, manifest: Manifest, segments: Sequence[Segment], before: OpenedCommit | None
-) -> OpenedCommit:
-    """A commit of these segments; those of the commit `before` are taken from it."""
     arrays: dict[str, Arrays] = {}
     views: list[SegmentView] = []
     known = {} if before is None else {view.name: view for view in before.snapshot.views}

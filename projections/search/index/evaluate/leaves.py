@@ -28,7 +28,6 @@ from projections.search.index.format.arrays import ranges
 from projections.search.language.field_texts import is_whole
 from projections.search.language.patterns import TermPattern, wildcard
 from projections.search.language.regex import regex
-from projections.search.matching.query_values import as_moment
 from projections.search.matching.terms import (
     EXACT,
     MAX_SLOP,
@@ -38,9 +37,10 @@ from projections.search.matching.terms import (
     TEXT,
     WHOLE,
     WORDS,
+    as_moment,
     sortable,
+    value_terms,
 )
-from projections.search.matching.value_terms import value_terms
 from projections.search.matching.weights import STEM
 from projections.visibility.field_paths import indexed_path
 

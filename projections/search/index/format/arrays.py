@@ -6,6 +6,7 @@ copied, so that opening costs nothing and processes share the pages.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, BinaryIO, TypeVar
 
 import msgspec
@@ -131,6 +132,18 @@ def lexicon(terms: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64
     return np.frombuffer(b"".join(terms), np.uint8), starts(np.fromiter(map(len, terms), np.int64))
 
 
+def text_arrays(name: str, texts: Sequence[bytes]) -> dict[str, NDArray[Any]]:
+    """The arrays of texts, as `read_texts` reads them."""
+    data, offsets = lexicon(texts)
+    return {f"{name}.lexicon": data, f"{name}.offsets": offsets}
+
+
+def read_texts(arrays: Arrays, name: str) -> list[bytes]:
+    """The texts named so, in their order."""
+    data = arrays[f"{name}.lexicon"].tobytes()
+    return [data[low:high] for low, high in pairwise(arrays[f"{name}.offsets"].tolist())]
+
+
 def starts(sizes: NDArray[Any]) -> NDArray[np.int64]:
     """Where each of successive ranges of these sizes begins, and where the last one ends."""
     places = np.zeros(len(sizes) + 1, np.int64)
@@ -187,6 +200,11 @@ class ArrayFile:
     def put(self, name: str, array: NDArray[Any]) -> None:
         """Add a whole array."""
         self.reserve(name, array.dtype, array.size).write(array)
+
+    def put_all(self, arrays: Arrays) -> None:
+        """Add whole arrays."""
+        for name, array in arrays.items():
+            self.put(name, array)
 
     def finish(self) -> None:
         """Write down what is where."""

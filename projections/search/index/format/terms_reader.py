@@ -22,7 +22,6 @@ from projections.search.index.format.arrays import Arrays, Inverted, distinct
 from projections.search.index.format.schema import FIELDS
 from projections.search.index.format.whoosh_fields import has_whole_values
 from projections.search.language.field_texts import is_whole
-from projections.search.matching.query_values import as_number
 from projections.search.matching.terms import (
     EXACT,
     KEYWORD,
@@ -31,6 +30,7 @@ from projections.search.matching.terms import (
     SEPARATOR,
     TEXT,
     WHOLE,
+    as_number,
     sortable,
     whole_term,
 )
@@ -148,14 +148,6 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
     def term_info(self, fieldname: str, text: bytes) -> TermInfo:
         """Figures of a term; KeyError when no document has it."""
         return _info(self._postings(fieldname, text))
-
-    def frequency(self, fieldname: str, text: bytes) -> float:
-        """Sum of the weights that a term has in its documents."""
-        return float(self.term_info(fieldname, text).weight())
-
-    def doc_frequency(self, fieldname: str, text: bytes) -> int:
-        """How many documents have a term; raises KeyError when none has."""
-        return len(self._postings(fieldname, text).ids)
 
     def matcher(self, fieldname: str, text: bytes, format_: Any, scorer: Any = None) -> ListMatcher:
         """The postings of a term; raises TermNotFound when no document has the term."""

@@ -9,7 +9,7 @@ from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.codec import Segment
-from projections.search.index.format.storage import INDEX, Directory, Memory
+from projections.search.index.format.storage import INDEX, Directory
 from projections.search.index.merge import merge_thread, tiers
 from tests.commits import commit
 
@@ -23,10 +23,8 @@ def documents(*numbers, digest=1, kind="table"):
     }
 
 
-@pytest.fixture(params=["memory", "directory"])
-def storage(request, tmp_path):
-    if request.param == "memory":
-        return Memory()
+@pytest.fixture
+def storage(tmp_path):
     (tmp_path / "index").mkdir()
     return Directory(tmp_path / "index")
 
@@ -216,8 +214,7 @@ def test_merge_that_fails_loses_nothing_and_is_repeated(tmp_path, monkeypatch):
     again.close()
 
 
-def test_compact_beside_merges_in_the_background_leaves_one_segment():
-    storage = Memory()
+def test_compact_beside_merges_in_the_background_leaves_one_segment(storage):
     engine = WhooshEngine(storage, writable=True)
     engine.reset()
     for number in range(40):
