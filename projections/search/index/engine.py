@@ -16,8 +16,12 @@ from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
 from projections.search.index.format.codec import Segment
 from projections.search.index.format.storage import Directory
-from projections.search.index.merge.merge_thread import MergeThread
-from projections.search.index.merge.tiers import MAX_SEGMENTS, full_merges, next_merge
+from projections.search.index.merge.merge_thread import (
+    MAX_SEGMENTS,
+    MergeThread,
+    full_merges,
+    next_merge,
+)
 from projections.search.index.search_commit import search
 from projections.search.matching.deadline import Clock, Deadline
 from projections.search.searched_paths import check_searched
@@ -44,7 +48,7 @@ class WhooshEngine:
         self._follower = CommitFollower(storage)
         self._writer = CommitWriter(storage, self._follower)
         self._merging = threading.Lock()
-        self._merge_thread = MergeThread(self._merge_one)
+        self._merge_thread = MergeThread(lambda check: self._merge_next(next_merge, check))
         self.rebuild_reason: str | None = None
         """Why the index was begun anew when it was opened, None when it was not."""
 
@@ -161,10 +165,6 @@ class WhooshEngine:
 
     # Merging
 
-    def wait_for_merges(self) -> None:
-        """Wait until the merges in the background are done, or one of them failed."""
-        self._merge_thread.wait()
-
     def compact(self) -> None:
         """Merge everything into as few segments as searching large ones allows.
 
@@ -172,9 +172,6 @@ class WhooshEngine:
         """
         while self._merge_next(lambda segments: next(iter(full_merges(segments)), [])):
             pass
-
-    def _merge_one(self, check: Callable[[], None]) -> bool:
-        return self._merge_next(next_merge, check)
 
     def _merge_next(
         self,

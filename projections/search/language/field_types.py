@@ -188,23 +188,24 @@ def declared_paths() -> tuple[tuple[EntityKind, str, inspect.Type], ...]:
     )
 
 
+_TYPES: Mapping[type[inspect.Type], FieldType] = {
+    inspect.StructType: "object",
+    inspect.DictType: "object",
+    inspect.LiteralType: "keyword",
+    inspect.EnumType: "keyword",
+    inspect.StrType: "text",
+    inspect.IntType: "number",
+    inspect.FloatType: "number",
+    inspect.BoolType: "boolean",
+    inspect.DateType: "moment",
+    inspect.DateTimeType: "moment",
+}
+
+
 def _type_of(path: str, declared: inspect.Type) -> FieldType:
-    match declared:
-        case inspect.StructType() | inspect.DictType():
-            return "object"
-        case inspect.LiteralType() | inspect.EnumType():
-            return "keyword"
-        case inspect.StrType():
-            return "text"
-        case inspect.IntType():
-            return "moment" if path.endswith(_MOMENTS) else "number"
-        case inspect.FloatType():
-            return "number"
-        case inspect.BoolType():
-            return "boolean"
-        case inspect.DateType() | inspect.DateTimeType():
-            return "moment"
-    return "undefined"
+    if isinstance(declared, inspect.IntType) and path.endswith(_MOMENTS):
+        return "moment"
+    return _TYPES.get(type(declared), "undefined")
 
 
 def _walk(

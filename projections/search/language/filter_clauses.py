@@ -96,10 +96,7 @@ class Clauses(FilterReader):
             raise self.error(path, "expected an object holding exactly one field")
         options = {key: value for key, value in body.items() if key == "boost"}
         fields = {key: value for key, value in body.items() if key != "boost"}
-        if len(fields) != 1:
-            raise self.error(path, "expected an object holding exactly one field")
-        ((field, values),) = fields.items()
-        path = f"{path}.{field[:80]}"
+        field, values, path = self.only_field(fields, path)
         if not isinstance(values, list) or len(values) > MAX_TERMS:
             raise self.error(path, f"expected a list of at most {MAX_TERMS} values")
         texts = [self.scalar(v, f"{path}[{place}]") for place, v in enumerate(values)]
@@ -152,10 +149,10 @@ class Clauses(FilterReader):
             if kind in _PHRASES:
                 query = self.scalar(options["query"], f"{path}.query")
                 fields = Fields(now=self.now, lenient=self.flag(options, "lenient", path))
-                phrase = fields.typed(_PHRASES[kind](field, query))
-                nodes.append(tree.boosted(phrase, boost))
+                node = fields.typed(_PHRASES[kind](field, query))
             else:
-                nodes.append(tree.boosted(self.words(field, options, path), boost))
+                node = self.words(field, options, path)
+            nodes.append(tree.boosted(node, boost))
         joined = tree.any_of(nodes) if kind == "most_fields" else tree.DisMax(tuple(nodes), tie)
         return self.boost(joined, options, path)
 
@@ -164,7 +161,6 @@ class Clauses(FilterReader):
     ) -> Node:
         """The type `cross_fields`: each word may be in any field, and the operator counts words."""
         query = self.scalar(options["query"], f"{path}.query")
-        operator = self.choice(options.get("operator", "or"), f"{path}.operator", OPERATORS)
         words = [
             tree.DisMax(
                 tuple(
@@ -174,12 +170,7 @@ class Clauses(FilterReader):
             )
             for word in self.split(query, path)
         ]
-        minimum = self.minimum(options, path, len(words))
-        if words and operator == "and" and minimum is None:
-            return tree.all_of(words)
-        if not words:
-            return tree.MatchNone()
-        return tree.Bool(should=tuple(words), minimum_should_match=minimum)
+        return self.enough(words, options, path)
 
     def clause_prefix(self, body: Any, path: str) -> Node:
         """`prefix`: documents with a value in a field that begins with a text."""
@@ -229,10 +220,7 @@ class Clauses(FilterReader):
 
     def clause_range(self, body: Any, path: str) -> Node:
         """`range`: documents with a value between bounds in a field."""
-        if not isinstance(body, dict) or len(body) != 1:
-            raise self.error(path, "expected an object holding exactly one field")
-        ((field, value),) = body.items()
-        path = f"{path}.{field[:80]}"
+        field, value, path = self.only_field(body, path)
         sides = ("gt", "gte", "lt", "lte")
         options = self.object(value, path, (*sides, *_DATED, *_BOOST))
         bounds = {

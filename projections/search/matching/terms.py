@@ -12,7 +12,10 @@ import struct
 import sys
 from functools import lru_cache
 from hashlib import blake2b
+from typing import TypeGuard
 
+from domain.errors import InvalidInput
+from projections.search import tree
 from projections.search.analysis import keyword
 from projections.search.documents.documents import Scalar
 from projections.search.language import dates
@@ -130,3 +133,39 @@ def _terms(field: str, value: str) -> ValueTerms:
 
 _remembered = lru_cache(_REMEMBERED)(_terms)
 """Segment after segment is asked for the same terms."""
+
+
+def refuse_whole(field: str | None) -> None:
+    """Raise InvalidInput for a field whose values are only matched whole."""
+    if field is not None and is_whole(indexed_path(field)):
+        raise InvalidInput(f"{field[:80]} is only matched whole: give a complete value")
+
+
+def takes_whole(field: str | None) -> TypeGuard[str]:
+    """True for a field, as a query writes it, of which texts are compared as whole values only."""
+    return field is not None and (field.endswith(".keyword") or is_whole(indexed_path(field)))
+
+
+Bounds = list[tuple[str, str]]
+"""Sides of a range, such as `gt`, each with its bound."""
+
+
+def term_ranges(node: tree.Range) -> list[tuple[str, Bounds]]:
+    """What the terms of `exact` in a range begin with, and how they go on between its bounds.
+
+    Texts are compared with whole values, and with numbers where all bounds are numbers or dates.
+    Raises InvalidInput for a field that has no ranges.
+    """
+    refuse_whole(node.field)
+    path = indexed_path(node.field)
+    bounds = [
+        (side, bound)
+        for side in ("gt", "gte", "lt", "lte")
+        if (bound := getattr(node, side)) is not None
+    ]
+    ranges = [(path + KEYWORD, [(side, keyword(bound)) for side, bound in bounds])]
+    numbers = [(side, as_moment(bound)) for side, bound in bounds]
+    encoded = [(side, sortable(number)) for side, number in numbers if number is not None]
+    if len(encoded) == len(bounds):
+        ranges.append((f"{path}{SEPARATOR}{NUMBER}", encoded))
+    return ranges

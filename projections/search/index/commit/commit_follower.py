@@ -21,7 +21,7 @@ from projections.search.index.commit.opened_commit import OpenedCommit, open_seg
 from projections.search.index.format.codec import EXTENSION, Segment
 from projections.search.index.format.schema import IndexSchema
 from projections.search.index.format.storage import INDEX, Directory
-from projections.search.matching.schema_digest import schema_digest
+from projections.search.matching.weights import schema_digest
 
 SUMMED_IN_SEARCH = 4_000_000
 """Bytes of new files that a search, or the first opening, sums itself: some milliseconds."""
@@ -56,11 +56,6 @@ class CommitFollower:
         """Of the manifest of the commit that is open."""
         self._look_at = 0.0
         self._closed = False
-
-    @property
-    def generation(self) -> int:
-        """Number of the last commit seen, -1 when there was none."""
-        return -1 if self._opened is None else self._opened.manifest.generation
 
     @property
     def manifest(self) -> Manifest | None:

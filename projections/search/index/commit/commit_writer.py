@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from whoosh.index import TOC
+from whoosh.util.filelock import try_for
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint, moved_on
@@ -38,6 +39,8 @@ from projections.search.index.format.doc_ids import doc_ids_of, id_terms
 from projections.search.index.format.storage import INDEX, LOCK, MANIFEST, WRITE_LOCK, Directory
 from projections.search.index.merge.merging import Part, merge
 
+_TURN = 1.0
+"""Seconds for which a writer waits until another one, such as a merge's, is done."""
 _MANY = 256
 """Documents in a commit from which on it is worth to remember their values for the next one."""
 
@@ -79,7 +82,8 @@ class CommitWriter:
     def reset(self) -> None:
         """Commit an index without documents, at checkpoint 0."""
         with self._writing():
-            generation = self._follower.generation + 1
+            before = self._follower.manifest
+            generation = 0 if before is None else before.generation + 1
             self._commit(Manifest(generation, 0, self._follower.digest, {}), [])
 
     def apply(
@@ -146,7 +150,7 @@ class CommitWriter:
         """Keep out other writers, in this process and in others."""
         with self._turn, _write_errors():
             lock = self._storage.lock(LOCK)
-            if not self.keep_whoosh_out() or not lock.acquire():
+            if not self.keep_whoosh_out() or not try_for(lock.acquire, _TURN, 0.01):
                 raise StoreUnavailable("another process is writing the search index")
             try:
                 yield
