@@ -6,7 +6,7 @@ qualified name. It stands for fields that documents have, so that an engine neve
 filters in JSON mean by these names is left to OpenMetadata's documents, which have some of them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import msgspec
@@ -62,7 +62,18 @@ class Fields(msgspec.Struct, frozen=True):
 
         Raises what `typed` raises.
         """
-        return _meant(node, self.typed)
+        field = getattr(node, "field", None)
+        if isinstance(node, tree.Exists) and field in _OWN:
+            return self.typed(node)
+        if field in _LABELS:
+            labelled = "tags" if isinstance(node, tree.Exists) else _LABELLED
+            return self.typed(_over(node, labelled))
+        if field == _TIER:
+            return self.typed(_tier(node))
+        if field is None or field not in _NAMED:
+            return self.typed(node)
+        nodes = [self.typed(each) for path in _NAMED[field] for each in _named(node, path)]
+        return nodes[0] if len(nodes) == 1 else tree.DisMax(tuple(nodes))
 
     def typed(self, node: Node) -> Node:
         """The leaf as its field reads it; raises UnknownField even where `lenient`."""
@@ -77,24 +88,6 @@ class Fields(msgspec.Struct, frozen=True):
 
 
 DEFAULT_FIELDS = Fields()
-
-
-def _meant(node: Node, typed: Callable[[Node], Node]) -> Node:
-    """The leaf as `typed` gives it, over the fields that are meant where its field is a short name.
-
-    Raises what `typed` raises.
-    """
-    field = getattr(node, "field", None)
-    if isinstance(node, tree.Exists) and field in _OWN:
-        return typed(node)
-    if field in _LABELS:
-        return typed(_over(node, "tags" if isinstance(node, tree.Exists) else _LABELLED))
-    if field == _TIER:
-        return typed(_tier(node))
-    if field is None or field not in _NAMED:
-        return typed(node)
-    nodes = [typed(each) for path in _NAMED[field] for each in _named(node, path)]
-    return nodes[0] if len(nodes) == 1 else tree.DisMax(tuple(nodes))
 
 
 def _over(node: Node, field: str) -> Node:

@@ -6,7 +6,7 @@ from typing import Any
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language import text
-from projections.search.language.dates import DEFAULT_FORMATS, Now
+from projections.search.language.dates import DEFAULT_FORMATS
 from projections.search.language.field_types import is_object
 from projections.search.language.field_values import typed
 from projections.search.language.fields import Fields
@@ -32,24 +32,17 @@ _BOOST = ("boost",)
 class Clauses(FilterReader):
     """Reads one filter into the tree; each method `clause_<name>` reads the clause of this name."""
 
-    def __init__(self, where: str, now: Now | None = None) -> None:
-        super().__init__(where, now)
-        self.depth = 0
-        self.count = 0
-        names = [name for name in dir(self) if name.startswith("clause_")]
-        self.known: Mapping[str, Callable[[Any, str], Node]] = {
-            name.removeprefix("clause_"): getattr(self, name) for name in names
-        }
+    depth = count = 0
 
     def node(self, value: Any, path: str) -> Node:
         """The node of an object that holds exactly one clause."""
         if not isinstance(value, dict) or len(value) != 1:
             raise self.error(path, "expected an object holding exactly one clause")
         ((name, body),) = value.items()
-        if name not in self.known:
-            raise self.error(
-                path, f"unknown clause {name[:80]!r}; known are {', '.join(sorted(self.known))}"
-            )
+        read: Callable[[Any, str], Node] | None = getattr(self, f"clause_{name}", None)
+        if read is None:
+            known = ", ".join(each[7:] for each in dir(self) if each.startswith("clause_"))
+            raise self.error(path, f"unknown clause {name[:80]!r}; known are {known}")
         self.count += 1
         self.depth += 1
         if self.depth > MAX_DEPTH or self.count > MAX_CLAUSES:
@@ -57,7 +50,7 @@ class Clauses(FilterReader):
                 path, f"more than {MAX_DEPTH} clauses inside each other or {MAX_CLAUSES} in all"
             )
         try:
-            made = self.known[name](body, f"{path}.{name}")
+            made = read(body, f"{path}.{name}")
         except InvalidInput as error:
             if error.message.startswith(f"{self.where}: "):
                 raise

@@ -94,9 +94,8 @@ def _best(clauses: Sequence[Dsl]) -> Dsl:
 
 def _posting(field: str, term: str, boost: float = 1.0) -> Dsl:
     """The documents with a term, scored as our own engine scores them."""
-    if field in (EXACT, WHOLE):
-        return {"term": {field: {"value": term, "boost": boost}}}
-    return {"term": {field: {"value": term, "boost": boost * (K1 + 1)}}}
+    factor = 1.0 if field in (EXACT, WHOLE) else K1 + 1
+    return {"term": {field: {"value": term, "boost": boost * factor}}}
 
 
 def _plain(term: str) -> Dsl:

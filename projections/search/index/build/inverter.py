@@ -87,13 +87,12 @@ class Inverter:
 
     def add(self, document: SearchDocument) -> None:
         """Add a document; its id must not be in the segment already."""
-        sort = tuple(map(document.sort.get, SORTABLE))
-        stored = StoredDocument(document.id, document.kind, document.deleted, sort, document.digest)
+        stored = StoredDocument.of(document)
         self._keys.append((str(document.sort.get("name") or ""), document.id))
         self._kinds.append(document.kind)
         self._deleted.append(document.deleted)
         self._digests.append(document.digest)
-        self._sorts.append(sort)
+        self._sorts.append(stored.sort)
         self._rows.append(_encode(stored))
         self._add_paths(document)
         self._add_words(document)

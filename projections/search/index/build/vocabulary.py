@@ -102,8 +102,6 @@ class Chunks:
 class _Values:
     """The values seen in all paths, with their terms; held by each path, and holding none."""
 
-    __slots__ = ("characters", "exact", "exact_of", "text")
-
     def __init__(self) -> None:
         self.characters = 0
         """Of the values remembered."""
@@ -124,18 +122,6 @@ class _Values:
 
 class Path(dict[Scalar, int]):
     """Value of one path -> its chunk, made when it is first asked for."""
-
-    __slots__ = (
-        "_digests",
-        "_numbers",
-        "_prose",
-        "_refers",
-        "_scalars",
-        "_values",
-        "path",
-        "present",
-        "whole",
-    )
 
     def __init__(self, path: str, values: _Values) -> None:
         self.path = path

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Damaged
-from projections.search.index.commit.manifest import Manifest, read_manifest
+from projections.search.index.commit.opened_commit import Manifest, read_manifest
 from projections.search.index.format.storage import Directory
 
 WARNING = ".damaged"

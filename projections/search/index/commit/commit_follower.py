@@ -16,8 +16,12 @@ from whoosh.index import TOC
 
 from domain.errors import StoreUnavailable
 from projections.search.index.commit.checksums import Checksums
-from projections.search.index.commit.manifest import Manifest, read_manifest
-from projections.search.index.commit.opened_commit import OpenedCommit, open_segments
+from projections.search.index.commit.opened_commit import (
+    Manifest,
+    OpenedCommit,
+    open_segments,
+    read_manifest,
+)
 from projections.search.index.format.codec import EXTENSION, Segment
 from projections.search.index.format.schema import IndexSchema
 from projections.search.index.format.storage import INDEX, Directory

@@ -14,7 +14,7 @@ A merge does step 1 beside other commits, and the rest as a commit at the positi
 import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -31,8 +31,7 @@ from projections.search.engine import SearchedPaths
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.commit.checksums import WARNING
 from projections.search.index.commit.commit_follower import CommitFollower
-from projections.search.index.commit.manifest import Manifest, write_manifest
-from projections.search.index.commit.opened_commit import OpenedCommit
+from projections.search.index.commit.opened_commit import Manifest, OpenedCommit, write_manifest
 from projections.search.index.format.arrays import ArrayFile
 from projections.search.index.format.codec import EXTENSION, NoSegments, Segment
 from projections.search.index.format.doc_ids import doc_ids_of, id_terms
@@ -126,8 +125,8 @@ class CommitWriter:
         self._unfinished.add(merged.file)
         try:
             with _write_errors():
-                with self._arrays_of(merged) as file:
-                    renumbered = merge(parts, file, check)
+                with closing(merged.create_file(self._storage, EXTENSION)) as stream:
+                    renumbered = merge(parts, ArrayFile(stream), check)
                 self._storage.sync([merged.file])
                 crc = self._storage.crc(merged.file)
             with self._writing():
@@ -174,19 +173,11 @@ class CommitWriter:
 
     def _write_segment(self, arrays: dict[str, NDArray[Any]]) -> Segment:
         segment = Segment(INDEX, len(arrays["deleted"]))
-        with self._arrays_of(segment) as file:
+        with closing(segment.create_file(self._storage, EXTENSION)) as stream:
+            file = ArrayFile(stream)
             file.put_all(arrays)
             file.finish()
         return segment
-
-    @contextmanager
-    def _arrays_of(self, segment: Segment) -> Iterator[ArrayFile]:
-        """The new file of a segment's arrays."""
-        stream = segment.create_file(self._storage, EXTENSION)
-        try:
-            yield ArrayFile(stream)
-        finally:
-            stream.close()
 
     def _commit(
         self,

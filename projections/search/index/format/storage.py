@@ -39,10 +39,6 @@ def map_arrays(storage: Any, name: str) -> dict[str, NDArray[Any]]:
 class Directory(FileStorage):  # type: ignore[misc]
     """Files of a directory that only its owner may read, as they hold pickles."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(str(path))
-        self._manifest = self._fpath(MANIFEST)
-
     def rename_file(self, oldname: str, newname: str, safe: bool = False) -> None:
         """Rename a file, in place of any file that has the new name."""
         os.replace(self._fpath(oldname), self._fpath(newname))
@@ -54,7 +50,7 @@ class Directory(FileStorage):  # type: ignore[misc]
     def manifest_stamp(self) -> object:
         """What differs whenever the manifest was replaced; None when there is none."""
         try:
-            status = os.stat(self._manifest)
+            status = os.stat(self._fpath(MANIFEST))
         except FileNotFoundError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
