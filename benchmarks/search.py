@@ -142,7 +142,7 @@ def documents(log: EventStore) -> Iterator[SearchDocument]:
 def engine_query(question: Question) -> EngineQuery:
     """The question as the engine is asked it."""
     return EngineQuery(
-        tree=text.parse(question.text),
+        tree=text.parsed(question.text).node,
         kinds=None if question.kind is None else frozenset({question.kind}),
         sort=Sort("name") if question.by_name else None,
         offset=question.offset,

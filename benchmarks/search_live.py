@@ -105,7 +105,7 @@ def _searchable(directory: Path, writes: int) -> list[Figure]:
             line |= {"teamType": "Group", "description": f"Says {word}."}
             load_lines(writer.log, [json.dumps(line).encode() + b"\n"])
             commits.append(seconds(supervisor.step) * 1000)
-            sought = EngineQuery(tree=text.parse(f"+{word}"))
+            sought = EngineQuery(tree=text.parsed(f"+{word}").node)
             start = time.perf_counter()
             while not _finds(reader, sought):
                 assert time.perf_counter() - start < 5.0, "what was written is not found"

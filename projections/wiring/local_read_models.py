@@ -20,7 +20,7 @@ from projections.search import projection as search_projection
 from projections.search.engine import SearchEngine
 from projections.search.index.engine import WhooshEngine
 from projections.search.language.field_types import moment_paths
-from projections.search.matching.schema_digest import schema_digest
+from projections.search.matching.weights import schema_digest
 from projections.search.projection import SearchProjection
 from projections.search.verification_source import sorted_entries
 

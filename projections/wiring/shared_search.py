@@ -26,7 +26,7 @@ from projections.search.opensearch import indexes, mapping
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster, IndexMissing, VersionConflict
 from projections.search.opensearch.engine import OpenSearchEngine
-from projections.search.opensearch.layout import Generations
+from projections.search.opensearch.indexes import Generations
 from projections.search.opensearch.records import Records
 from projections.search.projection import SearchProjection
 from projections.search.verification_source import sorted_entries

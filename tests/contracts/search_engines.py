@@ -11,7 +11,7 @@ import pytest
 from projections.search.documents.documents import Scalar, SearchDocument, SortValue
 from projections.search.engine import EngineQuery, SearchEngine, Sort
 from projections.search.index.engine import WhooshEngine
-from projections.search.index.format.storage import Directory, Memory
+from projections.search.index.format.storage import Directory
 from projections.search.tree import MatchAll, Node
 from tests.commits import commit
 
@@ -34,7 +34,6 @@ class MakeEngine(Protocol):
 
 BACKENDS = [
     "numpy in a directory",
-    "numpy in memory",
     pytest.param("opensearch", marks=pytest.mark.xdist_group("opensearch")),
 ]
 
@@ -65,8 +64,7 @@ def opening(
     if request.param == "opensearch":
         make = request.getfixturevalue(index).open
     else:
-        storage = Directory(directory) if request.param == "numpy in a directory" else Memory()
-        make = partial(WhooshEngine, storage, writable=True)
+        make = partial(WhooshEngine, Directory(directory), writable=True)
     opened: list[SearchEngine] = []
 
     def open_one(

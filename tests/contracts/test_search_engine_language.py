@@ -5,7 +5,6 @@ import pytest
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.engine import EngineQuery, SearchEngine
-from projections.search.language.text import parse
 from projections.search.tree import (
     Bool,
     Boosted,
@@ -34,6 +33,7 @@ from tests.contracts.search_engines import (
     lasting_engine,
     made,
 )
+from tests.query_texts import parse
 
 __all__ = ["lasting_engine"]
 

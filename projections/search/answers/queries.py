@@ -31,8 +31,8 @@ from projections.search.facets.facet_answers import FacetWriter
 from projections.search.index_names import ALL, kinds_of
 from projections.search.language import filter_json, text
 from projections.search.language.dates import Now
+from projections.search.language.field_values import whole_value
 from projections.search.language.fields import Fields
-from projections.search.language.whole_values import whole_value
 from projections.search.restriction import Hidden, Visibility
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
@@ -253,7 +253,7 @@ def _own_filters(request: SearchRequest, hidden: Hidden) -> Iterator[Node]:
         node = tree.Exact("sourceUrl.keyword", request.source_url)
         yield hidden.restrict(node, "sourceUrl")
     if request.also is not None:
-        also = text.parse(request.also, fields=Fields(now=request.now))
+        also = text.parsed(request.also, fields=Fields(now=request.now)).node
         yield hidden.restrict(also, "queryText")
     if request.only_deleted:
         yield tree.Exact("deleted", "true")

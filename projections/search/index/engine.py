@@ -15,9 +15,13 @@ from projections.search.engine import EngineHits, EngineQuery, IndexSnapshot, Se
 from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
 from projections.search.index.format.codec import Segment
-from projections.search.index.format.storage import Directory, Memory, Storage
-from projections.search.index.merge.merge_thread import MergeThread
-from projections.search.index.merge.tiers import MAX_SEGMENTS, full_merges, next_merge
+from projections.search.index.format.storage import Directory
+from projections.search.index.merge.merge_thread import (
+    MAX_SEGMENTS,
+    MergeThread,
+    full_merges,
+    next_merge,
+)
 from projections.search.index.search_commit import search
 from projections.search.matching.deadline import Clock, Deadline
 from projections.search.searched_paths import check_searched
@@ -27,11 +31,11 @@ DEADLINE = 2.0
 
 
 class WhooshEngine:
-    """A search engine over an index in a directory or in memory; see `open`."""
+    """A search engine over an index in a directory; see `open`."""
 
     def __init__(
         self,
-        storage: Storage,
+        storage: Directory,
         *,
         writable: bool,
         deadline: float = DEADLINE,
@@ -44,20 +48,20 @@ class WhooshEngine:
         self._follower = CommitFollower(storage)
         self._writer = CommitWriter(storage, self._follower)
         self._merging = threading.Lock()
-        self._merge_thread = MergeThread(self._merge_one)
+        self._merge_thread = MergeThread(lambda check: self._merge_next(next_merge, check))
         self.rebuild_reason: str | None = None
         """Why the index was begun anew when it was opened, None when it was not."""
 
     @classmethod
     def open(
         cls,
-        path: Path | None,
+        path: Path,
         *,
         writable: bool = True,
         deadline: float = DEADLINE,
         clock: Clock = time.monotonic,
     ) -> Self:
-        """The index in a directory, or a new one in memory (None).
+        """The index in a directory.
 
         A writable engine replaces an index that is damaged, or made by other code, by an empty
         one at checkpoint 0, to be filled from the log; a read-only one refuses to serve it.
@@ -65,11 +69,9 @@ class WhooshEngine:
         it is closed; where one has the lock, each commit tries again. Raises StoreUnavailable when
         nothing can be written.
         """
-        storage: Storage = Memory() if path is None else Directory(path)
-        engine = cls(storage, writable=writable, deadline=deadline, clock=clock)
+        engine = cls(Directory(path), writable=writable, deadline=deadline, clock=clock)
         if writable:
-            if path is not None:
-                _make_directory(path)
+            _make_directory(path)
             try:
                 engine._writer.keep_whoosh_out()
                 engine._open_or_create()
@@ -163,10 +165,6 @@ class WhooshEngine:
 
     # Merging
 
-    def wait_for_merges(self) -> None:
-        """Wait until the merges in the background are done, or one of them failed."""
-        self._merge_thread.wait()
-
     def compact(self) -> None:
         """Merge everything into as few segments as searching large ones allows.
 
@@ -174,9 +172,6 @@ class WhooshEngine:
         """
         while self._merge_next(lambda segments: next(iter(full_merges(segments)), [])):
             pass
-
-    def _merge_one(self, check: Callable[[], None]) -> bool:
-        return self._merge_next(next_merge, check)
 
     def _merge_next(
         self,

@@ -1,13 +1,11 @@
 """How the texts of a field are indexed: as sentences, as names, or only whole."""
 
-from collections.abc import Iterator
 from functools import cache, lru_cache
-from typing import Any
 
 from msgspec import inspect
 
 from domain.kinds.bodies.components import Reference
-from projections.search.language.payload_types import payload_fields
+from projections.search.language.field_types import declared_paths
 
 _PROSE = "description"
 _WHOLE = frozenset({"id", "href"})
@@ -32,24 +30,9 @@ def is_whole(path: str) -> bool:
 @cache
 def _names_of_parts() -> frozenset[str]:
     """The paths of the qualified names of columns, tasks and whatever else consists in its kind."""
-    paths: set[str] = set()
-    for fields in payload_fields().values():
-        for field in fields:
-            paths.update(_names_below(field.type, field.encode_name, ()))
-    return frozenset(paths)
-
-
-def _names_below(declared: inspect.Type, path: str, inside: tuple[Any, ...]) -> Iterator[str]:
-    match declared:
-        case inspect.Metadata(type=inner) | inspect.ListType(item_type=inner):
-            yield from _names_below(inner, path, inside)
-        case inspect.UnionType(types=types):
-            for choice in types:
-                yield from _names_below(choice, path, inside)
-        case inspect.StructType(cls=cls, fields=fields) if cls not in (Reference, *inside):
-            for field in fields:
-                key = field.encode_name
-                if key == _NAME:
-                    yield f"{path}.{key}"
-                elif key != "children":
-                    yield from _names_below(field.type, f"{path}.{key}", (*inside, cls))
+    return frozenset(
+        f"{path}.{_NAME}"
+        for _, path, declared in declared_paths()
+        if isinstance(declared, inspect.StructType) and declared.cls is not Reference
+        if any(field.encode_name == _NAME for field in declared.fields)
+    )

@@ -8,7 +8,7 @@ that is said here of a field follows from the registry, never from what is store
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
-from typing import Literal
+from typing import Literal, cast
 
 from msgspec import inspect
 
@@ -17,7 +17,6 @@ from domain.kinds.bodies.components import Reference
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from projections.search.language.openmetadata_fields import NOT_KEPT
-from projections.search.language.payload_types import payload_fields
 from projections.visibility.field_paths import indexed_path
 
 FieldType = Literal[
@@ -161,13 +160,13 @@ def _object_paths() -> frozenset[str]:
 def _open_paths() -> frozenset[str]:
     """Paths of objects whose keys nobody has declared."""
     return frozenset(
-        path for _, path, declared in _declared() if isinstance(declared, inspect.DictType)
+        path for _, path, declared in declared_paths() if isinstance(declared, inspect.DictType)
     )
 
 
 def _payload_types() -> Iterator[tuple[str, FieldType]]:
     """Each path of each kind's payload with the type that its values have."""
-    for row, path, declared in _declared():
+    for row, path, declared in declared_paths():
         if path == STATUS and row.statuses:
             yield path, "keyword"
         elif not (path in row.inherits and isinstance(declared, inspect.StrType)):
@@ -176,34 +175,37 @@ def _payload_types() -> Iterator[tuple[str, FieldType]]:
 
 
 @cache
-def _declared() -> tuple[tuple[EntityKind, str, inspect.Type], ...]:
+def declared_paths() -> tuple[tuple[EntityKind, str, inspect.Type], ...]:
     """Each path of each kind's payload, as far as it is searched, as it is declared there."""
+    # Kinds share most of their types, which msgspec translates once when it is given all of them.
+    bodies = inspect.multi_type_info([row.body for row in KINDS.values()])
     return tuple(
         (row, path, declared)
-        for row in KINDS.values()
-        for field in payload_fields()[row.name]
+        for row, body in zip(KINDS.values(), bodies, strict=True)
+        for field in cast("inspect.StructType", body).fields
         if field.encode_name in row.keys.difference(row.body.unsearched)
         for path, declared in _walk(field.type, field.encode_name, frozenset())
     )
 
 
+_TYPES: Mapping[type[inspect.Type], FieldType] = {
+    inspect.StructType: "object",
+    inspect.DictType: "object",
+    inspect.LiteralType: "keyword",
+    inspect.EnumType: "keyword",
+    inspect.StrType: "text",
+    inspect.IntType: "number",
+    inspect.FloatType: "number",
+    inspect.BoolType: "boolean",
+    inspect.DateType: "moment",
+    inspect.DateTimeType: "moment",
+}
+
+
 def _type_of(path: str, declared: inspect.Type) -> FieldType:
-    match declared:
-        case inspect.StructType() | inspect.DictType():
-            return "object"
-        case inspect.LiteralType() | inspect.EnumType():
-            return "keyword"
-        case inspect.StrType():
-            return "text"
-        case inspect.IntType():
-            return "moment" if path.endswith(_MOMENTS) else "number"
-        case inspect.FloatType():
-            return "number"
-        case inspect.BoolType():
-            return "boolean"
-        case inspect.DateType() | inspect.DateTimeType():
-            return "moment"
-    return "undefined"
+    if isinstance(declared, inspect.IntType) and path.endswith(_MOMENTS):
+        return "moment"
+    return _TYPES.get(type(declared), "undefined")
 
 
 def _walk(

@@ -29,6 +29,7 @@ _TAKES: dict[FieldType, str] = {
 _SHOWN = 80
 """How many characters of a field's name a message shows."""
 _ID = "_id"
+_PATTERN = frozenset("*?\\")
 
 
 class UnknownField(InvalidInput):
@@ -216,3 +217,30 @@ def _number(field: str, text: str) -> str:
     if not (_NUMBER.fullmatch(text) and math.isfinite(float(text))):
         raise InvalidInput(f"{field[:_SHOWN]} is a number, got {text[:40]!r}")
     return text
+
+
+def whole_value(field: str, pattern: str) -> Node:
+    """The documents with a value in the field that fits the pattern from its beginning to its end.
+
+    Field and pattern are those of `GET /v1/search/fieldQuery`.
+
+    Letters count without case, `*` is any characters, `?` one, and a backslash takes the next one
+    literally. Of prose, which keeps no whole values, a word fits. Raises InvalidInput that says
+    which of the two parameters is wrong.
+    """
+    path = indexed_path(field)
+    try:
+        known = known_type(field)
+        if known == "object":
+            raise UnknownField(f"{field[:80]} holds objects: name a field of theirs")
+    except UnknownField as error:
+        raise InvalidInput(f"fieldName: {error.message}") from None
+    if known in ("text", "undefined") and not is_prose(path) and not is_whole(path):
+        path += ".keyword"
+    try:
+        if _PATTERN.isdisjoint(pattern):
+            return typed(tree.Exact(path, pattern))
+        wildcard(pattern)
+        return typed(tree.Wildcard(path, pattern))
+    except InvalidInput as error:
+        raise InvalidInput(f"fieldValue: {error.message}") from None

@@ -6,7 +6,7 @@ from typing import Any
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language import text
-from projections.search.language.dates import DEFAULT_FORMATS, Now
+from projections.search.language.dates import DEFAULT_FORMATS
 from projections.search.language.field_types import is_object
 from projections.search.language.field_values import typed
 from projections.search.language.fields import Fields
@@ -32,24 +32,17 @@ _BOOST = ("boost",)
 class Clauses(FilterReader):
     """Reads one filter into the tree; each method `clause_<name>` reads the clause of this name."""
 
-    def __init__(self, where: str, now: Now | None = None) -> None:
-        super().__init__(where, now)
-        self.depth = 0
-        self.count = 0
-        names = [name for name in dir(self) if name.startswith("clause_")]
-        self.known: Mapping[str, Callable[[Any, str], Node]] = {
-            name.removeprefix("clause_"): getattr(self, name) for name in names
-        }
+    depth = count = 0
 
     def node(self, value: Any, path: str) -> Node:
         """The node of an object that holds exactly one clause."""
         if not isinstance(value, dict) or len(value) != 1:
             raise self.error(path, "expected an object holding exactly one clause")
         ((name, body),) = value.items()
-        if name not in self.known:
-            raise self.error(
-                path, f"unknown clause {name[:80]!r}; known are {', '.join(sorted(self.known))}"
-            )
+        read: Callable[[Any, str], Node] | None = getattr(self, f"clause_{name}", None)
+        if read is None:
+            known = ", ".join(each[7:] for each in dir(self) if each.startswith("clause_"))
+            raise self.error(path, f"unknown clause {name[:80]!r}; known are {known}")
         self.count += 1
         self.depth += 1
         if self.depth > MAX_DEPTH or self.count > MAX_CLAUSES:
@@ -57,7 +50,7 @@ class Clauses(FilterReader):
                 path, f"more than {MAX_DEPTH} clauses inside each other or {MAX_CLAUSES} in all"
             )
         try:
-            made = self.known[name](body, f"{path}.{name}")
+            made = read(body, f"{path}.{name}")
         except InvalidInput as error:
             if error.message.startswith(f"{self.where}: "):
                 raise
@@ -96,10 +89,7 @@ class Clauses(FilterReader):
             raise self.error(path, "expected an object holding exactly one field")
         options = {key: value for key, value in body.items() if key == "boost"}
         fields = {key: value for key, value in body.items() if key != "boost"}
-        if len(fields) != 1:
-            raise self.error(path, "expected an object holding exactly one field")
-        ((field, values),) = fields.items()
-        path = f"{path}.{field[:80]}"
+        field, values, path = self.only_field(fields, path)
         if not isinstance(values, list) or len(values) > MAX_TERMS:
             raise self.error(path, f"expected a list of at most {MAX_TERMS} values")
         texts = [self.scalar(v, f"{path}[{place}]") for place, v in enumerate(values)]
@@ -152,10 +142,10 @@ class Clauses(FilterReader):
             if kind in _PHRASES:
                 query = self.scalar(options["query"], f"{path}.query")
                 fields = Fields(now=self.now, lenient=self.flag(options, "lenient", path))
-                phrase = fields.typed(_PHRASES[kind](field, query))
-                nodes.append(tree.boosted(phrase, boost))
+                node = fields.typed(_PHRASES[kind](field, query))
             else:
-                nodes.append(tree.boosted(self.words(field, options, path), boost))
+                node = self.words(field, options, path)
+            nodes.append(tree.boosted(node, boost))
         joined = tree.any_of(nodes) if kind == "most_fields" else tree.DisMax(tuple(nodes), tie)
         return self.boost(joined, options, path)
 
@@ -164,7 +154,6 @@ class Clauses(FilterReader):
     ) -> Node:
         """The type `cross_fields`: each word may be in any field, and the operator counts words."""
         query = self.scalar(options["query"], f"{path}.query")
-        operator = self.choice(options.get("operator", "or"), f"{path}.operator", OPERATORS)
         words = [
             tree.DisMax(
                 tuple(
@@ -174,12 +163,7 @@ class Clauses(FilterReader):
             )
             for word in self.split(query, path)
         ]
-        minimum = self.minimum(options, path, len(words))
-        if words and operator == "and" and minimum is None:
-            return tree.all_of(words)
-        if not words:
-            return tree.MatchNone()
-        return tree.Bool(should=tuple(words), minimum_should_match=minimum)
+        return self.enough(words, options, path)
 
     def clause_prefix(self, body: Any, path: str) -> Node:
         """`prefix`: documents with a value in a field that begins with a text."""
@@ -229,10 +213,7 @@ class Clauses(FilterReader):
 
     def clause_range(self, body: Any, path: str) -> Node:
         """`range`: documents with a value between bounds in a field."""
-        if not isinstance(body, dict) or len(body) != 1:
-            raise self.error(path, "expected an object holding exactly one field")
-        ((field, value),) = body.items()
-        path = f"{path}.{field[:80]}"
+        field, value, path = self.only_field(body, path)
         sides = ("gt", "gte", "lt", "lte")
         options = self.object(value, path, (*sides, *_DATED, *_BOOST))
         bounds = {
@@ -255,15 +236,15 @@ class Clauses(FilterReader):
         options = self.object(body, path, (*allowed, "lenient", *_BOOST))
         query = self.string(options.get("query"), f"{path}.query")
         slips = options.get("fuzziness", text.MAX_SLIPS)
-        node = text.parse(
+        read = text.parsed(
             query,
             where="query_string",
             either=self._either(options, path),
             fields=self._over(options, path),
             slips=self.slips(slips, f"{path}.fuzziness", "medium"),
         )
-        self.add_field_words(tree.leaf_count(node), path)
-        return self.boost(node, options, path)
+        self.add_field_words(tree.leaf_count(read.node), path)
+        return self.boost(read.node, options, path)
 
     def clause_simple_query_string(self, body: Any, path: str) -> Node:
         """`simple_query_string`: a query text in which nothing is an error."""

@@ -1,7 +1,7 @@
 """Values of the filter DSL read from JSON; every mistake is named with its JSON path."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from domain.errors import InvalidInput
@@ -55,16 +55,20 @@ class FilterReader:
         self, body: Any, path: str, main: str, allowed: tuple[str, ...]
     ) -> tuple[str, dict[str, Any], str]:
         """`{field: value}` or `{field: {main: value, ...}}` as field, options and path."""
-        if not isinstance(body, dict) or len(body) != 1:
-            raise self.error(path, "expected an object holding exactly one field")
-        ((field, value),) = body.items()
-        path = f"{path}.{field[:80]}"
+        field, value, path = self.only_field(body, path)
         if not isinstance(value, dict):
             return field, {main: value}, path
         options = self.object(value, path, (main, *allowed, *_BOOST))
         if main not in options:
             raise self.error(path, f"{main!r} is missing")
         return field, options, path
+
+    def only_field(self, body: Any, path: str) -> tuple[str, Any, str]:
+        """The field of an object that holds no other, its value, and the path of that."""
+        if not isinstance(body, dict) or len(body) != 1:
+            raise self.error(path, "expected an object holding exactly one field")
+        ((field, value),) = body.items()
+        return field, value, f"{path}.{field[:80]}"
 
     def scalar(self, value: Any, path: str) -> str:
         """A text, number or boolean, as the text that documents are indexed with."""
@@ -197,7 +201,6 @@ class FilterReader:
         """The node of a match: documents with any, all or enough of the words."""
         query = self.scalar(options["query"], f"{path}.query")
         fields = Fields(now=self.now, lenient=self.flag(options, "lenient", path))
-        operator = self.choice(options.get("operator", "or"), f"{path}.operator", OPERATORS)
         nodes: list[Node] = []
         words = [query] if is_matched_whole(field) else self.split(query, path)
         self.add_field_words(len(words), path)
@@ -207,11 +210,12 @@ class FilterReader:
                 slips = self.slips(options["fuzziness"], f"{path}.fuzziness", word)
             node = tree.Fuzzy(field, word, slips) if slips else tree.Term(field, word)
             nodes.append(fields.typed(node))
+        return self.enough(nodes, options, path)
+
+    def enough(self, nodes: Sequence[Node], options: Mapping[str, Any], path: str) -> Node:
+        """Documents of as many of the nodes as `operator` and `minimum_should_match` say."""
+        operator = self.choice(options.get("operator", "or"), f"{path}.operator", OPERATORS)
         minimum = self.minimum(options, path, len(nodes))
-        if not nodes:
-            return tree.MatchNone()
-        if operator == "and" and minimum is None:
-            return tree.all_of(nodes)
-        if minimum is None:
-            return tree.any_of(nodes)
+        if not nodes or minimum is None:
+            return tree.all_of(nodes) if nodes and operator == "and" else tree.any_of(nodes)
         return tree.Bool(should=tuple(nodes), minimum_should_match=minimum)

@@ -2,11 +2,13 @@
 
 Alternatives, groups, classes, `.`, `* + ? {n,m}`, `\\d`, `\\w` and `\\s`; they match whole terms,
 and letters without regard to case. What is not in the subset is refused by name and place, and
-what is in it becomes the source of an RE2 expression, character by character.
+what is in it becomes the source of an expression of RE2, or of Lucene, character by character.
 """
 
 import re
+from collections.abc import Callable
 
+import msgspec
 import re2
 
 from domain.errors import InvalidInput
@@ -22,6 +24,29 @@ _QUANTIFIERS = "*+?{"
 _CLASSES = {"d": "0-9", "w": "a-z0-9_", "s": " "}
 """What the classes hold of the characters of terms, in which each control is a space."""
 _ESCAPED = re.compile(r"(\\.)", re.DOTALL)
+_MEANT_BY_LUCENE = re.compile(r"[^A-Za-z0-9_\x80-\U0010ffff]")
+
+
+def lucene_escaped(text: str) -> str:
+    """The regular expression of exactly this text, as Lucene reads it."""
+    return _MEANT_BY_LUCENE.sub(lambda sign: "\\" + sign[0], text)
+
+
+class _Dialect(msgspec.Struct, frozen=True):
+    """What the source of an expression is written with."""
+
+    escape: Callable[[str], str]
+    any_character: str
+    group: str
+    """What opens a group."""
+    excluded: str
+    """What each negated class excludes beside its members."""
+    nothing: str
+    """The source of an empty alternative."""
+
+
+_RE2 = _Dialect(re2.escape, ANY, "(?:", r"\n", "")
+_LUCENE = _Dialect(lucene_escaped, ".", "(", "", "()")
 
 
 def regex(pattern: str) -> TermPattern:
@@ -30,10 +55,7 @@ def regex(pattern: str) -> TermPattern:
         raise InvalidInput(
             f"regular expression {pattern[:40]!r}... has over {MAX_PATTERN} characters"
         )
-    parser = _Parser(pattern)
-    made = TermPattern(parser.alternatives())
-    if parser.at < len(parser.text):
-        raise parser.error("unbalanced ')'")
+    made = TermPattern(_source(pattern, _RE2))
     try:
         fits = made.runs().programsize <= MAX_PROGRAM
     except re2.error:  # of what the parser makes, RE2 refuses nothing but the size
@@ -46,16 +68,31 @@ def regex(pattern: str) -> TermPattern:
     return made
 
 
-class _Parser:
-    """Reads an expression by recursive descent and gives the RE2 source that means the same."""
+def lucene(pattern: str) -> str:
+    """The source of a regular expression for Lucene; raises InvalidInput as `regex` does."""
+    regex(pattern)
+    return _source(pattern, _LUCENE)
 
-    def __init__(self, pattern: str) -> None:
+
+def _source(pattern: str, dialect: _Dialect) -> str:
+    parser = _Parser(pattern, dialect)
+    source = parser.alternatives()
+    if parser.at < len(parser.text):
+        raise parser.error("unbalanced ')'")
+    return source
+
+
+class _Parser:
+    """Reads an expression by recursive descent and gives the source that means the same."""
+
+    def __init__(self, pattern: str, dialect: _Dialect) -> None:
         self.text = "".join(
             part if part.startswith("\\") else fold(part) for part in _ESCAPED.split(pattern)
         )
         """The expression with its letters as terms have them; `at` is the next character."""
         self.at = 0
         self._pattern = pattern
+        self._dialect = dialect
         self._depth = 0
 
     def error(self, why: str, at: int | None = None) -> InvalidInput:
@@ -73,7 +110,7 @@ class _Parser:
                 branches.append("")
             else:
                 branches[-1] += self._atom() + self._quantifier()
-        return "|".join(branches)
+        return "|".join(branch or self._dialect.nothing for branch in branches)
 
     def _peek(self) -> str:
         return self.text[self.at : self.at + 1]
@@ -89,12 +126,12 @@ class _Parser:
         self.at += 1
         match character:
             case ".":
-                return ANY
+                return self._dialect.any_character
             case "[":
                 return self._class()
             case "\\":
                 return self._escaped()
-        return str(re2.escape(character))
+        return self._dialect.escape(character)
 
     def _group(self) -> str:
         opened = self.at
@@ -107,7 +144,7 @@ class _Parser:
             raise self.error("unbalanced '('", opened)
         self._depth -= 1
         self.at += 1
-        return f"(?:{inner})"
+        return f"{self._dialect.group}{inner})"
 
     def _quantifier(self) -> str:
         start = self.at
@@ -143,10 +180,10 @@ class _Parser:
             raise self.error("nothing after the backslash")
         self.at += 1
         if character.lower() in _CLASSES:
-            return _set(_CLASSES[character.lower()], negated=character.isupper())
+            return self._set(_CLASSES[character.lower()], negated=character.isupper())
         if character.isascii() and character.isalnum():
             raise self.error(f"unknown escape \\{character}", self.at - 2)
-        return f"(?:{re2.escape(fold(character))})"
+        return f"{self._dialect.group}{self._dialect.escape(fold(character))})"
 
     def _class(self) -> str:
         opened = self.at - 1
@@ -155,15 +192,15 @@ class _Parser:
         members = ""
         while self._peek() != "]" or not members:
             low = self._class_character(opened)
-            members += re2.escape(low)
+            members += self._dialect.escape(low)
             if self._peek() == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
                 self.at += 1
                 high = self._class_character(opened)
                 if high < low:
                     raise self.error(f"range {low}-{high} is the wrong way round", opened)
-                members += f"-{re2.escape(high)}"
+                members += f"-{self._dialect.escape(high)}"
         self.at += 1
-        return _set(members, negated=negated)
+        return self._set(members, negated=negated)
 
     def _class_character(self, opened: int) -> str:
         escaped = self._peek() == "\\"
@@ -175,7 +212,6 @@ class _Parser:
         lowered = fold(character) if escaped else character
         return lowered if len(lowered) == 1 else character
 
-
-def _set(members: str, *, negated: bool) -> str:
-    """The source of a class of characters, which never holds the end of a term."""
-    return rf"[^{members}\n]" if negated else f"[{members}]"
+    def _set(self, members: str, *, negated: bool) -> str:
+        """The source of a class of characters, which never holds the end of a term."""
+        return f"[^{members}{self._dialect.excluded}]" if negated else f"[{members}]"

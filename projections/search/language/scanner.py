@@ -1,11 +1,19 @@
-"""The characters of a query text: where the parser is, what comes next, what is in quotes."""
+"""The characters of a query text: where the parser is, what comes next, quotes and ranges."""
 
 import re
+from collections.abc import Mapping
 
 from domain.errors import InvalidInput
+from projections.search import tree
+from projections.search.tree import Node
 
 _SPACE = re.compile(r"\s*")
 _BARE = re.compile(r"[^\s()^]+")
+_LIMIT = r"(\"(?:[^\"\\]|\\.)*\"|[^\s\"\]}]+)"
+_RANGE = re.compile(rf"\s*{_LIMIT}\s+TO\s+{_LIMIT}\s*([\]}}])")
+_BEGUN = re.compile(rf"[\[{{]\s*{_LIMIT}\s+TO(?=[\s\]}}]|$)")
+_COMPARISON = re.compile(r"([<>]=?)\s*(\"(?:[^\"\\]|\\.)*\"|[^\s()^<>=\"][^\s()^]*)")
+_BOUNDS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
 
 class Scanner:
@@ -68,3 +76,35 @@ class Scanner:
         if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) > limit:
             raise self.error(f"{what} is a whole number from 0 to {limit}", at)
         return int(text)
+
+    def begins_range(self) -> bool:
+        """Whether what stands here reads as a range, whole or not."""
+        return _BEGUN.match(self.text, self.at) is not None
+
+    def range(self, field: str) -> Node:
+        """The range of the field that stands here; raises InvalidInput where it is not whole."""
+        start = self.at
+        if comparison := self.accept(_COMPARISON):
+            return _between(field, {_BOUNDS[comparison[1]]: comparison[2]})
+        opening = self.peek()
+        if opening not in ("[", "{"):
+            raise self.error(f"a value is expected after '{field[:80]}:{opening}'", start)
+        self.at += 1
+        limits = self.accept(_RANGE)
+        if not limits:
+            raise self.error("a range is [low TO high], with { or } to leave a bound out", start)
+        bounds = {
+            "gte" if opening == "[" else "gt": limits[1],
+            "lte" if limits[3] == "]" else "lt": limits[2],
+        }
+        return _between(field, bounds)
+
+
+def _between(field: str, bounds: Mapping[str, str]) -> Node:
+    """The range of bounds as typed, quoted or not; `*` leaves a side open."""
+    given: dict[str, str] = {}
+    for side, text in bounds.items():
+        if text != "*":
+            bare = text[1:-1] if text[0] == '"' else text
+            given[side] = re.sub(r"\\(.)", r"\1", bare)
+    return tree.Range(field, **given) if given else tree.Exists(field)

@@ -17,7 +17,6 @@ from projections.search.language.field_values import UnknownField
 from projections.search.language.fields import DEFAULT_FIELDS, Fields
 from projections.search.language.occurrence import Clause, Sign, disjoin, is_noise
 from projections.search.language.patterns import wildcard
-from projections.search.language.ranges import begins_range, read_range
 from projections.search.language.regex import regex
 from projections.search.language.relevance import quoted, relevance
 from projections.search.language.scanner import Scanner
@@ -50,22 +49,6 @@ class Parsed(msgspec.Struct, frozen=True):
     """Whether it is a relevance search, which asks for more than what is written."""
 
 
-def parse(
-    text: str,
-    *,
-    where: str = "q",
-    either: bool = False,
-    fields: Fields = DEFAULT_FIELDS,
-    slips: int = MAX_SLIPS,
-) -> Node:
-    """The tree of a query text.
-
-    `either` makes OR, not AND, the operator between words (and a plain text no relevance
-    search); `slips` is the distance of a bare `~`. Raises InvalidInput with the column.
-    """
-    return parsed(text, where=where, either=either, fields=fields, slips=slips).node
-
-
 def parsed(
     text: str,
     *,
@@ -74,7 +57,11 @@ def parsed(
     fields: Fields = DEFAULT_FIELDS,
     slips: int = MAX_SLIPS,
 ) -> Parsed:
-    """The tree of a query text, as `parse` gives it, and what it was made of."""
+    """The tree of a query text, and what it was made of.
+
+    `either` makes OR, not AND, the operator between words (and a plain text no relevance
+    search); `slips` is the distance of a bare `~`. Raises InvalidInput with the column.
+    """
     _check(text, where)
     if text.strip() in _EVERYTHING:
         return Parsed(tree.MatchAll(), tree.MatchAll(), plain=False)
@@ -212,10 +199,10 @@ class _Parser(Scanner):
         if character == '"':
             return self.leaf(self.phrase(field), start)
         if field is not None and character in "[{<>":
-            return self.leaf(read_range(self, field), start)
+            return self.leaf(self.range(field), start)
         if field is not None and character in "]}~":
             raise self.error(f"unexpected {character!r}")
-        if character in "[{" and begins_range(self):
+        if character in "[{" and self.begins_range():
             raise self.error("a range needs a field")
         if expression := self.accept(_REGEX):
             regex(expression[1])

@@ -1,10 +1,9 @@
 """The sort values of a hit, as a request names them to begin a page after it."""
 
-import math
-
 from domain.errors import InvalidInput, shown
 from projections.search.documents.documents import SORTABLE, SortValue
 from projections.search.engine import SCORE, Sort
+from projections.search.matching.terms import as_number
 
 _NULL = "null"
 """A missing value as it is written in a query string."""
@@ -43,7 +42,7 @@ def _as_sorted(value: SortValue, field: str) -> SortValue:
         return None
     if field == SCORE or SORTABLE[field] is float:
         wanted = "a number"
-        number = _as_number(value)
+        number = None if isinstance(value, bool) else as_number(str(value))
         if number is not None:
             return number
     else:
@@ -54,14 +53,3 @@ def _as_sorted(value: SortValue, field: str) -> SortValue:
         f"search_after begins with {wanted} for {field}, or null where a hit has none, got"
         f" {shown(value)}"
     )
-
-
-def _as_number(value: SortValue) -> float | None:
-    """The finite number that a value is, or is the text of; None when there is none."""
-    if isinstance(value, bool) or value is None:
-        return None
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from projections.search.documents.documents import SortValue
+from projections.search.documents.documents import SORTABLE, SearchDocument, SortValue
 
 
 class StoredDocument(msgspec.Struct, frozen=True, array_like=True):
@@ -14,3 +14,9 @@ class StoredDocument(msgspec.Struct, frozen=True, array_like=True):
     sort: tuple[SortValue, ...]
     """Values in the order of SORTABLE."""
     digest: int
+
+    @classmethod
+    def of(cls, document: SearchDocument) -> "StoredDocument":
+        """What is stored of a document."""
+        sort = tuple(map(document.sort.get, SORTABLE))
+        return cls(document.id, document.kind, document.deleted, sort, document.digest)

@@ -10,10 +10,17 @@ fields for queries that name no field.
 import math
 import struct
 import sys
+from functools import lru_cache
 from hashlib import blake2b
+from typing import TypeGuard
 
+from domain.errors import InvalidInput
+from projections.search import tree
 from projections.search.analysis import keyword
 from projections.search.documents.documents import Scalar
+from projections.search.language import dates
+from projections.search.language.field_texts import is_whole
+from projections.visibility.field_paths import indexed_path
 
 WHOLE, EXACT, TEXT, WORDS = "whole", "exact", "text", "words"
 SEPARATOR = "\x1f"
@@ -31,6 +38,11 @@ MAX_KEYWORD = 4_096
 """Longer texts are found by their words only."""
 WHOLE_SIZE = 8
 """Bytes of a term of `whole`."""
+_REMEMBERED, _LONGEST = 4_096, 256
+"""Values of which the terms are remembered, and the characters of the longest of them."""
+
+ValueTerms = tuple[tuple[str, bytes], ...]
+"""Fields of the index, each with a term of it."""
 
 
 def exact_term(path: str, value: Scalar) -> str | None:
@@ -82,3 +94,78 @@ def number_in(digits: bytes) -> float:
     bits = int(digits, 16)
     bits = bits ^ 1 << 63 if bits >> 63 else bits ^ 0xFFFFFFFFFFFFFFFF
     return finite(struct.unpack(">d", struct.pack(">Q", bits))[0])
+
+
+def as_number(text: str) -> float | None:
+    """The finite number that a text of a query is, None when it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None
+
+
+def as_moment(text: str) -> float | None:
+    """A number as it is, a date or time in milliseconds since 1970 (UTC unless it says)."""
+    number = as_number(text)
+    return dates.moment(text) if number is None else number
+
+
+def value_terms(field: str, value: str) -> ValueTerms:
+    """The terms of a value of a field; of a field of texts the last one is a word in TEXT."""
+    return _remembered(field, value) if len(value) <= _LONGEST else _terms(field, value)
+
+
+def _terms(field: str, value: str) -> ValueTerms:
+    path = indexed_path(field)
+    if is_whole(path):
+        return ((WHOLE, whole_term(path, value)),)
+    whole = keyword(value)
+    terms = [(EXACT, f"{path}.keyword{SEPARATOR}{whole}")]
+    if whole in ("true", "false"):
+        terms.append((EXACT, f"{path}{SEPARATOR}{whole}"))
+    if (number := as_number(value)) is not None:
+        terms.append((EXACT, f"{path}{SEPARATOR}{NUMBER}{sortable(number)}"))
+    if not field.endswith(".keyword"):
+        terms.append((TEXT, f"{path}{SEPARATOR}{whole}"))
+    return tuple((name, term.encode()) for name, term in terms)
+
+
+_remembered = lru_cache(_REMEMBERED)(_terms)
+"""Segment after segment is asked for the same terms."""
+
+
+def refuse_whole(field: str | None) -> None:
+    """Raise InvalidInput for a field whose values are only matched whole."""
+    if field is not None and is_whole(indexed_path(field)):
+        raise InvalidInput(f"{field[:80]} is only matched whole: give a complete value")
+
+
+def takes_whole(field: str | None) -> TypeGuard[str]:
+    """True for a field, as a query writes it, of which texts are compared as whole values only."""
+    return field is not None and (field.endswith(".keyword") or is_whole(indexed_path(field)))
+
+
+Bounds = list[tuple[str, str]]
+"""Sides of a range, such as `gt`, each with its bound."""
+
+
+def term_ranges(node: tree.Range) -> list[tuple[str, Bounds]]:
+    """What the terms of `exact` in a range begin with, and how they go on between its bounds.
+
+    Texts are compared with whole values, and with numbers where all bounds are numbers or dates.
+    Raises InvalidInput for a field that has no ranges.
+    """
+    refuse_whole(node.field)
+    path = indexed_path(node.field)
+    bounds = [
+        (side, bound)
+        for side in ("gt", "gte", "lt", "lte")
+        if (bound := getattr(node, side)) is not None
+    ]
+    ranges = [(path + KEYWORD, [(side, keyword(bound)) for side, bound in bounds])]
+    numbers = [(side, as_moment(bound)) for side, bound in bounds]
+    encoded = [(side, sortable(number)) for side, number in numbers if number is not None]
+    if len(encoded) == len(bounds):
+        ranges.append((f"{path}{SEPARATOR}{NUMBER}", encoded))
+    return ranges

@@ -5,12 +5,16 @@ small changes ranks as one built at once, and merging segments recomputes nothin
 the term is for the search to add.
 """
 
+import zlib
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from domain.kinds.registry import KINDS
+from projections.search import analysis
+from projections.search.documents.documents import SORTABLE
 from projections.search.language.field_texts import is_prose
 
 K1 = 1.2
@@ -53,3 +57,23 @@ FIELDS = {
     for kind in KINDS.values()
 }
 """Kind -> its search fields: path, whether it is prose, boost, and its average length."""
+
+VERSION = 3
+"""Raised whenever the same documents give other arrays, or another table of contents."""
+
+
+def schema_digest() -> int:
+    """The digest of all that decides which terms and weights a document has in an index.
+
+    It changes whenever an index made before does not fit any more.
+    """
+    kinds = [(kind.name, [(f.path, f.boost) for f in kind.search]) for kind in KINDS.values()]
+    parts: tuple[Any, ...] = (
+        VERSION,
+        tuple(SORTABLE),
+        sorted(kinds),
+        analysis.tokens("fooBar2 x_y").parts,
+        (K1, B, K, STEM),
+        (AVERAGE_PROSE, AVERAGE_NAMES, AVERAGE_NAME),
+    )
+    return zlib.crc32(msgspec.json.encode(parts))

@@ -8,7 +8,7 @@ the cluster, by its own log of operations, before `apply` returns.
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from typing import IO, Any
+from typing import IO
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint, Overtaken, moved_on
@@ -106,7 +106,8 @@ class Commits:
     def _show(self) -> None:
         """Shows all that was written to searches, at once."""
         found = self._cluster.request("POST", f"/{self._index}/_refresh")
-        _check_shards(found)
+        if found["_shards"]["failed"]:
+            raise StoreUnavailable("not every copy of the search index shows its newest commit")
 
     def _send(self, body: bytes) -> int:
         """Sends some lines; returns how many say something older than what is there."""
@@ -146,9 +147,3 @@ def _parts(lines: IO[bytes], sizes: list[int]) -> Iterator[bytes]:
             size = 0
     if size:
         yield lines.read(size)
-
-
-def _check_shards(found: Any) -> None:
-    shards = found["_shards"]
-    if shards["failed"]:
-        raise StoreUnavailable("not every copy of the search index shows its newest commit")

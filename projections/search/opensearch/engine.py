@@ -27,9 +27,8 @@ from projections.search.opensearch import facets, indexes, mapping, pages
 from projections.search.opensearch.cluster import LOOK_ANSWER_SECONDS, Cluster, TooManyBuckets
 from projections.search.opensearch.commits import Commits
 from projections.search.opensearch.leaves import Dsl
-from projections.search.opensearch.nesting import NestedSearch
-from projections.search.opensearch.pinned import Committed, Pinned, check_shards, read_checkpoint
-from projections.search.opensearch.queries import Compiler
+from projections.search.opensearch.pinned import Committed, check_shards, pinned, read_checkpoint
+from projections.search.opensearch.queries import Compiler, NestedSearch
 from projections.search.searched_paths import asked_paths, check_searched
 from projections.search.tree import Node
 
@@ -107,8 +106,8 @@ class OpenSearchEngine:
     def snapshot(self) -> Iterator[IndexSnapshot]:
         """The newest commit, kept by the cluster for as long as it is read."""
         self._check_open()
-        with Pinned(self._cluster, self._index) as pinned:
-            yield pinned
+        with pinned(self._cluster, self._index) as commit:
+            yield commit
 
     def check(self, go_on: Callable[[], None]) -> None:
         """Raises Damaged when the index is not as it was made; its files the cluster checks."""
@@ -136,7 +135,7 @@ class OpenSearchEngine:
             query = decided(query, lambda node: self._is_found(query, node, deadline))
             body, undecided = self._compiled(query, read_objects, deadline, after)
             deadline.check()
-            found = self._page(query, body, deadline)
+            found = self._search(body, deadline)
         except OutOfTime:
             return _nothing(query)
         return self._answer(query, found, deadline, timed_out=undecided)
@@ -187,30 +186,6 @@ class OpenSearchEngine:
             own = {"match_all": {}} if facet.filter is None else compiler.filter(facet.filter)
             body.setdefault("aggs", {})[str(number)] = {"filter": own, "aggs": made}
         return body, bool(nested.undecided)
-
-    def _page(self, query: EngineQuery, body: Dsl, deadline: Deadline) -> Mapping[str, Any]:
-        if query.offset + query.size <= mapping.MAX_WINDOW:
-            return self._search(body, deadline)
-        return self._far_page(query, body, deadline)
-
-    def _far_page(self, query: EngineQuery, body: Dsl, deadline: Deadline) -> Mapping[str, Any]:
-        """A page beyond the window of the cluster: walked to, on one state of the index."""
-        with Pinned(self._cluster, self._index, deadline.left() + GRACE) as pinned:
-            walk = body | {"from": 0, "size": mapping.MAX_WINDOW, "stored_fields": "_none_"}
-            walk = {key: value for key, value in walk.items() if key != "aggs"}
-            walk["track_total_hits"] = False
-            left, after = query.offset, query.search_after and body.get("search_after")
-            while left:
-                deadline.check()
-                step = min(left, mapping.MAX_WINDOW)
-                asked = walk | {"size": step} | ({"search_after": after} if after else {})
-                hits = self._ask(pinned.search, asked, deadline)["hits"]["hits"]
-                left -= step
-                if len(hits) < step:
-                    return self._ask(pinned.search, body | {"from": 0, "size": 0}, deadline)
-                after = hits[-1]["sort"]
-            last = body | {"from": 0, "size": min(query.size, mapping.MAX_WINDOW)}
-            return self._ask(pinned.search, last | {"search_after": after}, deadline)
 
     def _answer(
         self, query: EngineQuery, found: Mapping[str, Any], deadline: Deadline, *, timed_out: bool
@@ -267,28 +242,17 @@ class OpenSearchEngine:
             body["search_after"] = hits[-1]["sort"]
 
     def _search(self, body: Dsl, deadline: Deadline | None = None) -> Mapping[str, Any]:
-        def ask(body: Dsl, seconds: float) -> Mapping[str, Any]:
-            found: Mapping[str, Any] = self._cluster.request(
-                "POST", f"/{self._index}/_search", body, seconds=seconds, preference=self._copy
-            )
-            return found
-
-        return self._ask(ask, body, deadline)
-
-    def _ask(
-        self,
-        ask: Callable[[Dsl, float], Mapping[str, Any]],
-        body: Dsl,
-        deadline: Deadline | None,
-    ) -> Mapping[str, Any]:
         """The answer to a search; raises StoreUnavailable unless every shard answered."""
         self._check_open()
         seconds = LOOK_ANSWER_SECONDS
         if deadline is not None:
             seconds = deadline.left() + GRACE
             body = body | {"timeout": f"{max(1, int(1000 * deadline.left()))}ms"}
+        path = f"/{self._index}/_search"
         try:
-            found = ask(body, seconds)
+            found: Mapping[str, Any] = self._cluster.request(
+                "POST", path, body, seconds=seconds, preference=self._copy
+            )
         except TooManyBuckets:
             raise facets.too_many_buckets() from None
         check_shards(found)

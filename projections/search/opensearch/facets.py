@@ -21,15 +21,15 @@ from projections.search.engine import (
     Sort,
     TopDocuments,
 )
-from projections.search.language.regex import regex
+from projections.search.language.regex import lucene
+from projections.search.language.regex import lucene_escaped as escaped
 from projections.search.matching.moments import with_gaps
 from projections.search.matching.terms import EXACT, KEYWORD, NUMBER, SEPARATOR, number_in
+from projections.search.opensearch.leaves import Dsl
 from projections.search.opensearch.mapping import MAX_TOP, column, has_columns
 from projections.search.opensearch.pages import ROW, hits_of, order
-from projections.search.opensearch.patterns import escaped, lucene
 from projections.visibility.field_paths import indexed_path
 
-Dsl = dict[str, Any]
 _COLUMNS = {"texts": "values", "numbers": "numbers", "moments": "numbers", "booleans": "booleans"}
 _ORDERS: Mapping[str, list[Any]] = {
     "count": [{"_count": "desc"}, {"_key": "asc"}],
@@ -97,7 +97,7 @@ def _included(asked: Terms, *, beginning: bool | None) -> list[str]:
     if asked.prefix:
         made.append(escaped(keyword(asked.prefix)) + _ANY)
     if asked.pattern is not None:
-        made.append(lucene(regex(asked.pattern)))
+        made.append(lucene(asked.pattern))
     if asked.containing is not None:
         text = escaped(keyword(asked.containing))
         made.append(f"{_ANY}{text}{_ANY}")
@@ -185,7 +185,11 @@ class Reader:
         buckets = []
         for key in keys:
             bucket = found.get(key)
-            below = _nothing(asked.below) if bucket is None else self._inside(asked.below, bucket)
+            below = (
+                tuple(map(nothing, asked.below))
+                if bucket is None
+                else self._inside(asked.below, bucket)
+            )
             buckets.append(Bucket(key, bucket["doc_count"] if bucket else 0, below))
         return Buckets(tuple(buckets))
 
@@ -226,10 +230,6 @@ def too_many_buckets() -> InvalidInput:
 def nothing(aggregation: Aggregation) -> FacetResult:
     """What comes of an aggregation over no documents."""
     return TopDocuments() if isinstance(aggregation, TopHits) else Buckets()
-
-
-def _nothing(below: Sequence[Aggregation]) -> tuple[FacetResult, ...]:
-    return tuple(map(nothing, below))
 
 
 def _key(asked: Terms, key: Any, prefix: str) -> str | float | bool:

@@ -3,30 +3,27 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, assert_never
 
-from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.analysis import fold, keyword, stem, tokens
-from projections.search.language.field_texts import is_whole
 from projections.search.language.patterns import TermPattern, wildcard
-from projections.search.language.regex import regex
-from projections.search.matching.query_values import as_moment
+from projections.search.language.regex import lucene, lucene_escaped, regex
 from projections.search.matching.terms import (
     EXACT,
     KEYWORD,
     MAX_SLOP,
-    NUMBER,
     PRESENT,
     SEPARATOR,
     TEXT,
     WHOLE,
     WORDS,
-    sortable,
+    refuse_whole,
+    takes_whole,
+    term_ranges,
+    value_terms,
     whole_term,
 )
-from projections.search.matching.value_terms import value_terms
 from projections.search.matching.weights import K1, STEM
 from projections.search.opensearch.mapping import PLACE_END, SAID, spelled
-from projections.search.opensearch.patterns import escaped, escaped_wildcards, lucene
 from projections.visibility.field_paths import indexed_path
 
 Dsl = dict[str, Any]
@@ -54,19 +51,18 @@ def compiled(node: tree.Leaf) -> Dsl:
         case tree.Phrase(field=field, text=text, slop=slop):
             return _phrase(field, text, slop)
         case tree.PhrasePrefix(field=field, text=text, slop=slop):
-            _refuse_whole(field)
+            refuse_whole(field)
             return _phrase_prefix(field, tokens(text).parts, min(slop, MAX_SLOP))
         case tree.Fuzzy():
-            _refuse_whole(node.field)
+            refuse_whole(node.field)
             return _fuzzy(node)
         case tree.Wildcard(field=field, pattern=pattern):
-            _refuse_whole(field)
+            refuse_whole(field)
             return _wildcard(field, pattern)
         case tree.Regex(field=field, pattern=pattern):
-            _refuse_whole(field)
+            refuse_whole(field)
             return _regex(field, pattern)
         case tree.Range():
-            _refuse_whole(node.field)
             return _range(node)
         case tree.Exists(field=field):
             path = indexed_path(field)
@@ -98,9 +94,8 @@ def _best(clauses: Sequence[Dsl]) -> Dsl:
 
 def _posting(field: str, term: str, boost: float = 1.0) -> Dsl:
     """The documents with a term, scored as our own engine scores them."""
-    if field in (EXACT, WHOLE):
-        return {"term": {field: {"value": term, "boost": boost}}}
-    return {"term": {field: {"value": term, "boost": boost * (K1 + 1)}}}
+    factor = 1.0 if field in (EXACT, WHOLE) else K1 + 1
+    return {"term": {field: {"value": term, "boost": boost * factor}}}
 
 
 def _plain(term: str) -> Dsl:
@@ -120,7 +115,7 @@ def _home(field: str | None) -> tuple[str, str]:
 
 
 def _term(field: str | None, text: str) -> Dsl:
-    if field is not None and (field.endswith(".keyword") or is_whole(indexed_path(field))):
+    if takes_whole(field):
         return _best(_exact(field, text))
     analysed = tokens(text)
     space, start = _home(field)
@@ -166,8 +161,7 @@ def _ids(values: Sequence[str]) -> Dsl:
 
 def _phrase(field: str | None, text: str, slop: int) -> Dsl:
     parts = tokens(text).parts
-    whole = field is not None and (field.endswith(".keyword") or is_whole(indexed_path(field)))
-    if len(parts) <= 1 or whole:
+    if len(parts) <= 1 or takes_whole(field):
         return _term(field, text) if parts else MATCH_NONE
     scored = [_together(field, parts, min(slop, MAX_SLOP))]
     if field is not None:
@@ -277,25 +271,25 @@ def _fuzzy(node: tree.Fuzzy) -> Dsl:
 
 
 def _wildcard(field: str | None, pattern: str) -> Dsl:
-    known = wildcard(pattern)
     folded = fold(pattern)
     if folded.endswith("\\") and not folded.endswith("\\\\"):
         folded = folded[:-1]  # escapes nothing
     return _matching(
         field,
-        known,
-        lambda name, before: {"wildcard": {name: {"value": escaped_wildcards(before) + folded}}},
+        wildcard(pattern),
+        lambda name, before: {
+            "wildcard": {name: {"value": tree.escape_wildcards(before) + folded}}
+        },
     )
 
 
 def _regex(field: str | None, pattern: str) -> Dsl:
-    known = regex(pattern)
-    source = lucene(known)
+    source = lucene(pattern)
     return _matching(
         field,
-        known,
+        regex(pattern),
         lambda name, before: {
-            "regexp": {name: {"value": f"{escaped(before)}({source})", "flags": "NONE"}}
+            "regexp": {name: {"value": f"{lucene_escaped(before)}({source})", "flags": "NONE"}}
         },
     )
 
@@ -306,18 +300,7 @@ def _matching(field: str | None, pattern: TermPattern, clause: Callable[[str, st
 
 
 def _range(node: tree.Range) -> Dsl:
-    path = indexed_path(node.field)
-    bounds = [
-        (side, bound)
-        for side in ("gt", "gte", "lt", "lte")
-        if (bound := getattr(node, side)) is not None
-    ]
-    clauses = [_between(path + KEYWORD, [(side, keyword(bound)) for side, bound in bounds])]
-    numbers = [(side, as_moment(bound)) for side, bound in bounds]
-    encoded = [(side, sortable(number)) for side, number in numbers if number is not None]
-    if len(encoded) == len(bounds):
-        clauses.append(_between(f"{path}{SEPARATOR}{NUMBER}", encoded))
-    return constant(any_of(clauses))
+    return constant(any_of([_between(start, bounds) for start, bounds in term_ranges(node)]))
 
 
 def _between(start: str, bounds: Sequence[tuple[str, str]]) -> Dsl:
@@ -334,8 +317,3 @@ def _between(start: str, bounds: Sequence[tuple[str, str]]) -> Dsl:
     if low > high:
         return MATCH_NONE
     return {"range": {EXACT: {lower: low, higher: high}}}
-
-
-def _refuse_whole(field: str | None) -> None:
-    if field is not None and is_whole(indexed_path(field)):
-        raise InvalidInput(f"{field[:80]} is only matched whole: give a complete value")

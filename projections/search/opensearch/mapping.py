@@ -21,8 +21,8 @@ import msgspec
 from projections.search.documents.documents import SORTABLE
 from projections.search.language.field_types import field_type
 from projections.search.matching import weights
-from projections.search.matching.schema_digest import schema_digest
 from projections.search.matching.terms import VALUE_GAP
+from projections.search.matching.weights import schema_digest
 
 VERSION = 1
 """Raised whenever the same documents give other fields."""

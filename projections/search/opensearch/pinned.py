@@ -1,10 +1,9 @@
 """One state of an index, which the cluster keeps while it is read: a point in time."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,7 +13,6 @@ from projections.search.engine import SearchedPaths
 from projections.search.opensearch import pages
 from projections.search.opensearch.cluster import (
     LOOK_ANSWER_SECONDS,
-    REQUEST_SECONDS,
     Cluster,
     reason_of,
 )
@@ -36,37 +34,29 @@ class Committed(NamedTuple):
     searched: SearchedPaths
 
 
-class Pinned:
-    """One commit of an index, whatever is committed after it; for use in a `with` block."""
-
-    def __init__(self, cluster: Cluster, index: str, seconds: float = REQUEST_SECONDS) -> None:
-        """The cluster may take so many seconds to keep the state."""
-        self._cluster = cluster
-        self._index = index
-        self._seconds = seconds
-        self._id = ""
-
-    def __enter__(self) -> Self:
-        path = f"/{self._index}/_search/point_in_time"
-        found = self._cluster.request("POST", path, seconds=self._seconds, keep_alive=_KEPT)
-        self._id = found["pit_id"]
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+@contextmanager
+def pinned(cluster: Cluster, index: str) -> Iterator["Pinned"]:
+    """One commit of an index, whatever is committed after it."""
+    path = f"/{index}/_search/point_in_time"
+    kept = cluster.request("POST", path, keep_alive=_KEPT)["pit_id"]
+    try:
+        yield Pinned(cluster, kept)
+    finally:
         with suppress(StoreUnavailable):  # the cluster lets go of it by itself
-            kept = {"pit_id": [self._id]}
             path = "/_search/point_in_time"
-            self._cluster.request("DELETE", path, kept, seconds=LOOK_ANSWER_SECONDS)
+            cluster.request("DELETE", path, {"pit_id": [kept]}, seconds=LOOK_ANSWER_SECONDS)
 
-    def search(self, body: Mapping[str, Any], seconds: float = REQUEST_SECONDS) -> Any:
+
+class Pinned:
+    """One commit of an index, as `pinned` has the cluster keep it."""
+
+    def __init__(self, cluster: Cluster, kept: str) -> None:
+        self._cluster = cluster
+        self._pit = {"id": kept, "keep_alive": _KEPT}
+
+    def search(self, body: Mapping[str, Any]) -> Any:
         """The answer to a search of this state."""
-        pit = {"id": self._id, "keep_alive": _KEPT}
-        found = self._cluster.request("POST", "/_search", {**body, "pit": pit}, seconds=seconds)
+        found = self._cluster.request("POST", "/_search", {**body, "pit": self._pit})
         check_shards(found)
         return found
 

@@ -89,8 +89,7 @@ def sort_value(value: SortValue) -> SortValue:
 
 
 def _fields(document: SearchDocument) -> dict[str, Any]:
-    sort = tuple(map(document.sort.get, SORTABLE))
-    row = StoredDocument(document.id, document.kind, document.deleted, sort, document.digest)
+    row = StoredDocument.of(document)
     fields: defaultdict[str, Any] = defaultdict(list)
     fields |= {
         "id": document.id,
@@ -98,7 +97,7 @@ def _fields(document: SearchDocument) -> dict[str, Any]:
         "deleted": document.deleted,
         "row": _encode(row).decode(),
     }
-    for path, value in zip(SORTABLE, sort, strict=True):
+    for path, value in zip(SORTABLE, row.sort, strict=True):
         if isinstance(value, str) if SORTABLE[path] is str else isinstance(value, int | float):
             fields[sort_column(path)] = sort_value(value)
     for part in range(DIGEST_PARTS):

@@ -15,8 +15,8 @@ from projections.search.answers.queries import SearchRequest, search
 from projections.search.documents.documents import document
 from projections.search.engine import EngineHits, EngineQuery, SearchEngine
 from projections.search.index.engine import WhooshEngine
-from projections.search.language.text import parse
 from tests.commits import commit
+from tests.query_texts import parse
 
 Make = Callable[..., Entity]
 
@@ -95,25 +95,16 @@ def entity() -> Make:
     return make_entity
 
 
-@pytest.fixture(params=["memory", "directory"])
-def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]:
-    """An empty catalog over each form of the engine."""
-    path = tmp_path / "index" if request.param == "directory" else None
-    engine = WhooshEngine.open(path)
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    """An empty catalog."""
+    engine = WhooshEngine.open(tmp_path / "index")
     yield Catalog(engine)
     engine.close()
 
 
 @pytest.fixture
-def small_catalog() -> Iterator[Catalog]:
-    """An empty catalog in memory."""
-    engine = WhooshEngine.open(None)
-    yield Catalog(engine)
-    engine.close()
-
-
-@pytest.fixture
-def shop(small_catalog: Catalog) -> Catalog:
+def shop(catalog: Catalog) -> Catalog:
     """A few tables and a topic with something to tell apart."""
     columns = [
         {"name": "customer_id", "dataType": "BIGINT", "tags": [{"tagFQN": "PII.Sensitive"}]},
@@ -121,7 +112,7 @@ def shop(small_catalog: Catalog) -> Catalog:
     ]
     owner = {"type": "user", "name": "ann", "fullyQualifiedName": "ann"}
     service = {"type": "databaseService", "fullyQualifiedName": "shop"}
-    return small_catalog.add(
+    return catalog.add(
         make_entity(
             "dim_customer",
             columns=columns,

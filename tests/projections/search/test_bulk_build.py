@@ -16,7 +16,7 @@ from projections.search import bulk_build
 from projections.search.documents.documents import SearchDocument
 from projections.search.engine import SearchedPaths
 from projections.search.index.engine import WhooshEngine
-from projections.search.index.format.storage import Memory
+from projections.search.index.format.storage import Directory
 
 COLUMN = {"dataType": "BIGINT", "description": "What was sold in the shops of the region this day"}
 
@@ -24,8 +24,8 @@ COLUMN = {"dataType": "BIGINT", "description": "What was sold in the shops of th
 class Counting(WhooshEngine):
     """An engine that remembers of how many entities each of its commits was."""
 
-    def __init__(self) -> None:
-        super().__init__(Memory(), writable=True)
+    def __init__(self, path: Path) -> None:
+        super().__init__(Directory(path), writable=True)
         self.reset()
         self.commits: list[int] = []
 
@@ -40,6 +40,15 @@ class Counting(WhooshEngine):
     ) -> None:
         self.commits.append(len(documents))
         super().apply(documents, position, fingerprint, after=after, searched=searched)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Counting]:
+    path = tmp_path / "search"
+    path.mkdir()
+    made = Counting(path)
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -74,11 +83,10 @@ def load(log: EventStore, engine: WhooshEngine) -> list[tuple[int, int]]:
 
 
 def test_load_commits_when_the_entities_have_so_many_bytes(
-    log: EventStore, monkeypatch: pytest.MonkeyPatch
+    log: EventStore, engine: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk_build, "BYTES_PER_COMMIT", 20_000)
     create(log, [100] * 10)  # each has some 10 kB
-    engine = Counting()
     progress = load(log, engine)
     # The last commit is of the checkpoint alone.
     assert engine.commits == [2, 2, 2, 2, 2, 0]
@@ -86,9 +94,8 @@ def test_load_commits_when_the_entities_have_so_many_bytes(
     assert (engine.checkpoint(), engine.count()) == (10, 10)
 
 
-def test_load_commits_small_entities_together(log: EventStore) -> None:
+def test_load_commits_small_entities_together(log: EventStore, engine: Counting) -> None:
     create(log, [1] * 250)
-    engine = Counting()
     load(log, engine)
     assert engine.commits == [250, 0]
     assert (engine.checkpoint(), engine.count()) == (250, 250)

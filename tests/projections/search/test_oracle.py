@@ -16,8 +16,8 @@ from projections.search import tree
 from projections.search.documents.documents import SearchDocument, document
 from projections.search.documents.objects import object_reader
 from projections.search.engine import EngineQuery, Facet
-from projections.search.index.engine import WhooshEngine
 from projections.search.language import filter_json, text
+from tests.brief_engines import brief_engine
 from tests.depth import first_alone
 from tests.opensearch_indexes import SharedIndex
 from tests.projections.search.aggregation_oracle import as_told, told
@@ -177,7 +177,7 @@ def both(request) -> Iterator[Both]:
         catalog = Catalog(SharedIndex(server, f"oracle-{uuid4().hex}").open())
     else:
         # Which of both is slow on a busy machine is not asked here.
-        catalog = Catalog(WhooshEngine.open(None, deadline=300.0))
+        catalog = Catalog(brief_engine(deadline=300.0))
     filled = Both(catalog, random)
     filled.fill(entities)
     yield filled
@@ -190,7 +190,7 @@ def test_engine_counts_what_the_oracle_counts(both, rounds):
     questions = Questions(both.random, list(documents.values()))
     counted = 0
     for number in range(rounds // 2):
-        node = text.parse(questions.query()) if number % 2 else tree.MatchAll()
+        node = text.parsed(questions.query()).node if number % 2 else tree.MatchAll()
         asked = [questions.aggregation() for _ in range(3)]
         hits = both.catalog.engine.search(
             EngineQuery(tree=node, size=0, facets=tuple(map(Facet, asked))),
@@ -220,7 +220,7 @@ def test_engine_finds_what_the_oracle_finds(both, rounds):
             "include_deleted": both.random.random() < 0.4,
             "visible": both.random.choice((None, None, some)),
         }
-        nodes = [text.parse(query)]
+        nodes = [text.parsed(query).node]
         nodes += [filter_json.parse(msgspec.json.encode(clause)) for clause in filters]
         more, fewer = both.differ(*nodes, **options)
         if more or fewer:

@@ -16,6 +16,7 @@ from projections.search.index.engine import WhooshEngine
 from projections.search.language.field_types import is_declared
 from projections.search.projection import SearchProjection
 from projections.search.tree import Exists
+from tests.brief_engines import brief_engine
 from tests.projections.conftest import Fixture
 from tests.projections.read_models import ME
 
@@ -28,7 +29,7 @@ def catalog(tmp_path: Path) -> Iterator[Fixture]:
 
 
 def grown(catalog: Fixture, batch_size: int) -> WhooshEngine:
-    engine = WhooshEngine.open(None)
+    engine = brief_engine()
     projector = Projector(SearchProjection(engine), catalog.log, batch_size=batch_size)
     while projector.step():
         pass
@@ -36,7 +37,7 @@ def grown(catalog: Fixture, batch_size: int) -> WhooshEngine:
 
 
 def built(catalog: Fixture) -> WhooshEngine:
-    engine = WhooshEngine.open(None)
+    engine = brief_engine()
     bulk_build.load(engine, catalog.log, lambda done, total: None)
     return engine
 
@@ -128,7 +129,7 @@ def test_load_that_is_resumed_has_the_paths_of_the_one_that_ended(
     catalog.schema()
     for name in "abc":
         catalog.table(name, extension={name: 1})
-    engine = WhooshEngine.open(None)
+    engine = brief_engine()
 
     class Ended(Exception):
         pass

@@ -13,7 +13,6 @@ Documents are numbered in the order of name and id, so that ties by these are ti
 """
 
 from array import array
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from projections.search.documents.documents import SORTABLE, SearchDocument, SortValue
 from projections.search.index.build.postings import Used, exact_postings, postings, whole_postings
 from projections.search.index.build.vocabulary import Vocabulary
-from projections.search.index.format.arrays import lexicon, sums, within
+from projections.search.index.format.arrays import sums, text_arrays, within
 from projections.search.matching import weights
 from projections.search.matching.stored_document import StoredDocument
 from projections.search.matching.terms import EXACT, TEXT, WHOLE, WORDS, whole_term
@@ -88,13 +87,12 @@ class Inverter:
 
     def add(self, document: SearchDocument) -> None:
         """Add a document; its id must not be in the segment already."""
-        sort = tuple(map(document.sort.get, SORTABLE))
-        stored = StoredDocument(document.id, document.kind, document.deleted, sort, document.digest)
+        stored = StoredDocument.of(document)
         self._keys.append((str(document.sort.get("name") or ""), document.id))
         self._kinds.append(document.kind)
         self._deleted.append(document.deleted)
         self._digests.append(document.digest)
-        self._sorts.append(sort)
+        self._sorts.append(stored.sort)
         self._rows.append(_encode(stored))
         self._add_paths(document)
         self._add_words(document)
@@ -118,7 +116,7 @@ class Inverter:
                 used = list(dict.fromkeys(map(entry.__getitem__, values)))
             chunks.extend(used)
             counts.append(len(used))
-        self._tokens += self._vocabulary.text.count(chunks[before:])
+        self._tokens += self._vocabulary.values.text.count(chunks[before:])
         self._path_counts.append(len(document.fields))
         self._whole += whole
         self._whole_counts.append(len(whole) // 8)
@@ -160,21 +158,21 @@ class Inverter:
         kinds = sorted(set(self._kinds))
         codes = {kind: code for code, kind in enumerate(kinds)}
         made["kind"] = np.array([codes[self._kinds[at]] for at in order], np.uint8)
-        _put_texts(made, "kind", [kind.encode() for kind in kinds])
+        made |= text_arrays("kind", [kind.encode() for kind in kinds])
         made["deleted"] = np.array(self._deleted, np.bool_)[order]
         made["digest"] = np.array(self._digests, np.uint64)[order]
         for column, path in enumerate(SORTABLE):
             _put_column(made, path, [self._sorts[at][column] for at in order])
-        _put_texts(made, "row", [self._rows[at] for at in order])
+        made |= text_arrays("row", [self._rows[at] for at in order])
         return made
 
     def _inverted(self, numbers: NDArray[np.int64]) -> dict[str, Any]:
-        vocabulary = self._vocabulary
+        vocabulary, values = self._vocabulary, self._vocabulary.values
         size = len(numbers)
         chunks = np.array(self._chunks)
         of_path = np.repeat(numbers, self._path_counts)
         of_chunk = np.repeat(of_path, self._chunk_counts)
-        exact = np.array(vocabulary.exact_of)[chunks] if len(chunks) else chunks.astype(np.int32)
+        exact = np.array(values.exact_of)[chunks] if len(chunks) else chunks.astype(np.int32)
         some = exact >= 0
         words = np.array(self._words)
         boosts, averages = np.array(self._fields).reshape(-1, 2).T
@@ -189,20 +187,16 @@ class Inverter:
         spoken = Used(words, np.repeat(of_field, counts), by_document, np.repeat(number, counts))
         return {
             EXACT: exact_postings(
-                vocabulary.exact,
+                values.exact,
                 np.concatenate((exact[some], np.array(self._paths))),
                 np.concatenate((of_chunk[some], of_path)),
             ),
             WHOLE: whole_postings(
                 np.frombuffer(bytes(self._whole), ">u8"), np.repeat(numbers, self._whole_counts)
             ),
-            TEXT: postings(vocabulary.text, text, size, np.ones((1, 1)), weights.K1),
+            TEXT: postings(values.text, text, size, np.ones((1, 1)), weights.K1),
             WORDS: postings(vocabulary.words, spoken, size, factors, weights.K),
         }
-
-
-def _put_texts(made: dict[str, NDArray[Any]], name: str, texts: Sequence[bytes]) -> None:
-    made[f"{name}.lexicon"], made[f"{name}.offsets"] = lexicon(texts)
 
 
 def _put_column(made: dict[str, NDArray[Any]], path: str, values: list[SortValue]) -> None:
@@ -211,7 +205,7 @@ def _put_column(made: dict[str, NDArray[Any]], path: str, values: list[SortValue
         texts = sorted({value for value in values if isinstance(value, str)})
         ranks: dict[SortValue, int] = {text: rank for rank, text in enumerate(texts)}
         made[f"sort.{path}.rank"] = np.array([ranks.get(value, -1) for value in values], np.int32)
-        _put_texts(made, f"sort.{path}", [text.encode() for text in texts])
+        made |= text_arrays(f"sort.{path}", [text.encode() for text in texts])
     else:
         made[f"sort.{path}.value"] = np.array(
             [value if isinstance(value, int | float) else np.nan for value in values], np.float64

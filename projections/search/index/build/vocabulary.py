@@ -5,7 +5,8 @@ is analysed once and then stands for a chunk of tokens; a document is a list of 
 """
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from projections.search.documents.documents import Scalar
 from projections.search.language.field_texts import is_prose, is_whole
 from projections.search.matching.terms import PRESENT, SEPARATOR, exact_term, whole_term
 
+K = TypeVar("K")
+V = TypeVar("V")
 _NONE = -1
 _NOTHING = Tokens((), ())
 PATH_WEIGHT = 8
@@ -31,16 +34,19 @@ class NumberedTerms(dict[str, int]):
         return number
 
 
-class _Spellings(dict[str, int]):
-    """Token -> the number of the term that it is after a prefix."""
+class _Made(dict[K, V]):
+    """What is made of each key when it is first asked for."""
 
-    def __init__(self, numbers: NumberedTerms, prefix: str) -> None:
-        self._numbers = numbers
-        self._prefix = prefix
+    def __init__(self, make: Callable[[K], V]) -> None:
+        self._make = make
 
-    def __missing__(self, token: str) -> int:
-        number = self[token] = self._numbers[self._prefix + token]
-        return number
+    def __missing__(self, key: K) -> V:
+        value = self[key] = self._make(key)
+        return value
+
+
+_Spellings = _Made[str, int]
+"""Token -> the number of the term that it is after a prefix."""
 
 
 class Chunks:
@@ -59,7 +65,8 @@ class Chunks:
 
     def spellings(self, prefix: str = "") -> _Spellings:
         """The numbers of tokens after a prefix, for `add`."""
-        return _Spellings(self.numbers, prefix)
+        numbers = self.numbers
+        return _Spellings(lambda token: numbers[prefix + token])
 
     def add(self, analysed: Tokens, numbers: _Spellings, whole: bool = False) -> int:
         """The chunk of these tokens; of their stems only when they are the `whole` value."""
@@ -95,15 +102,15 @@ class Chunks:
 class _Values:
     """The values seen in all paths, with their terms; held by each path, and holding none."""
 
-    __slots__ = ("characters", "exact", "exact_of", "text")
-
     def __init__(self) -> None:
         self.characters = 0
         """Of the values remembered."""
         self.exact = NumberedTerms()
+        """The terms of whole values."""
         self.exact_of = array("i")
         """Chunk of `text` -> number of its term in `exact`, -1 when there is none."""
         self.text = Chunks()
+        """The chunks of the values of all paths."""
 
     def add(
         self, term: str | None, analysed: Tokens, numbers: _Spellings, whole: bool = False
@@ -115,18 +122,6 @@ class _Values:
 
 class Path(dict[Scalar, int]):
     """Value of one path -> its chunk, made when it is first asked for."""
-
-    __slots__ = (
-        "_digests",
-        "_numbers",
-        "_prose",
-        "_refers",
-        "_scalars",
-        "_values",
-        "path",
-        "present",
-        "whole",
-    )
 
     def __init__(self, path: str, values: _Values) -> None:
         self.path = path
@@ -178,15 +173,6 @@ class Path(dict[Scalar, int]):
         return values.add(term, analysed, self._numbers, whole)
 
 
-class _Paths(dict[str, Path]):
-    def __init__(self, values: _Values) -> None:
-        self._values = values
-
-    def __missing__(self, path: str) -> Path:
-        known = self[path] = Path(path, self._values)
-        return known
-
-
 class SearchFieldTexts(dict[Scalar, int]):
     """Value of a search field -> its chunk of `words`; one without tokens for what is no text."""
 
@@ -214,8 +200,8 @@ class Vocabulary:
     """
 
     def __init__(self) -> None:
-        self._values = _Values()
-        self.paths = _Paths(self._values)
+        values = self.values = _Values()
+        self.paths = _Made[str, Path](lambda path: Path(path, values))
         self.words = Chunks()
         numbers = self.words.spellings()
         self.names = SearchFieldTexts(self.words, numbers, prose=False)
@@ -223,28 +209,14 @@ class Vocabulary:
         self.sentences = SearchFieldTexts(self.words, numbers, prose=True)
 
     @property
-    def exact(self) -> NumberedTerms:
-        """The terms of whole values."""
-        return self._values.exact
-
-    @property
-    def exact_of(self) -> "array[int]":
-        """Chunk of `text` -> number of its term in `exact`, -1 when there is none."""
-        return self._values.exact_of
-
-    @property
-    def text(self) -> Chunks:
-        """The chunks of the values of all paths."""
-        return self._values.text
-
-    @property
     def remembered(self) -> int:
         """Number of values, those included that the paths weigh."""
-        return len(self.exact_of) + len(self.words.parts) + PATH_WEIGHT * len(self.paths)
+        return len(self.values.exact_of) + len(self.words.parts) + PATH_WEIGHT * len(self.paths)
 
     @property
     def bytes(self) -> int:
         """About how much memory the values and their terms take."""
-        characters = self._values.characters + self.names.characters + self.sentences.characters
-        terms = len(self.exact) + len(self.text.numbers) + len(self.words.numbers)
+        values = self.values
+        characters = values.characters + self.names.characters + self.sentences.characters
+        terms = len(values.exact) + len(values.text.numbers) + len(self.words.numbers)
         return characters + _VALUE_BYTES * self.remembered + _TERM_BYTES * terms

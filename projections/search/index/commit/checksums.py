@@ -14,8 +14,8 @@ from contextlib import contextmanager
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Damaged
-from projections.search.index.commit.manifest import Manifest, read_manifest
-from projections.search.index.format.storage import Storage
+from projections.search.index.commit.opened_commit import Manifest, read_manifest
+from projections.search.index.format.storage import Directory
 
 WARNING = ".damaged"
 """Added to the name of a file that was found damaged: the name of the empty file beside it."""
@@ -35,7 +35,7 @@ class _Closed(Exception):
 class Checksums:
     """The files of an index that this process has found right or damaged; for any thread."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Directory) -> None:
         self._storage = storage
         self._right: dict[str, int] = {}
         """File name -> CRC-32, of files that were found right or made by this process."""
@@ -48,6 +48,8 @@ class Checksums:
         self._closed = threading.Event()
         self._awaited = 0
         """How many threads wait for the one that sums."""
+        self._computed = 0.0
+        """Seconds that the thread had computed when it rested last."""
 
     def close(self) -> None:
         """End the summing in the background at its next piece."""
@@ -154,20 +156,31 @@ class Checksums:
             thread.join(_WAIT)
 
     def _run(self, files: Mapping[str, int]) -> None:
-        pace = _Pace(self._closed, lambda: self._awaited > 0)
+        self._computed = time.thread_time()
         for name, crc in files.items():
             try:
-                self._prove_one(name, crc, pace)
+                self._prove_one(name, crc)
             except _Closed:
                 return
             except StoreUnavailable as error:
                 self._refuse(name, error.message)
 
-    def _prove_one(self, name: str, crc: int, pace: "_Pace") -> None:
+    def _keep_pace(self) -> None:
+        """Rest as long as the thread computed, so that it takes half a core at most.
+
+        A lower priority would be worse: the thread could be kept waiting while it has the
+        interpreter. Raises _Closed once there is no need to go on.
+        """
+        rest = 0.0 if self._awaited else time.thread_time() - self._computed
+        if self._closed.wait(rest):
+            raise _Closed
+        self._computed = time.thread_time()
+
+    def _prove_one(self, name: str, crc: int) -> None:
         """Sum a file; one that a newer commit has removed meanwhile is left out."""
         for attempt in range(_ATTEMPTS):
             try:
-                self.prove({name: crc}, pace.keep)
+                self.prove({name: crc}, self._keep_pace)
                 return
             except OSError as error:
                 newest = read_manifest(self._storage)
@@ -182,28 +195,6 @@ class Checksums:
         """Have a file refused from now on, by this process and by later ones."""
         self._damaged[name] = message
         log_line.error("the search index is damaged", extra={"file": name, "error": message})
-        self._warn(name)
-
-    def _warn(self, name: str) -> None:
         # Where nothing can be written, the next process finds out by itself.
         with contextlib.suppress(OSError):
             self._storage.create_file(name + WARNING).close()
-
-
-class _Pace:
-    """Has the thread that sums rest as long as it computed, so that it takes half a core at most.
-
-    A lower priority would be worse: the thread could be kept waiting while it has the interpreter.
-    """
-
-    def __init__(self, closed: threading.Event, is_hurried: Callable[[], bool]) -> None:
-        self._closed = closed
-        self._is_hurried = is_hurried
-        self._computed = time.thread_time()
-
-    def keep(self) -> None:
-        """Rest; raises _Closed once there is no need to go on."""
-        rest = 0.0 if self._is_hurried() else time.thread_time() - self._computed
-        if self._closed.wait(rest):
-            raise _Closed
-        self._computed = time.thread_time()

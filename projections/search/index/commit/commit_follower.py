@@ -12,26 +12,25 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
+from whoosh.index import TOC
 
 from domain.errors import StoreUnavailable
 from projections.search.index.commit.checksums import Checksums
-from projections.search.index.commit.manifest import Manifest, read_manifest
 from projections.search.index.commit.opened_commit import (
+    Manifest,
     OpenedCommit,
-    open_commit,
     open_segments,
+    read_manifest,
 )
 from projections.search.index.format.codec import EXTENSION, Segment
 from projections.search.index.format.schema import IndexSchema
-from projections.search.index.format.storage import Storage
-from projections.search.matching.schema_digest import schema_digest
+from projections.search.index.format.storage import INDEX, Directory
+from projections.search.matching.weights import schema_digest
 
 SUMMED_IN_SEARCH = 4_000_000
 """Bytes of new files that a search, or the first opening, sums itself: some milliseconds."""
 _LOOK_EVERY = 0.003
 """Seconds between looks of searches for a newer commit."""
-_RETRY = 1.0
-"""Seconds after which a commit that could not be opened is tried again."""
 _ATTEMPTS = 5
 _DAMAGED = (
     OSError,
@@ -46,38 +45,21 @@ _MISREAD = (*_DAMAGED, ArithmeticError, MemoryError, msgspec.MsgspecError)
 """What evaluating a query raises when the arrays are not as they were written."""
 
 
-class _Failure(msgspec.Struct, frozen=True):
-    """Why a commit could not be opened by the thread for large ones."""
-
-    stamp: object
-    """Of the manifest."""
-    retry_at: float
-    """Seconds of the monotonic clock."""
-    message: str
-
-
 class CommitFollower:
     """Gives the newest commit to any thread; what it gives stays as it is."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Directory) -> None:
         self.schema = IndexSchema()
         self.digest = schema_digest()
         """What the index must have been made for."""
         self._storage = storage
         self._checksums = Checksums(storage)
         self._opening = threading.Lock()
-        self._opener: threading.Thread | None = None
         self._opened: OpenedCommit | None = None
         self._stamp: object = None
         """Of the manifest of the commit that is open."""
-        self._failure: _Failure | None = None
         self._look_at = 0.0
         self._closed = False
-
-    @property
-    def generation(self) -> int:
-        """Number of the last commit seen, -1 when there was none."""
-        return -1 if self._opened is None else self._opened.manifest.generation
 
     @property
     def manifest(self) -> Manifest | None:
@@ -172,62 +154,41 @@ class CommitFollower:
             self._checksums.keep(manifest, made)
 
     def _look(self) -> None:
-        """Open a newer commit, or have a thread open it when there is much to be summed.
+        """Open a newer commit, or have a thread sum its files first where they are large.
 
-        Raises StoreUnavailable when that thread found the commit damaged.
+        Raises StoreUnavailable when that thread found one damaged.
         """
         self._refuse_closed()
-        stamp = self._storage.manifest_stamp()
-        if stamp == self._stamp:
+        if self._storage.manifest_stamp() == self._stamp:
             if self._opened is not None:
                 self._checksums.refuse_resized(self._opened.manifest)
             return
         # Without the lock another thread is about to open it.
         if self._opening.acquire(blocking=False):
             try:
-                if self._bytes_to_sum() <= SUMMED_IN_SEARCH:
+                if not self._is_summed_first():
                     self._open_newest()
-                elif self._opener is None and not self._is_to_wait(stamp):
-                    self._opener = threading.Thread(
-                        target=self._open_in_background, name="search-commit", daemon=True
-                    )
-                    self._opener.start()
             finally:
                 self._opening.release()
-        failure = self._failure
-        if failure is not None and failure.stamp == stamp:
-            raise StoreUnavailable(failure.message)
 
-    def _open_in_background(self) -> None:
-        with self._opening:
-            try:
-                self._open_newest()
-            except StoreUnavailable as error:
-                stamp = self._storage.manifest_stamp()
-                self._failure = _Failure(stamp, time.monotonic() + _RETRY, error.message)
-            finally:
-                self._opener = None
-
-    def _is_to_wait(self, stamp: object) -> bool:
-        """Whether opening the commit of this manifest failed so lately that it is not tried."""
-        failure = self._failure
-        return (
-            failure is not None and failure.stamp == stamp and time.monotonic() < failure.retry_at
-        )
+    def _is_summed_first(self) -> bool:
+        """Have the thread sum the files of the newest commit; False when there is little to sum."""
+        manifest = read_manifest(self._storage)
+        if manifest is None:
+            return False
+        files = self._new_files(manifest)
+        try:
+            if self._size(files) <= SUMMED_IN_SEARCH:
+                return False
+        except OSError:
+            return False  # a newer commit removed it, which opening finds out as well
+        self._checksums.refuse_damaged(manifest)
+        self._checksums.prove_in_background(files)
+        return True
 
     def _refuse_closed(self) -> None:
         if self._closed:
             raise StoreUnavailable("the search index is closed")
-
-    def _bytes_to_sum(self) -> int:
-        """Bytes of the files of the newest commit that were not found right before."""
-        manifest = read_manifest(self._storage)
-        if manifest is None:
-            return 0
-        try:
-            return self._size(self._new_files(manifest))
-        except OSError:
-            return 0  # a newer commit removed it, which opening finds out as well
 
     def _new_files(self, manifest: Manifest) -> dict[str, int]:
         """The files not found right so far, but for those of the commit that is open."""
@@ -261,7 +222,7 @@ class CommitFollower:
         if stamp != self._stamp:
             opened = self._read()
             if not self._closed:
-                self._opened, self._stamp, self._failure = opened, stamp, None
+                self._opened, self._stamp = opened, stamp
 
     def _read(self) -> OpenedCommit | None:
         """Open the newest commit, again when a newer one removes its files meanwhile."""
@@ -276,7 +237,10 @@ class CommitFollower:
                 for name in self._checksums.unproven(manifest):
                     self._checksums.check_size(manifest, name)
                 self._checksums.prove(self._to_sum_first(manifest), self._refuse_closed)
-                opened = open_commit(self._storage, self.schema, manifest, self._opened)
+                # The table of contents was found right: it is a pickle.
+                toc = TOC.read(self._storage, INDEX, gen=manifest.generation, schema=self.schema)
+                segments = toc.segments or []
+                opened = open_segments(self._storage, manifest, segments, self._opened)
                 self._checksums.prove_in_background(self._checksums.unproven(manifest))
                 return opened
             except _DAMAGED as error:

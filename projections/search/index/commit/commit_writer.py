@@ -14,7 +14,7 @@ A merge does step 1 beside other commits, and the rest as a commit at the positi
 import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from whoosh.index import TOC
+from whoosh.util.filelock import try_for
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint, moved_on
@@ -30,14 +31,15 @@ from projections.search.engine import SearchedPaths
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.commit.checksums import WARNING
 from projections.search.index.commit.commit_follower import CommitFollower
-from projections.search.index.commit.manifest import Manifest, write_manifest
-from projections.search.index.commit.opened_commit import OpenedCommit
+from projections.search.index.commit.opened_commit import Manifest, OpenedCommit, write_manifest
 from projections.search.index.format.arrays import ArrayFile
 from projections.search.index.format.codec import EXTENSION, NoSegments, Segment
 from projections.search.index.format.doc_ids import doc_ids_of, id_terms
-from projections.search.index.format.storage import INDEX, LOCK, MANIFEST, WRITE_LOCK, Storage
+from projections.search.index.format.storage import INDEX, LOCK, MANIFEST, WRITE_LOCK, Directory
 from projections.search.index.merge.merging import Part, merge
 
+_TURN = 1.0
+"""Seconds for which a writer waits until another one, such as a merge's, is done."""
 _MANY = 256
 """Documents in a commit from which on it is worth to remember their values for the next one."""
 
@@ -48,7 +50,7 @@ class CommitWriter:
     Every method raises StoreUnavailable when it could not write; then nothing was committed.
     """
 
-    def __init__(self, storage: Storage, follower: CommitFollower) -> None:
+    def __init__(self, storage: Directory, follower: CommitFollower) -> None:
         """`follower` is shown each commit, so that this process need not read it again."""
         self._storage = storage
         self._follower = follower
@@ -79,7 +81,8 @@ class CommitWriter:
     def reset(self) -> None:
         """Commit an index without documents, at checkpoint 0."""
         with self._writing():
-            generation = self._follower.generation + 1
+            before = self._follower.manifest
+            generation = 0 if before is None else before.generation + 1
             self._commit(Manifest(generation, 0, self._follower.digest, {}), [])
 
     def apply(
@@ -122,8 +125,8 @@ class CommitWriter:
         self._unfinished.add(merged.file)
         try:
             with _write_errors():
-                with self._arrays_of(merged) as file:
-                    renumbered = merge(parts, file, check)
+                with closing(merged.create_file(self._storage, EXTENSION)) as stream:
+                    renumbered = merge(parts, ArrayFile(stream), check)
                 self._storage.sync([merged.file])
                 crc = self._storage.crc(merged.file)
             with self._writing():
@@ -146,7 +149,7 @@ class CommitWriter:
         """Keep out other writers, in this process and in others."""
         with self._turn, _write_errors():
             lock = self._storage.lock(LOCK)
-            if not self.keep_whoosh_out() or not lock.acquire():
+            if not self.keep_whoosh_out() or not try_for(lock.acquire, _TURN, 0.01):
                 raise StoreUnavailable("another process is writing the search index")
             try:
                 yield
@@ -170,20 +173,11 @@ class CommitWriter:
 
     def _write_segment(self, arrays: dict[str, NDArray[Any]]) -> Segment:
         segment = Segment(INDEX, len(arrays["deleted"]))
-        with self._arrays_of(segment) as file:
-            for name, array in arrays.items():
-                file.put(name, array)
+        with closing(segment.create_file(self._storage, EXTENSION)) as stream:
+            file = ArrayFile(stream)
+            file.put_all(arrays)
             file.finish()
         return segment
-
-    @contextmanager
-    def _arrays_of(self, segment: Segment) -> Iterator[ArrayFile]:
-        """The new file of a segment's arrays."""
-        stream = segment.create_file(self._storage, EXTENSION)
-        try:
-            yield ArrayFile(stream)
-        finally:
-            stream.close()
 
     def _commit(
         self,

@@ -1,19 +1,76 @@
-"""A commit as it is open for reading; immutable, and replaced as a whole by the next one."""
+"""A commit: its manifest, which makes its files one whole, and how it is open for reading.
+
+A manifest names the generation, the log position, the schema, and each file with its checksum, and
+is renamed into place last, after those files and the directory are synced. Readers open exactly the
+generation that the manifest names, so that what a crash leaves behind is never seen. An open commit
+is immutable, and replaced as a whole by the next one.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
-from whoosh.index import TOC
 
+from domain.errors import StoreUnavailable
 from projections.search.engine import SearchedPaths
-from projections.search.index.commit.manifest import Manifest
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
-from projections.search.index.format.arrays import Arrays
+from projections.search.index.format.arrays import Arrays, read_texts
 from projections.search.index.format.codec import Segment
 from projections.search.index.format.doc_ids import stored_document
-from projections.search.index.format.storage import INDEX, Storage, map_arrays
+from projections.search.index.format.storage import MANIFEST, Directory, map_arrays
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """One commit."""
+
+    generation: int
+    """Number of the commit: one more than that of the commit before."""
+    position: int
+    """The checkpoint: the log position up to which the documents are current."""
+    schema: int
+    """Digest of what the index was made for, see `schema_digest`."""
+    files: dict[str, int]
+    """File name -> CRC-32."""
+    fingerprint: str = msgspec.field(default="", name="mark")
+    """Text of the writer's that belongs to the position; the index does not read it."""
+    sizes: dict[str, int] = msgspec.field(default_factory=dict)
+    """File name -> bytes. Manifests of earlier versions have no sizes."""
+    searched: SearchedPaths = SearchedPaths()
+    """The paths that are searched though no kind declares them."""
+
+    def after(
+        self, position: int, fingerprint: str, searched: SearchedPaths | None = None
+    ) -> "Manifest":
+        """The beginning of the next commit's manifest; None: the same paths are searched."""
+        return Manifest(
+            self.generation + 1,
+            position,
+            self.schema,
+            {},
+            fingerprint,
+            searched=self.searched if searched is None else searched,
+        )
+
+
+def read_manifest(storage: Directory) -> Manifest | None:
+    """The last commit's manifest, None before the first; StoreUnavailable when it is damaged."""
+    if storage.manifest_stamp() is None:
+        return None
+    try:
+        return msgspec.json.decode(storage.read(MANIFEST), type=Manifest)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise StoreUnavailable(f"the search index has no readable manifest: {error}") from error
+
+
+def write_manifest(storage: Directory, manifest: Manifest) -> None:
+    """Make the manifest the current one; its files must be synced before."""
+    temporary = f"{MANIFEST}.new"
+    stream = storage.create_file(temporary)
+    stream.write(msgspec.json.encode(manifest))
+    stream.close()
+    storage.sync([temporary])
+    storage.rename_file(temporary, MANIFEST)
+    storage.sync([])
 
 
 class OpenedCommit(msgspec.Struct, frozen=True):
@@ -52,9 +109,7 @@ class OpenedCommit(msgspec.Struct, frozen=True):
         figures: dict[str, tuple[int, int]] = {}
         for name, arrays in self.arrays.items():
             dead = self.segments[name].dead
-            for code, offset in enumerate(arrays["kind.offsets"][:-1].tolist()):
-                end = int(arrays["kind.offsets"][code + 1])
-                kind = arrays["kind.lexicon"][offset:end].tobytes().decode()
+            for code, kind in enumerate(map(bytes.decode, read_texts(arrays, "kind"))):
                 chosen = arrays["kind"] == code
                 if dead is not None:
                     chosen &= ~dead
@@ -73,21 +128,13 @@ class OpenedCommit(msgspec.Struct, frozen=True):
                     yield stored.id, stored.kind, stored.digest
 
 
-def open_commit(
-    storage: Storage, schema: Any, manifest: Manifest, before: OpenedCommit | None
+def open_segments(
+    storage: Directory, manifest: Manifest, segments: Sequence[Segment], before: OpenedCommit | None
 ) -> OpenedCommit:
-    """The manifest's commit, whose table of contents was found right: it is a pickle.
+    """A commit of these segments; those of the commit `before` are taken from it.
 
     Raises OSError when files are gone, as after a newer commit.
     """
-    toc = TOC.read(storage, INDEX, gen=manifest.generation, schema=schema)
-    return open_segments(storage, manifest, toc.segments or [], before)
-
-
-def open_segments(
-    storage: Storage, manifest: Manifest, segments: Sequence[Segment], before: OpenedCommit | None
-) -> OpenedCommit:
-    """A commit of these segments; those of the commit `before` are taken from it."""
     arrays: dict[str, Arrays] = {}
     views: list[SegmentView] = []
     known = {} if before is None else {view.name: view for view in before.snapshot.views}

@@ -5,7 +5,6 @@ from typing import assert_never
 
 import numpy as np
 
-from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.analysis import keyword, stem, tokens
 from projections.search.index.evaluate.beginnings import Beginnings
@@ -25,22 +24,21 @@ from projections.search.index.evaluate.results import (
 from projections.search.index.evaluate.segments import DocIds, SegmentView, Snapshot
 from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import ranges
-from projections.search.language.field_texts import is_whole
 from projections.search.language.patterns import TermPattern, wildcard
 from projections.search.language.regex import regex
-from projections.search.matching.query_values import as_moment
 from projections.search.matching.terms import (
     EXACT,
     MAX_SLOP,
-    NUMBER,
     PRESENT,
     SEPARATOR,
     TEXT,
     WHOLE,
     WORDS,
-    sortable,
+    refuse_whole,
+    takes_whole,
+    term_ranges,
+    value_terms,
 )
-from projections.search.matching.value_terms import value_terms
 from projections.search.matching.weights import STEM
 from projections.visibility.field_paths import indexed_path
 
@@ -79,10 +77,10 @@ class Leaves:
             case tree.Phrase(field=field, text=text, slop=slop):
                 return self._phrase(field, text, slop)
             case tree.PhrasePrefix(field=field, text=text, slop=slop):
-                _refuse_whole(field)
+                refuse_whole(field)
                 return self._phrase_prefix(field, tokens(text).parts, min(slop, MAX_SLOP))
             case tree.Fuzzy(field=field):
-                _refuse_whole(field)
+                refuse_whole(field)
                 return Fuzzy(self._snapshot, node, self._check).matches(self._view)
             case tree.Wildcard(field=field, pattern=pattern):
                 return self._remembered(node, lambda: self._pattern(field, wildcard(pattern)))
@@ -103,7 +101,7 @@ class Leaves:
     # Terms
 
     def _term(self, field: str | None, text: str) -> Matches:
-        if field is not None and (field.endswith(".keyword") or is_whole(indexed_path(field))):
+        if takes_whole(field):
             return self._best(self._exact(field, text))
         analysed = tokens(text)
         space, start = _home(field)
@@ -167,8 +165,7 @@ class Leaves:
 
     def _phrase(self, field: str | None, text: str, slop: int) -> Matches:
         parts = tokens(text).parts
-        whole = field is not None and (field.endswith(".keyword") or is_whole(indexed_path(field)))
-        if len(parts) <= 1 or whole:
+        if len(parts) <= 1 or takes_whole(field):
             return self._term(field, text) if parts else nothing(self._view)
         scored = [self._together(_home(field), parts, min(slop, MAX_SLOP))]
         if field is not None:
@@ -236,7 +233,7 @@ class Leaves:
     # Many terms
 
     def _pattern(self, field: str | None, pattern: TermPattern) -> Sparse | Dense:
-        _refuse_whole(field)
+        refuse_whole(field)
         expanded = [
             (name, span.matching(pattern, self._view.memory, self._check))
             for name, span in spans(self._view, field)
@@ -274,21 +271,8 @@ class Leaves:
             yield inverted.ids[inverted.postings(term)]
 
     def _range(self, node: tree.Range) -> Sparse | Dense:
-        path = indexed_path(node.field)
-        _refuse_whole(node.field)
-        bounds = [
-            (side, bound)
-            for side in ("gt", "gte", "lt", "lte")
-            if (bound := getattr(node, side)) is not None
-        ]
-        numbers = [(side, as_moment(bound)) for side, bound in bounds]
-        expanded = [self._between(f"{path}.keyword{SEPARATOR}", [
-            (side, keyword(bound)) for side, bound in bounds
-        ])]  # fmt: skip
-        encoded = [(side, sortable(number)) for side, number in numbers if number is not None]
-        if len(encoded) == len(bounds):
-            expanded.append(self._between(f"{path}{SEPARATOR}{NUMBER}", encoded))
-        return self._union([(EXACT, terms) for terms in expanded])
+        between = [self._between(start, bounds) for start, bounds in term_ranges(node)]
+        return self._union([(EXACT, terms) for terms in between])
 
     def _between(self, start: str, bounds: Sequence[tuple[str, str]]) -> TermNumbers:
         """The terms of `exact` that begin with `start` and go on between the bounds."""
@@ -310,11 +294,6 @@ class Leaves:
         own = inverted.find(f"{PRESENT}{path}".encode())
         itself = np.arange(own, own + 1) if own >= 0 else np.empty(0, np.int64)
         return self._union([(EXACT, itself), (EXACT, np.arange(low, high))])
-
-
-def _refuse_whole(field: str | None) -> None:
-    if field is not None and is_whole(indexed_path(field)):
-        raise InvalidInput(f"{field[:80]} is only matched whole: give a complete value")
 
 
 def _home(field: str | None) -> Space:

@@ -6,6 +6,7 @@ copied, so that opening costs nothing and processes share the pages.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, BinaryIO, TypeVar
 
 import msgspec
@@ -28,67 +29,48 @@ class _Place(msgspec.Struct, array_like=True):
     """Number of elements."""
 
 
-class Inverted:
+class Inverted(msgspec.Struct, kw_only=True, eq=False):
     """The inverted index of one field of a segment.
 
     Terms are numbered in the order of their bytes, documents in the order of their names; the
     postings of a term are its documents, ascending.
     """
 
-    __slots__ = (
-        "_memory",
-        "_places",
-        "ids",
-        "impacts",
-        "lexicon",
-        "offsets",
-        "position_starts",
-        "positions",
-        "size",
-        "starts",
-    )
+    lexicon: NDArray[np.uint8]
+    """The terms' bytes, one after another."""
+    offsets: NDArray[np.int64]
+    """(terms + 1,): where each term begins in the lexicon."""
+    starts: NDArray[np.int64]
+    """(terms + 1,): where each term's postings begin."""
+    ids: NDArray[np.int32]
+    """(postings,): document numbers."""
+    impacts: NDArray[np.uint8] | None = None
+    """(postings,): how much the term says of the document, 255 at most; None where all do."""
+    position_starts: NDArray[np.int64] | None = None
+    """(postings + 1,): where each posting's positions begin; None where none are kept."""
+    positions: NDArray[np.int32] | None = None
+    """(positions,): ascending in each posting."""
+    size: int = 0
+    """Number of terms."""
+    _memory: Any = None
+    _places: Any = None
 
-    def __init__(
-        self,
-        *,
-        lexicon: NDArray[np.uint8],
-        offsets: NDArray[np.int64],
-        starts: NDArray[np.int64],
-        ids: NDArray[np.int32],
-        impacts: NDArray[np.uint8] | None = None,
-        position_starts: NDArray[np.int64] | None = None,
-        positions: NDArray[np.int32] | None = None,
-    ) -> None:
-        self.lexicon = lexicon
-        """The terms' bytes, one after another."""
-        self.offsets = offsets
-        """(terms + 1,): where each term begins in the lexicon."""
-        self.starts = starts
-        """(terms + 1,): where each term's postings begin."""
-        self.ids = ids
-        """(postings,): document numbers."""
-        self.impacts = impacts
-        """(postings,): how much the term says of the document, 255 at most; None where all do."""
-        self.position_starts = position_starts
-        """(postings + 1,): where each posting's positions begin; None where none are kept."""
-        self.positions = positions
-        """(positions,): ascending in each posting."""
-        self.size = len(offsets) - 1
-        """Number of terms."""
-        self._memory = lexicon.data
-        self._places = offsets.data
+    def __post_init__(self) -> None:
+        self.size = len(self.offsets) - 1
+        self._memory, self._places = self.lexicon.data, self.offsets.data
 
     @classmethod
     def of(cls, arrays: Arrays, field: str) -> "Inverted":
         """The field's part of a segment's arrays, named `<field>.<attribute>`."""
         names = ("lexicon", "offsets", "starts", "ids", "impacts", "position_starts", "positions")
-        return cls(**{name: arrays[key] for name in names if (key := f"{field}.{name}") in arrays})
+        known: dict[str, Any] = {name: arrays.get(f"{field}.{name}") for name in names}
+        return cls(**known)
 
     def arrays(self, field: str) -> dict[str, NDArray[Any]]:
         """The arrays as `of` reads them."""
         return {
             f"{field}.{name}": array
-            for name in self.__slots__
+            for name in self.__struct_fields__
             if isinstance(array := getattr(self, name), np.ndarray)
         }
 
@@ -129,6 +111,18 @@ class Inverted:
 def lexicon(terms: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Texts as one string of bytes, and where each begins in it."""
     return np.frombuffer(b"".join(terms), np.uint8), starts(np.fromiter(map(len, terms), np.int64))
+
+
+def text_arrays(name: str, texts: Sequence[bytes]) -> dict[str, NDArray[Any]]:
+    """The arrays of texts, as `read_texts` reads them."""
+    data, offsets = lexicon(texts)
+    return {f"{name}.lexicon": data, f"{name}.offsets": offsets}
+
+
+def read_texts(arrays: Arrays, name: str) -> list[bytes]:
+    """The texts named so, in their order."""
+    data = arrays[f"{name}.lexicon"].tobytes()
+    return [data[low:high] for low, high in pairwise(arrays[f"{name}.offsets"].tolist())]
 
 
 def starts(sizes: NDArray[Any]) -> NDArray[np.int64]:
@@ -187,6 +181,11 @@ class ArrayFile:
     def put(self, name: str, array: NDArray[Any]) -> None:
         """Add a whole array."""
         self.reserve(name, array.dtype, array.size).write(array)
+
+    def put_all(self, arrays: Arrays) -> None:
+        """Add whole arrays."""
+        for name, array in arrays.items():
+            self.put(name, array)
 
     def finish(self) -> None:
         """Write down what is where."""

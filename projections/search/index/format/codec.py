@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from whoosh.codec import base
+from whoosh.matching import ListMatcher
 
-from projections.search.index.format.document_reader import PerDocumentReader
-from projections.search.index.format.schema import ReadOnlyIndex
+from projections.search.documents.documents import SORTABLE
+from projections.search.index.format.arrays import Arrays
+from projections.search.index.format.doc_ids import stored_document
+from projections.search.index.format.schema import DELETED, ID, KIND, ReadOnlyIndex
 from projections.search.index.format.storage import map_arrays
 from projections.search.index.format.terms_reader import TermsReader
+from projections.search.index.format.whoosh_fields import SortColumnReader
 
 EXTENSION = ".arrays"
 
@@ -59,16 +63,13 @@ class Segment(base.Segment):  # type: ignore[misc]
         dead[numbers] = True
         other = Segment(self.indexname, self.size)
         other.segid = self.segid
-        other._keep(dead)
+        other._dead_count = int(dead.sum())
+        other._dead = np.packbits(dead).tobytes() if other._dead_count else None
         return other
 
     def same_dead(self, other: "Segment") -> bool:
         """Whether the same documents are dead in both."""
         return self._dead == other._dead
-
-    def _keep(self, dead: Dead) -> None:
-        self._dead_count = int(dead.sum())
-        self._dead = np.packbits(dead).tobytes() if self._dead_count else None
 
     def codec(self) -> "Codec":
         """The codec that reads the segment."""
@@ -100,13 +101,6 @@ class Segment(base.Segment):  # type: ignore[misc]
             return False
         return bool(self._dead[docnum >> 3] & (0x80 >> (docnum & 7)))
 
-    def delete_document(self, docnum: int, delete: bool = True) -> None:
-        """Make the document with a number dead, or alive again."""
-        dead = self.dead
-        dead = np.zeros(self.size, np.bool_) if dead is None else dead
-        dead[docnum] = delete
-        self._keep(dead)
-
 
 class NoSegments(list[Segment]):
     """The segments in the table of contents of an index without documents.
@@ -130,6 +124,64 @@ class Codec(base.Codec):  # type: ignore[misc]
         """A reader of the terms and postings in the segment's file."""
         return TermsReader(map_arrays(storage, segment.file))
 
-    def per_document_reader(self, storage: Any, segment: Segment) -> PerDocumentReader:
+    def per_document_reader(self, storage: Any, segment: Segment) -> "PerDocumentReader":
         """A reader of the documents' values in the segment's file."""
         return PerDocumentReader(map_arrays(storage, segment.file), segment)
+
+
+class PerDocumentReader(base.PerDocumentReader):  # type: ignore[misc]
+    """What a segment keeps of each document beside its terms."""
+
+    def __init__(self, arrays: Arrays, segment: Segment) -> None:
+        self._arrays = arrays
+        self._segment = segment
+        self._terms = TermsReader(arrays)
+        self.doc_count, self.has_deletions = segment.doc_count, segment.has_deletions
+        self.is_deleted, self.deleted_docs = segment.is_deleted, segment.deleted_docs
+
+    def doc_count_all(self) -> int:
+        """How many documents there are, dead ones included."""
+        return self._segment.size
+
+    def has_column(self, fieldname: str) -> bool:
+        """Whether documents can be sorted or grouped by a field."""
+        return fieldname in SORTABLE or fieldname in (ID, KIND, DELETED)
+
+    def column_reader(self, fieldname: str, column: Any) -> SortColumnReader:
+        """A reader of the values that documents have in a field."""
+        is_text = SORTABLE.get(fieldname) is not float
+
+        def value_of(docnum: int) -> Any:
+            value = self.stored_fields(docnum).get(fieldname)
+            fits = isinstance(value, str) == is_text or fieldname == DELETED
+            return value if fits else None
+
+        return SortColumnReader(value_of, self._segment.size)
+
+    def has_vector(self, docnum: int, fieldname: str) -> bool:
+        """True: the terms of a document can be read off the postings."""
+        return True
+
+    def vector(self, docnum: int, fieldname: str, format_: Any) -> ListMatcher:
+        """The terms that a document has in a field, read off the postings."""
+        terms = sorted(self._terms.terms_of(fieldname, docnum))
+        return ListMatcher(
+            [term for term, _ in terms], weights=[weight for _, weight in terms], format=format_
+        )
+
+    def doc_field_length(self, *asked: Any) -> int:
+        """Always 1, as the shortest and the longest: impacts are made for the length already."""
+        return 1
+
+    min_field_length = max_field_length = doc_field_length
+
+    def field_length(self, fieldname: str) -> int:
+        """Sum of the lengths of all documents, each of which counts as 1."""
+        return self._segment.size
+
+    def stored_fields(self, docnum: int) -> dict[str, Any]:
+        """Id, kind and deletion, and the values that are sorted by: texts in lower case."""
+        kept = stored_document(self._arrays, docnum)
+        own = {ID: kept.id, KIND: kept.kind, DELETED: kept.deleted}
+        pairs = zip(SORTABLE, kept.sort, strict=True)
+        return own | {path: value for path, value in pairs if value is not None}

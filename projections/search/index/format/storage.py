@@ -1,6 +1,6 @@
-"""Where the files of an index lie: a directory, or memory.
+"""The directory with the files of an index.
 
-Whoosh's storages with what Whoosh leaves out: syncing, checksums, and a look whether there is a new
+Whoosh's storage with what Whoosh leaves out: syncing, checksums, and a look whether there is a new
 manifest.
 """
 
@@ -10,13 +10,11 @@ import os
 import zlib
 from collections.abc import Callable
 from contextlib import ExitStack
-from errno import ENOENT
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
-from whoosh.filedb.filestore import FileStorage, RamStorage
-from whoosh.filedb.structfile import BufferFile
+from whoosh.filedb.filestore import FileStorage
 
 from domain.machine import durable_files
 from projections.search.index.format.arrays import unpack
@@ -33,19 +31,13 @@ _PIECE = 1 << 22
 
 
 def map_arrays(storage: Any, name: str) -> dict[str, NDArray[Any]]:
-    """The arrays of a file of a `Storage`, mapped into memory; raises OSError."""
-    if isinstance(storage, Memory):
-        return unpack(storage.read(name))
+    """The arrays of a file of one of Whoosh's storages, mapped into memory; raises OSError."""
     with open(storage._fpath(name), "rb") as file:
         return unpack(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 class Directory(FileStorage):  # type: ignore[misc]
     """Files of a directory that only its owner may read, as they hold pickles."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(str(path))
-        self._manifest = self._fpath(MANIFEST)
 
     def rename_file(self, oldname: str, newname: str, safe: bool = False) -> None:
         """Rename a file, in place of any file that has the new name."""
@@ -58,7 +50,7 @@ class Directory(FileStorage):  # type: ignore[misc]
     def manifest_stamp(self) -> object:
         """What differs whenever the manifest was replaced; None when there is none."""
         try:
-            status = os.stat(self._manifest)
+            status = os.stat(self._fpath(MANIFEST))
         except FileNotFoundError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
@@ -92,49 +84,3 @@ class Directory(FileStorage):  # type: ignore[misc]
                 total = zlib.crc32(piece[:size], total)
                 go_on()
         return total
-
-
-class Memory(RamStorage):  # type: ignore[misc]
-    """An index in memory, for tests and trials; a file that is not there is an OSError here too."""
-
-    def temp_storage(self, name: str | None = None) -> "Memory":
-        """A new, empty storage in memory."""
-        return Memory()
-
-    def share_write_lock(self) -> ExitStack | None:
-        """Nobody else can open what is in the memory of this process."""
-        return ExitStack()
-
-    def sync(self, names: list[str]) -> None:
-        """Do nothing: memory survives no power loss."""
-
-    def manifest_stamp(self) -> object:
-        """The bytes of the manifest; None when there is none."""
-        return self.files.get(MANIFEST)
-
-    def read(self, name: str) -> bytes:
-        """All bytes of a file."""
-        try:
-            return bytes(self.files[name])
-        except KeyError:
-            raise FileNotFoundError(ENOENT, os.strerror(ENOENT), name) from None
-
-    def crc(self, name: str, go_on: Callable[[], None] = lambda: None) -> int:
-        """The CRC-32 of a file's bytes."""
-        return zlib.crc32(self.read(name))
-
-    def file_length(self, name: str) -> int:
-        """Bytes of a file."""
-        return len(self.read(name))
-
-    def open_file(self, name: str, **options: Any) -> BufferFile:
-        """A file to read."""
-        return BufferFile(memoryview(self.read(name)), name=name, **options)
-
-    def delete_file(self, name: str) -> None:
-        """Remove a file."""
-        self.read(name)
-        self.files.pop(name, None)
-
-
-Storage = Directory | Memory

@@ -5,7 +5,7 @@ after the path and a separator; together they are the lexicon of a field named a
 that is only matched whole has digests in `whole`, which are looked up and never listed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from heapq import merge
 from itertools import groupby, pairwise
@@ -22,7 +22,6 @@ from projections.search.index.format.arrays import Arrays, Inverted, distinct
 from projections.search.index.format.schema import FIELDS
 from projections.search.index.format.whoosh_fields import has_whole_values
 from projections.search.language.field_texts import is_whole
-from projections.search.matching.query_values import as_number
 from projections.search.matching.terms import (
     EXACT,
     KEYWORD,
@@ -31,8 +30,7 @@ from projections.search.matching.terms import (
     SEPARATOR,
     TEXT,
     WHOLE,
-    sortable,
-    whole_term,
+    value_terms,
 )
 from projections.search.matching.weights import HIGHEST, K1
 from projections.visibility.field_paths import indexed_path
@@ -47,11 +45,6 @@ class _Part(msgspec.Struct, frozen=True):
     prefix: bytes
     low: int
     high: int
-
-    def find(self, term: bytes) -> int:
-        """The number of the term after the prefix, -1 when there is none."""
-        number = self.inverted.find(self.prefix + term)
-        return number if self.low <= number < self.high else -1
 
     def terms_from(self, start: bytes) -> Iterator[bytes]:
         """The terms without the prefix, from the first that is not before `start`."""
@@ -100,15 +93,12 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
 
     def _places(self, field: str, term: bytes) -> list[tuple[Inverted, int]]:
         """Where the term is: lexicons with its number in each."""
-        places = [(part.inverted, part.find(term)) for part in self._parts(field)]
+        terms: Sequence[tuple[str, bytes]] = ((field, term),)
         if field not in self._fields:
-            path, text = indexed_path(field), term.decode(errors="surrogateescape")
-            exact, whole = self._fields[EXACT], self._fields[WHOLE]
-            if is_whole(path):
-                places.append((whole, whole.find(whole_term(path, text))))
-            elif not has_whole_values(field) and (number := as_number(text)) is not None:
-                name = f"{path}{SEPARATOR}{NUMBER}{sortable(number)}"
-                places.append((exact, exact.find(name.encode())))
+            terms = value_terms(field, term.decode(errors="replace"))
+            if has_whole_values(field):
+                terms = terms[:1]
+        places = [(self._fields[name], self._fields[name].find(known)) for name, known in terms]
         return [(inverted, number) for inverted, number in places if number >= 0]
 
     def __contains__(self, term: tuple[str, bytes]) -> bool:
@@ -148,14 +138,6 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
     def term_info(self, fieldname: str, text: bytes) -> TermInfo:
         """Figures of a term; KeyError when no document has it."""
         return _info(self._postings(fieldname, text))
-
-    def frequency(self, fieldname: str, text: bytes) -> float:
-        """Sum of the weights that a term has in its documents."""
-        return float(self.term_info(fieldname, text).weight())
-
-    def doc_frequency(self, fieldname: str, text: bytes) -> int:
-        """How many documents have a term; raises KeyError when none has."""
-        return len(self._postings(fieldname, text).ids)
 
     def matcher(self, fieldname: str, text: bytes, format_: Any, scorer: Any = None) -> ListMatcher:
         """The postings of a term; raises TermNotFound when no document has the term."""

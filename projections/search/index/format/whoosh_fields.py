@@ -7,7 +7,7 @@ part of the lexicons that belongs to a path, and what the parts of a name next t
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from functools import total_ordering
+from functools import cmp_to_key
 from typing import Any
 
 import numpy as np
@@ -15,21 +15,62 @@ from whoosh import columns, fields, formats, query
 from whoosh.analysis import Analyzer, Token
 
 from projections.search.analysis import fold, keyword, stem, tokens
-from projections.search.language.dates import moment
 from projections.search.language.field_texts import is_whole
 from projections.search.language.field_types import field_type
-from projections.search.matching.query_values import as_number
 from projections.search.matching.terms import (
     EXACT,
     NEXT,
     NUMBER,
     SEPARATOR,
+    as_moment,
     sortable,
 )
 from projections.visibility.field_paths import indexed_path
 
 SortKey = tuple[bool, Any]
 """Whether the value is missing, so that it comes last, and the value."""
+
+
+class SortColumn(columns.Column):  # type: ignore[misc]
+    """Values that documents are sorted and grouped by; every segment has them."""
+
+    reversible = True
+
+
+class SortColumnReader(columns.ColumnReader):  # type: ignore[misc]
+    """The values of a column in one segment; missing ones come last in either direction."""
+
+    def __init__(self, value_of: Callable[[int], Any], count: int) -> None:
+        """`value_of` gives the value of a document by its number, None where there is none."""
+        self._value_of = value_of
+        self._count = count
+        self._reverse = False
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, docnum: int) -> SortKey:
+        value = self._value_of(docnum)
+        if value is None:
+            return True, ""
+        return False, _descending(value) if self._reverse else value
+
+    def __iter__(self) -> Iterator[SortKey]:
+        return map(self.__getitem__, range(self._count))
+
+    def set_reverse(self) -> None:
+        """Sort in descending order from now on."""
+        self._reverse = True
+
+
+_descending: Callable[[Any], Any] = cmp_to_key(lambda one, other: (one < other) - (one > other))
+"""What comes before smaller values; the value itself is its `obj`."""
+
+
+def plain_value(key: SortKey) -> Any:
+    """The value of a sort key, None where it is missing."""
+    missing, value = key
+    return None if missing else getattr(value, "obj", value)
 
 
 class Places(formats.Positions):  # type: ignore[misc]
@@ -150,9 +191,7 @@ class PathWords(Words):
         whole = () if kwargs.get("tokenize") is False else (keyword(qstring),)
         yield from dict.fromkeys((*super().process_text(qstring, mode, **kwargs), *whole))
 
-    def from_column_value(self, value: SortKey) -> Any:
-        """The value of a document, from what the documents are sorted by."""
-        return plain_value(value)
+    from_column_value = staticmethod(plain_value)
 
 
 class WholeValues(PathWords):
@@ -180,7 +219,7 @@ class Figures(PathWords):
 
     def parse_query(self, fieldname: str, qstring: str, boost: float = 1.0) -> query.Query:
         """The value as written: a number, a date, true or false."""
-        number = figure(qstring)
+        number = as_moment(qstring)
         return query.Term(fieldname, qstring if number is None else repr(number), boost=boost)
 
     def parse_range(
@@ -196,7 +235,7 @@ class Figures(PathWords):
         prefix = f"{indexed_path(fieldname)}{SEPARATOR}{NUMBER}"
         bounds = []
         for bound in (start, end):
-            number = None if bound is None else figure(bound)
+            number = None if bound is None else as_moment(bound)
             if bound is not None and number is None:
                 raise ValueError(f"{fieldname} is compared with numbers or dates, not {bound!r}")
             bounds.append(None if number is None else prefix + sortable(number))
@@ -214,9 +253,7 @@ class Stored(fields.STORED):  # type: ignore[misc]
         super().__init__()
         self.set_sortable(SortColumn())
 
-    def from_column_value(self, value: SortKey) -> Any:
-        """The value of a document, from what the documents are sorted by."""
-        return plain_value(value)
+    from_column_value = staticmethod(plain_value)
 
 
 def path_field(path: str, *, sortable: bool) -> PathWords:
@@ -231,72 +268,3 @@ def path_field(path: str, *, sortable: bool) -> PathWords:
 def has_whole_values(path: str) -> bool:
     """Whether a path as written in a query stands for whole values, and not for their words."""
     return path.endswith(".keyword") or field_type(path) == "keyword"
-
-
-def figure(text: str) -> float | None:
-    """A number as it is, a date in milliseconds since 1970; None for anything else."""
-    number = as_number(text)
-    return moment(text) if number is None else number
-
-
-class SortColumn(columns.Column):  # type: ignore[misc]
-    """Values that documents are sorted and grouped by; read from the arrays of a segment."""
-
-    reversible = True
-
-    def default_value(self, reverse: bool = False) -> SortKey:
-        """The sort key of a document without a value, which comes last."""
-        return True, ""
-
-
-class SortColumnReader(columns.ColumnReader):  # type: ignore[misc]
-    """The values of a column in one segment; missing ones come last in either direction."""
-
-    def __init__(self, value_of: Callable[[int], Any], count: int) -> None:
-        """`value_of` gives the value of a document by its number, None where there is none."""
-        self._value_of = value_of
-        self._count = count
-        self._reverse = False
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, docnum: int) -> SortKey:
-        value = self._value_of(docnum)
-        if value is None:
-            return True, ""
-        return False, Descending(value) if self._reverse else value
-
-    def __iter__(self) -> Iterator[SortKey]:
-        return map(self.__getitem__, range(self._count))
-
-    def set_reverse(self) -> None:
-        """Sort in descending order from now on."""
-        self._reverse = True
-
-
-@total_ordering
-class Descending:
-    """A value that comes before smaller ones."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Descending) and bool(self.value == other.value)
-
-    def __lt__(self, other: "Descending") -> bool:
-        return bool(other.value < self.value)
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-
-def plain_value(key: SortKey) -> Any:
-    """The value of a sort key, None where it is missing."""
-    missing, value = key
-    if missing:
-        return None
-    return value.value if isinstance(value, Descending) else value

@@ -5,7 +5,6 @@ the segments.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -17,8 +16,9 @@ from projections.search.index.format.arrays import (
     Arrays,
     Inverted,
     Slot,
-    lexicon,
     ranges,
+    read_texts,
+    text_arrays,
 )
 from projections.search.index.format.arrays import starts as starts_of
 from projections.search.index.format.sorted_texts import united
@@ -31,13 +31,6 @@ Int64Array = NDArray[np.int64]
 _DOCUMENT_BITS = 32
 
 
-def read_texts(arrays: Arrays, name: str) -> list[bytes]:
-    """The texts named so, in their order."""
-    data = arrays[f"{name}.lexicon"].tobytes()
-    offsets = arrays[f"{name}.offsets"].tolist()
-    return [data[low:high] for low, high in pairwise(offsets)]
-
-
 def _mapped_digests(lexicons: Sequence[NDArray[Any]]) -> tuple[list[Int64Array], NDArray[Any]]:
     """As `united`, for lexicons that are arrays of texts of 8 bytes, one after another.
 
@@ -47,13 +40,6 @@ def _mapped_digests(lexicons: Sequence[NDArray[Any]]) -> tuple[list[Int64Array],
     union = np.sort(np.concatenate(digests))
     union = union[np.append(True, union[1:] != union[:-1])[: len(union)]]
     return [np.searchsorted(union, texts) for texts in digests], union
-
-
-def put_texts(file: ArrayFile, name: str, texts: Sequence[bytes]) -> None:
-    """Write texts as `read_texts` reads them."""
-    data, offsets = lexicon(texts)
-    file.put(f"{name}.lexicon", data)
-    file.put(f"{name}.offsets", offsets)
 
 
 class MergedField:
@@ -108,7 +94,7 @@ class MergedField:
             file.put(f"{name}.lexicon", self._union[used].astype(">u8").view(np.uint8))
             file.put(f"{name}.offsets", np.arange(len(used) + 1, dtype=np.int64) * WHOLE_SIZE)
         else:
-            put_texts(file, name, [self._union[place] for place in used.tolist()])
+            file.put_all(text_arrays(name, [self._union[place] for place in used.tolist()]))
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
         """Ranges of the terms of the union, of about a block each."""

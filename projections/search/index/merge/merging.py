@@ -11,18 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.documents.documents import SORTABLE
-from projections.search.index.format.arrays import ArrayFile, Arrays
+from projections.search.index.format.arrays import ArrayFile, Arrays, read_texts, text_arrays
 from projections.search.index.format.arrays import starts as starts_of
 from projections.search.index.format.codec import Dead
 from projections.search.index.format.doc_ids import document_id
 from projections.search.index.format.schema import FIELDS
 from projections.search.index.format.sorted_texts import united
-from projections.search.index.merge.merged_field import (
-    Int64Array,
-    MergedField,
-    put_texts,
-    read_texts,
-)
+from projections.search.index.merge.merged_field import Int64Array, MergedField
 
 _ROWS = 10_000
 _NONE = -1
@@ -47,7 +42,7 @@ def merge(parts: Sequence[Part], file: ArrayFile, check: Callable[[], None]) -> 
         MergedField(field, arrays, new_ids, check).write(file)
     kinds, names = _ranks(parts, new_ids, "kind", "kind")
     file.put("kind", kinds.astype(np.uint8))
-    put_texts(file, "kind", names)
+    file.put_all(text_arrays("kind", names))
     for name in ("deleted", "digest"):
         file.put(name, _placed([part.arrays[name] for part in parts], new_ids))
     for path, kind in SORTABLE.items():
@@ -55,7 +50,7 @@ def merge(parts: Sequence[Part], file: ArrayFile, check: Callable[[], None]) -> 
         if kind is str:
             ranks, texts = _ranks(parts, new_ids, name, f"{name}.rank")
             file.put(f"{name}.rank", ranks)
-            put_texts(file, name, texts)
+            file.put_all(text_arrays(name, texts))
         else:
             file.put(f"{name}.value", _placed([p.arrays[f"{name}.value"] for p in parts], new_ids))
     _put_rows(parts, new_ids, file)

@@ -11,8 +11,8 @@ from domain.errors import InvalidInput
 from projections.search.answers.aggregate import AggregateRequest, TopHitsRequest, search_request
 from projections.search.answers.queries import search
 from projections.search.documents import sources
-from projections.search.index.engine import WhooshEngine
 from projections.visibility.withholding import FieldWithheld, Withheld
+from tests.brief_engines import brief_engine
 from tests.projections.search.conftest import Catalog, make_entity
 
 FIELD = "columns.name.keyword"
@@ -25,7 +25,7 @@ COLUMNS = {
 
 @pytest.fixture
 def shop() -> Any:
-    catalog = Catalog(WhooshEngine.open(None))
+    catalog = Catalog(brief_engine())
     for table, names in COLUMNS.items():
         columns = [{"name": name, "dataType": "INT"} for name in names]
         catalog.add(make_entity(table, columns=columns, deleted=table == "old"))

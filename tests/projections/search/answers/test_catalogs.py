@@ -29,15 +29,15 @@ def _escaped(name):
 
 
 @pytest.mark.parametrize("step", [pytest.param(1, id="ecommerce"), pytest.param(40, id="mozilla")])
-def test_every_entity_is_found_by_its_own_name(small_catalog, step):
+def test_every_entity_is_found_by_its_own_name(catalog, step):
     name = "ecommerce.jsonl" if step == 1 else "mozilla.jsonl.gz"
     entities = list(shared_entities(name))
-    small_catalog.add(*entities)
+    catalog.add(*entities)
     lost = []
     for sought in entities[::step]:
         phrase = f'"{_escaped(sought.name)}"'
         for q in (sought.name, phrase, f"name.keyword:{phrase}", f"name:{phrase}"):
-            found = small_catalog.respond(q, size=1_000, fetch_source=False)
+            found = catalog.respond(q, size=1_000, fetch_source=False)
             if sought.id not in {hit["_id"] for hit in found["hits"]["hits"]}:
                 lost.append(q)
     assert lost == []

@@ -17,9 +17,9 @@ from projections.search.answers.csv_export import HEADER, export, guarded
 from projections.search.answers.queries import SearchRequest
 from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
-from projections.search.index.engine import WhooshEngine
 from projections.search.restriction import Visibility
 from projections.visibility.withholding import FieldWithheld, Withheld
+from tests.brief_engines import brief_engine
 from tests.projections.search.conftest import Catalog, make_entity
 
 EVERYTHING = Visibility.of(None, {})
@@ -27,7 +27,7 @@ EVERYTHING = Visibility.of(None, {})
 
 @pytest.fixture
 def catalog() -> Any:
-    made = Catalog(WhooshEngine.open(None))
+    made = Catalog(brief_engine())
     yield made
     made.engine.close()
 
@@ -155,7 +155,7 @@ def test_too_many_rows_are_refused_before_the_first_part(
 def test_cut_search_makes_no_file(catalog: Catalog) -> None:
     catalog.add(make_entity("a"))
     times = iter([0.0, 9.0, 9.0, 9.0, 9.0])
-    catalog.engine = WhooshEngine.open(None, deadline=1.0, clock=lambda: next(times))
+    catalog.engine = brief_engine(deadline=1.0, clock=lambda: next(times))
     catalog.add(make_entity("b"))
     with pytest.raises(StoreUnavailable, match="takes too long to be exported"):
         parts(catalog)

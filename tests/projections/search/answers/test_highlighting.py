@@ -14,8 +14,8 @@ from projections.search.answers import highlighting
 from projections.search.answers.highlighting import BEGIN, END, FRAGMENT, MAX_FRAGMENTS, Highlighter
 from projections.search.answers.sought_words import MAX_PATTERNS
 from projections.search.language.patterns import TermPattern
-from projections.search.language.text import parse
 from tests.depth import examples
+from tests.query_texts import parse
 
 COLUMNS = [
     {"name": "customer_id", "description": "Id of the customer"},

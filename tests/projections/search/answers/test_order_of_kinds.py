@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from projections.search.index.engine import WhooshEngine
+from tests.brief_engines import brief_engine
 from tests.projections.search.conftest import Catalog, make_entity
 
 COLUMNS = [{"name": name, "dataType": "INT"} for name in ("id", "city", "street")]
@@ -12,7 +12,7 @@ COLUMNS = [{"name": name, "dataType": "INT"} for name in ("id", "city", "street"
 
 @pytest.fixture(scope="module")
 def catalog() -> Any:
-    catalog = Catalog(WhooshEngine.open(None))
+    catalog = Catalog(brief_engine())
     for name in ("dim_addresses", "dim_calls", "dim_orders"):
         said = name.replace("_", " ")
         table = make_entity(

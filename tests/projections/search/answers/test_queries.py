@@ -238,12 +238,12 @@ def test_source_fields_may_be_all_of_them(shop):
     )
 
 
-def test_get_hierarchy_shows_ancestors_from_the_root_down(small_catalog, entity):
+def test_get_hierarchy_shows_ancestors_from_the_root_down(catalog, entity):
     service = entity("shop", "databaseService", fqn="shop")
     database = entity("db", "database", fqn="shop.db", service=_ref(service))
     schema = entity("public", "databaseSchema", fqn="shop.db.public", database=_ref(database))
-    small_catalog.add(service, database, schema, entity("t", databaseSchema=_ref(schema)))
-    response = small_catalog.respond("name.keyword:t", get_hierarchy=True)
+    catalog.add(service, database, schema, entity("t", databaseSchema=_ref(schema)))
+    response = catalog.respond("name.keyword:t", get_hierarchy=True)
     (hit,) = response["hits"]["hits"]
     assert [(step["type"], step["fullyQualifiedName"]) for step in hit["hierarchy"]] == [
         ("databaseService", "shop"),
@@ -251,21 +251,19 @@ def test_get_hierarchy_shows_ancestors_from_the_root_down(small_catalog, entity)
         ("databaseSchema", "shop.db.public"),
     ]
     assert (
-        small_catalog.respond("name.keyword:shop", get_hierarchy=True)["hits"]["hits"][0][
-            "hierarchy"
-        ]
+        catalog.respond("name.keyword:shop", get_hierarchy=True)["hits"]["hits"][0]["hierarchy"]
         == []
     )
 
 
-def test_get_hierarchy_hides_kinds_that_the_caller_may_not_see(small_catalog, entity):
+def test_get_hierarchy_hides_kinds_that_the_caller_may_not_see(catalog, entity):
     service = entity("shop", "databaseService", fqn="shop")
     database = entity("db", "database", fqn="shop.db", service=_ref(service))
     schema = entity("public", "databaseSchema", fqn="shop.db.public", database=_ref(database))
-    small_catalog.add(service, database, schema, entity("t", databaseSchema=_ref(schema)))
+    catalog.add(service, database, schema, entity("t", databaseSchema=_ref(schema)))
     request = SearchRequest(q="name:t", get_hierarchy=True)
     visible = {"table", "databaseService", "databaseSchema"}
-    found = search(request, small_catalog.engine, small_catalog.read_sources, visible).body
+    found = search(request, catalog.engine, catalog.read_sources, visible).body
     (hit,) = json.loads(found)["hits"]["hits"]
     assert [step["type"] for step in hit["hierarchy"]] == ["databaseService", "databaseSchema"]
 
@@ -274,16 +272,16 @@ def test_get_hierarchy_hides_kinds_that_the_caller_may_not_see(small_catalog, en
     "field", ["ownerName", "owners.name", "owners.name.keyword", "service.name", "version"]
 )
 @pytest.mark.parametrize("order", ["asc", "desc"])
-def test_sort_field_may_be_nested_and_leaves_the_missing_last(small_catalog, entity, field, order):
+def test_sort_field_may_be_nested_and_leaves_the_missing_last(catalog, entity, field, order):
     for place, name in enumerate("cab"):
         ref = {"type": "user", "fullyQualifiedName": name.upper()}
         some = entity(f"t{name}", owners=[ref], service=ref, version=1 + "abc".index(name))
-        small_catalog.add(some, entity(f"x{place}", "topic", version=10))
+        catalog.add(some, entity(f"x{place}", "topic", version=10))
     names = ["ta", "tb", "tc"] if order == "asc" else ["tc", "tb", "ta"]
     others = ["x0", "x1", "x2"]
     if field == "version" and order == "desc":
         names, others = others, names
-    assert small_catalog.names(sort_field=field, sort_order=order) == [*names, *others]
+    assert catalog.names(sort_field=field, sort_order=order) == [*names, *others]
 
 
 def test_search_after_pages_by_score(shop):
@@ -358,8 +356,8 @@ def test_fields_that_openmetadata_asks_for_are_known(shop, q, clause):
     assert shop.respond(q, include_source_fields=fields, **given)["timed_out"] is False
 
 
-def test_enumerations_are_matched_whole_and_without_regard_to_case(small_catalog, entity):
-    small_catalog.add(
+def test_enumerations_are_matched_whole_and_without_regard_to_case(catalog, entity):
+    catalog.add(
         entity("a", tableType="View", serviceType="BigQuery", columns=[_column("INT")]),
         entity(
             "b", tableType="MaterializedView", serviceType="BigTable", columns=[_column("INTERVAL")]
@@ -368,13 +366,13 @@ def test_enumerations_are_matched_whole_and_without_regard_to_case(small_catalog
     )
 
     def found(**clause):
-        return small_catalog.names(query_filter=json.dumps(clause).encode())
+        return catalog.names(query_filter=json.dumps(clause).encode())
 
     for spelling in ("View", "view", "VIEW"):
         assert found(term={"tableType": spelling}) == ["a"]
         assert found(match={"tableType": spelling}) == ["a"]
         assert found(terms={"tableType": [spelling]}) == ["a"]
-        assert small_catalog.names(f"tableType:{spelling}") == ["a"]
+        assert catalog.names(f"tableType:{spelling}") == ["a"]
     assert found(term={"tableType": "Materialized"}) == []
     assert found(prefix={"tableType": "mat"}) == ["b"]
     assert found(wildcard={"tableType": "*view"}) == ["a", "b"]
@@ -383,9 +381,9 @@ def test_enumerations_are_matched_whole_and_without_regard_to_case(small_catalog
     assert found(term={"serviceType": "Big"}) == []
     assert found(term={"serviceType": "bigquery"}) == ["a"]
     assert found(term={"columns.dataType": "int"}) == ["a"]
-    assert small_catalog.names("columns.dataType:int*") == ["a", "b"]
-    assert small_catalog.names("entityStatus:draft AND entityType:DATACONTRACT") == ["c"]
-    assert small_catalog.names("entityType:data") == []
+    assert catalog.names("columns.dataType:int*") == ["a", "b"]
+    assert catalog.names("entityStatus:draft AND entityType:DATACONTRACT") == ["c"]
+    assert catalog.names("entityType:data") == []
 
 
 def _column(data_type):
@@ -402,13 +400,13 @@ MIDNIGHTS = {
 
 
 @pytest.fixture
-def contracts(small_catalog, entity):
+def contracts(catalog, entity):
     dates = {
         **MIDNIGHTS,
         "before": "2024-01-01T00:59:59+01:00",
         "after": "2023-12-31T19:00:01-05:00",
     }
-    return small_catalog.add(
+    return catalog.add(
         *(entity(name, "dataContract", effectiveFrom=date) for name, date in dates.items()),
         entity("never", "dataContract"),
     )
@@ -445,17 +443,17 @@ def test_dates_are_sorted_by_as_moments(contracts):
     assert order == ["after", *sorted(MIDNIGHTS), "before", "never"]
 
 
-def test_dates_of_one_object_are_compared_as_moments(small_catalog, entity):
+def test_dates_of_one_object_are_compared_as_moments(catalog, entity):
     def tag(name, applied):
         return {"tagFQN": name, "appliedAt": applied}
 
-    small_catalog.add(
+    catalog.add(
         entity("a", tags=[tag("X", "2024-01-01T00:30:00+01:00"), tag("Y", "2024-06-01T00:00:00Z")]),
         entity("b", tags=[tag("Y", "2023-12-31T23:00:00-02:00"), tag("X", "2024-06-01T00:00:00Z")]),
     )
     both = [{"term": {"tags.tagFQN": "X"}}, {"range": {"tags.appliedAt": {"lt": "2024-01-01"}}}]
     clause = {"nested": {"path": "tags", "query": {"bool": {"must": both}}}}
-    assert small_catalog.names(query_filter=json.dumps(clause).encode()) == ["a"]
+    assert catalog.names(query_filter=json.dumps(clause).encode()) == ["a"]
 
 
 @pytest.mark.parametrize("minimum", [0, "0", "25%", -3, "2<0%"])

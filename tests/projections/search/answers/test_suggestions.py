@@ -80,11 +80,11 @@ def test_suggestions_are_of_the_index_and_of_the_deleted_where_they_are_meant(sh
     assert texts(shop, "fact", deleted=True) == []
 
 
-def test_same_suggestion_is_told_once(small_catalog):
-    small_catalog.add(*(make_entity("Orders", fqn=f"a.b.s{n}.Orders") for n in range(9)))
-    small_catalog.add(make_entity("orders_v2"), make_entity("orders_v3"))
-    assert texts(small_catalog, "ord", size=2) == ["Orders", "orders_v2"]
-    assert texts(small_catalog, "ord", size=0) == []
+def test_same_suggestion_is_told_once(catalog):
+    catalog.add(*(make_entity("Orders", fqn=f"a.b.s{n}.Orders") for n in range(9)))
+    catalog.add(make_entity("orders_v2"), make_entity("orders_v3"))
+    assert texts(catalog, "ord", size=2) == ["Orders", "orders_v2"]
+    assert texts(catalog, "ord", size=0) == []
 
 
 def test_suggestions_of_columns_and_other_parts(shop):

@@ -13,10 +13,10 @@ from projections.search.documents.sources import BoundedSources
 from projections.search.engine import Bucket, Buckets
 from projections.search.facets import facets
 from projections.search.facets.facet_answers import FacetWriter
-from projections.search.index.engine import WhooshEngine
 from projections.search.language.field_types import field_type
 from projections.search.restriction import Visibility
 from projections.visibility.withholding import FieldWithheld, Withheld
+from tests.brief_engines import brief_engine
 from tests.projections.search.conftest import Catalog, make_entity
 
 MYSQL = {"serviceType": "Mysql", "service": {"type": "databaseService", "name": "Prod", "id": "1"}}
@@ -27,7 +27,7 @@ TIERED = [*SENSITIVE, {"tagFQN": "Tier.Tier1", "source": "Classification"}]
 
 @pytest.fixture
 def shop() -> Any:
-    catalog = Catalog(WhooshEngine.open(None)).add(
+    catalog = Catalog(brief_engine()).add(
         make_entity("orders", tags=TIERED, updated_at=1_704_067_199_999, **MYSQL),
         make_entity("bills", tags=SENSITIVE, updated_at=1_704_067_200_000, **MYSQL),
         make_entity("clicks", "topic", tags=SENSITIVE, **KAFKA),

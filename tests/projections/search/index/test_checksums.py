@@ -12,7 +12,7 @@ from projections.search.engine import EngineQuery
 from projections.search.index.commit import checksums, commit_follower
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.arrays import unpack
-from projections.search.index.format.storage import MANIFEST, Directory, Memory
+from projections.search.index.format.storage import MANIFEST, Directory
 from projections.search.tree import MatchAll, Term
 from tests.commits import commit
 from tests.waiting import until
@@ -351,16 +351,6 @@ def test_directory_that_cannot_be_written_keeps_damage_refused(path):
         reader.check(lambda: None)
     with pytest.raises(Damaged):
         reader.search(EVERYTHING)
-    reader.close()
-
-
-def test_index_in_memory_is_summed_too(path):
-    storage = Memory()
-    for file in path.iterdir():
-        storage.files[file.name] = file.read_bytes()
-    reader = WhooshEngine(storage, writable=False)
-    reader.check(lambda: None)
-    assert reader.count() == 7
     reader.close()
 
 

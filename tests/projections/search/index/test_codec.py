@@ -106,9 +106,7 @@ def test_segment_remembers_its_dead_through_a_pickle():
     segment = Segment(INDEX, 10_000)
     assert (segment.deleted_count(), segment.has_deletions(), segment.dead) == (0, False, None)
     small = len(pickle.dumps(segment))
-    for number in (0, 7, 8, 9_999):
-        segment.delete_document(number)
-    segment.delete_document(7, delete=False)
+    segment = segment.with_dead([0, 8]).with_dead([9_999])
     data = pickle.dumps(segment)
     assert len(data) < small + 10_000 // 8 + 20
     again = pickle.loads(data)

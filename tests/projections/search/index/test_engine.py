@@ -10,13 +10,13 @@ from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.documents.documents import SearchDocument
 from projections.search.engine import EngineQuery
-from projections.search.index.engine import WhooshEngine
 from projections.search.language.filter_json import parse as parse_filter
-from projections.search.language.text import parse
 from projections.search.tree import Bool, Exact
+from tests.brief_engines import brief_engine
 from tests.commits import commit
 from tests.depth import examples
 from tests.projections.search.oracle import required
+from tests.query_texts import parse
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_search_of_booleans_finds_what_plain_python_finds(held, node, batch):
         f"id{n}": SearchDocument(f"id{n}", "table", False, {"tag": tuple(tags)}, {"name": f"n{n}"})
         for n, tags in enumerate(held)
     }
-    engine = WhooshEngine.open(None)
+    engine = brief_engine()
     ids = list(made)
     for start in range(0, len(ids), batch):
         commit(engine, {i: made[i] for i in ids[start : start + batch]}, start + 1)
@@ -177,7 +177,7 @@ def test_search_of_any_text_answers_or_refuses(text):
 
 
 def _filled():
-    engine = WhooshEngine.open(None)
+    engine = brief_engine()
     values = {"name": ("orders",), "description": ("Fact orders 10",), "version": (0.1,)}
     commit(engine, {"x": SearchDocument("x", "table", False, values, {"name": "orders"})}, 1)
     return engine

@@ -9,8 +9,8 @@ from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.codec import Segment
-from projections.search.index.format.storage import INDEX, Directory, Memory
-from projections.search.index.merge import merge_thread, tiers
+from projections.search.index.format.storage import INDEX, Directory
+from projections.search.index.merge import merge_thread
 from tests.commits import commit
 
 
@@ -23,10 +23,8 @@ def documents(*numbers, digest=1, kind="table"):
     }
 
 
-@pytest.fixture(params=["memory", "directory"])
-def storage(request, tmp_path):
-    if request.param == "memory":
-        return Memory()
+@pytest.fixture
+def storage(tmp_path):
     (tmp_path / "index").mkdir()
     return Directory(tmp_path / "index")
 
@@ -199,25 +197,24 @@ def test_merge_that_fails_loses_nothing_and_is_repeated(tmp_path, monkeypatch):
 
     engine = WhooshEngine(BesideMerges(tmp_path, fail), writable=True)
     engine.reset()
-    for number in range(tiers.MERGE_AT * 2):
+    for number in range(merge_thread.MERGE_AT * 2):
         commit(engine, documents(number), number + 1)
-    engine.wait_for_merges()
-    expected = {f"id{n}": 1_000 + n for n in range(tiers.MERGE_AT * 2)}
+    engine._merge_thread.wait()
+    expected = {f"id{n}": 1_000 + n for n in range(merge_thread.MERGE_AT * 2)}
     assert found(engine) == expected
-    assert len(segments(Directory(tmp_path))) == tiers.MERGE_AT * 2
+    assert len(segments(Directory(tmp_path))) == merge_thread.MERGE_AT * 2
     fails.clear()
     commit(engine, {}, 99)
-    engine.wait_for_merges()
+    engine._merge_thread.wait()
     assert found(engine) == expected
-    assert len(segments(Directory(tmp_path))) < tiers.MERGE_AT
+    assert len(segments(Directory(tmp_path))) < merge_thread.MERGE_AT
     engine.close()
     again = WhooshEngine.open(tmp_path)
     assert (again.rebuild_reason, again.checkpoint(), found(again)) == (None, 99, expected)
     again.close()
 
 
-def test_compact_beside_merges_in_the_background_leaves_one_segment():
-    storage = Memory()
+def test_compact_beside_merges_in_the_background_leaves_one_segment(storage):
     engine = WhooshEngine(storage, writable=True)
     engine.reset()
     for number in range(40):
@@ -237,14 +234,14 @@ def test_close_abandons_a_merge_and_the_next_commit_removes_its_file(tmp_path):
 
     engine = WhooshEngine(BesideMerges(tmp_path, wait), writable=True)
     engine.reset()
-    for number in range(tiers.MERGE_AT):
+    for number in range(merge_thread.MERGE_AT):
         commit(engine, documents(number), number + 1)
     assert started.wait(60)
     threading.Timer(0.1, go_on.set).start()
     engine.close()
     again = WhooshEngine.open(tmp_path)
-    assert again.count() == tiers.MERGE_AT
-    assert len(segments(Directory(tmp_path))) == tiers.MERGE_AT
+    assert again.count() == merge_thread.MERGE_AT
+    assert len(segments(Directory(tmp_path))) == merge_thread.MERGE_AT
     again.compact()
     assert len(list(tmp_path.glob("*.arrays"))) == 1
     again.close()
@@ -254,9 +251,9 @@ def test_many_small_commits_leave_few_segments(tmp_path):
     engine = WhooshEngine.open(tmp_path)
     for number in range(150):
         commit(engine, documents(number % 60, digest=number), number + 1)
-    engine.wait_for_merges()
+    engine._merge_thread.wait()
     assert engine.count() == 60
-    assert len(segments(Directory(tmp_path))) <= tiers.MAX_SEGMENTS
+    assert len(segments(Directory(tmp_path))) <= merge_thread.MAX_SEGMENTS
     expected = {f"id{n % 60}": n * 1_000 + n % 60 for n in range(150)}
     assert found(engine) == expected
     engine.close()
@@ -300,19 +297,19 @@ def sized(live, dead=0):
     ],
 )
 def test_next_merge_takes_segments_of_a_size(sizes, expected):
-    group = tiers.next_merge([sized(size) for size in sizes])
+    group = merge_thread.next_merge([sized(size) for size in sizes])
     assert sorted(s.doc_count() for s in group) == expected
 
 
 def test_next_merge_rewrites_segments_with_many_dead():
-    assert tiers.next_merge([sized(80, 20), sized(5)]) == []
+    assert merge_thread.next_merge([sized(80, 20), sized(5)]) == []
     bad = sized(400_000, 110_000)
-    assert tiers.next_merge([sized(5), bad]) == [bad]
+    assert merge_thread.next_merge([sized(5), bad]) == [bad]
 
 
 def test_full_merges_fill_segments():
     group = [sized(n) for n in (200_000, 40_000, 100_000, 100_000, 249_000)]
-    found = tiers.full_merges(group)
+    found = merge_thread.full_merges(group)
     assert [[s.doc_count() for s in some] for some in found] == [[40_000, 100_000, 100_000]]
-    assert tiers.full_merges([sized(10)]) == []
-    assert len(tiers.full_merges([sized(10, 1)])) == 1
+    assert merge_thread.full_merges([sized(10)]) == []
+    assert len(merge_thread.full_merges([sized(10, 1)])) == 1

@@ -41,19 +41,19 @@ OUTSIDE = [
 
 
 @pytest.fixture
-def asked(small_catalog):
+def asked(catalog):
     """Asks the engine and the oracle for a nested query, and gives the names of what both find."""
-    small_catalog.add(CUSTOMER, ORDERS, BARE)
+    catalog.add(CUSTOMER, ORDERS, BARE)
     oracle = Oracle()
     for entity in (CUSTOMER, ORDERS, BARE):
         oracle.add(entity)
 
     def ask(node, path="columns"):
         query = EngineQuery(tree=tree.Nested(path, node))
-        hits = small_catalog.engine.search(query, object_reader(small_catalog.read_sources)).hits
+        hits = catalog.engine.search(query, object_reader(catalog.read_sources)).hits
         matches = {hit.id for hit in hits}
         assert matches == oracle.found(query.tree)
-        return {small_catalog.entities[entity_id].name for entity_id in matches}
+        return {catalog.entities[entity_id].name for entity_id in matches}
 
     return ask
 
@@ -95,21 +95,21 @@ def test_tags_of_an_object_are_found_below_its_own_path(asked):
 
 
 @pytest.mark.parametrize("around", [Around, lambda node: Weighted(((node, 1.0),))])
-def test_made_up_composite_is_no_single_condition(small_catalog, around):
+def test_made_up_composite_is_no_single_condition(catalog, around):
     """The engine cannot evaluate it, but must not take it for one condition, or leave it out."""
-    small_catalog.add(CUSTOMER)
+    catalog.add(CUSTOMER)
     query = EngineQuery(tree=tree.Nested("columns", around(Bool(must=(A_COLUMN, NO_COLUMN)))))
     with pytest.raises(AssertionError, match="unreachable"):
-        small_catalog.engine.search(query, object_reader(small_catalog.read_sources))
+        catalog.engine.search(query, object_reader(catalog.read_sources))
 
 
-def test_filter_with_a_condition_outside_the_path_finds_nothing(small_catalog):
-    small_catalog.add(CUSTOMER)
+def test_filter_with_a_condition_outside_the_path_finds_nothing(catalog):
+    catalog.add(CUSTOMER)
 
     def found(*conditions):
         query = {"bool": {"must": [{"match": {field: text}} for field, text in conditions]}}
         clause = {"nested": {"path": "columns", "query": query}}
-        return small_catalog.names(query_filter=json.dumps(clause).encode())
+        return catalog.names(query_filter=json.dumps(clause).encode())
 
     assert found(("columns.name", "id")) == ["customer"]
     assert found(("name", "customer")) == []

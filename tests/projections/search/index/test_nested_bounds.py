@@ -9,8 +9,8 @@ from projections.search import tree
 from projections.search.documents.documents import SearchDocument
 from projections.search.documents.objects import Fields, object_reader
 from projections.search.engine import EngineHits, EngineQuery
-from projections.search.index.engine import WhooshEngine
 from projections.search.tree import Bool, Nested, Node
+from tests.brief_engines import brief_engine
 from tests.commits import commit
 
 BOTH = Bool(must=(tree.Term("columns.name", "x"), tree.Term("columns.dataType", "int")))
@@ -25,7 +25,7 @@ class Tables:
         self.made = 0
         """Columns that were made."""
         self._columns = columns
-        self._engine = WhooshEngine.open(None, deadline=seconds, clock=lambda: self.now)
+        self._engine = brief_engine(deadline=seconds, clock=lambda: self.now)
         commit(self._engine, {name: self._document(name) for name in columns}, 1)
 
     def _document(self, name: str) -> SearchDocument:

@@ -14,6 +14,7 @@ from projections.search.index.engine import WhooshEngine
 from projections.search.index.evaluate.results import Dense, Sparse
 from projections.search.index.evaluate.segments import Memory, Snapshot
 from projections.search.tree import Node
+from tests.brief_engines import brief_engine
 from tests.commits import commit
 from tests.projections.search.index.test_evaluate import found_document, view_of
 
@@ -21,7 +22,7 @@ from tests.projections.search.index.test_evaluate import found_document, view_of
 @pytest.fixture
 def engine():
     """An engine with one small document."""
-    opened = WhooshEngine.open(None)
+    opened = brief_engine()
     fields = {"name": ("orders",), "description": ("All orders",)}
     commit(opened, {"a": SearchDocument("a", "table", False, fields, {"name": "orders"})}, 1)
     return opened

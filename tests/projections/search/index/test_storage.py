@@ -1,18 +1,14 @@
-"""A directory and memory hold files alike."""
+"""The directory of an index."""
 
 from pathlib import Path
 
 import pytest
 
-from projections.search.index.format.storage import Directory, Memory, Storage, map_arrays
+from projections.search.index.format.storage import Directory, map_arrays
 
 
-@pytest.fixture(params=["directory", "memory"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    return Memory() if request.param == "memory" else Directory(tmp_path)
-
-
-def test_file_that_is_not_there_is_an_os_error(storage: Storage) -> None:
+def test_file_that_is_not_there_is_an_os_error(tmp_path: Path) -> None:
+    storage = Directory(tmp_path)
     file = storage.create_file("there")
     file.write(b"some bytes")
     file.close()

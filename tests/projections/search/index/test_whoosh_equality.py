@@ -21,7 +21,6 @@ from projections.search.engine import EngineQuery, Sort
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import INDEX
 from projections.search.language.field_texts import is_whole
-from projections.search.language.text import parse
 from projections.search.matching.terms import (
     EXACT,
     PRESENT,
@@ -33,6 +32,7 @@ from projections.search.matching.terms import (
 from tests.depth import first_alone
 from tests.projections.search.conftest import Catalog
 from tests.projections.search.test_oracle import Both, generated
+from tests.query_texts import parse
 
 SEED = int(os.environ.get("CATALOG_ORACLE_SEED", random.randrange(2**32)))
 

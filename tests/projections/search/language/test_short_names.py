@@ -3,7 +3,7 @@
 import pytest
 
 from domain.errors import InvalidInput
-from projections.search.language.text import parse, parsed
+from projections.search.language.text import parsed
 from projections.search.tree import (
     Bool,
     Boosted,
@@ -17,6 +17,7 @@ from projections.search.tree import (
     Term,
     Wildcard,
 )
+from tests.query_texts import parse
 
 TIERS = "tags.tagFQN.keyword"
 

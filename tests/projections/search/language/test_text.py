@@ -11,9 +11,9 @@ from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language.fields import Fields
 from projections.search.language.relevance import quoted, relevance
-from projections.search.language.text import parse
 from projections.search.tree import Bool, Exact, Fuzzy, Phrase, Range, Regex, Term, Wildcard
 from tests.depth import examples
+from tests.query_texts import parse
 
 a, b, c = (Term(None, word) for word in "abc")
 DATA_TYPE = "columns.dataType.keyword"

@@ -4,7 +4,7 @@ import pytest
 
 from domain.errors import InvalidInput
 from projections.search import tree
-from projections.search.language.whole_values import whole_value
+from projections.search.language.field_values import whole_value
 from projections.search.tree import Node
 
 

@@ -15,7 +15,7 @@ from domain.errors import StoreUnavailable
 from projections.generations.folder import build_lock
 from projections.search.engine import EngineQuery
 from projections.search.index.evaluate.object_search import ObjectSearch
-from projections.search.opensearch import cluster, engine, mapping
+from projections.search.opensearch import cluster, engine
 from projections.search.opensearch.address import SearchAddress, read_search_address
 from projections.search.opensearch.cluster import Cluster
 from projections.search.opensearch.engine import OpenSearchEngine
@@ -23,7 +23,6 @@ from projections.search.tree import MatchAll
 from projections.wiring.shared_search import ClusterGenerations
 
 LOOK, GLANCE, SEARCH = 0.1, 0.2, 0.3
-FAR = EngineQuery(tree=MatchAll(), offset=2 * mapping.MAX_WINDOW)
 
 
 @pytest.fixture(autouse=True)
@@ -72,9 +71,8 @@ def test_shelf_gives_up_soon(
         (OpenSearchEngine.count, LOOK),
         (lambda engine: engine.check(lambda: None), LOOK),
         (lambda engine: engine.search(EngineQuery(tree=MatchAll())), SEARCH),
-        (lambda engine: engine.search(FAR), SEARCH),
     ],
-    ids=["checkpoint", "count", "check", "search", "far page"],
+    ids=["checkpoint", "count", "check", "search"],
 )
 def test_engine_gives_up_soon(
     address: SearchAddress, ask: Callable[[OpenSearchEngine], object], seconds: float

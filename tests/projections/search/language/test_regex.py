@@ -1,9 +1,8 @@
-"""Regular expressions of ours as the cluster reads them."""
+"""Regular expressions of ours as Lucene reads them."""
 
 import pytest
 
-from projections.search.language.regex import regex
-from projections.search.opensearch.patterns import escaped, escaped_wildcards, lucene
+from projections.search.language.regex import lucene, lucene_escaped
 
 
 @pytest.mark.parametrize(
@@ -29,9 +28,8 @@ from projections.search.opensearch.patterns import escaped, escaped_wildcards, l
     ],
 )
 def test_expression_is_written_as_the_cluster_reads_it(pattern: str, expected: str) -> None:
-    assert lucene(regex(pattern)) == expected
+    assert lucene(pattern) == expected
 
 
 def test_text_by_itself_has_no_signs_with_a_meaning() -> None:
-    assert escaped("a.b\x1f[~") == "a\\.b\\\x1f\\[\\~"
-    assert escaped_wildcards("a*b?c\\") == "a\\*b\\?c\\\\"
+    assert lucene_escaped("a.b\x1f[~") == "a\\.b\\\x1f\\[\\~"

@@ -1,0 +1,26 @@
+"""Search engines over indexes that are gone with their engine."""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from projections.search.index.engine import WhooshEngine
+
+
+class BriefEngine(WhooshEngine):
+    """An engine that closes itself and removes its index once nobody refers to it."""
+
+    path: Path
+
+    def __del__(self) -> None:
+        self.close()
+        shutil.rmtree(self.path)
+
+
+def brief_engine(**options: Any) -> WhooshEngine:
+    """An engine over a new, empty index; `options` are those of `WhooshEngine.open`."""
+    path = Path(tempfile.mkdtemp())
+    engine = BriefEngine.open(path, **options)
+    engine.path = path
+    return engine

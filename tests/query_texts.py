@@ -1,0 +1,11 @@
+"""Query texts as the trees that they mean."""
+
+from typing import Any
+
+from projections.search.language.text import parsed
+from projections.search.tree import Node
+
+
+def parse(text: str, **options: Any) -> Node:
+    """What is searched for a query text."""
+    return parsed(text, **options).node
