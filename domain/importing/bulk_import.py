@@ -23,7 +23,7 @@ from domain.event_store.refusals import another_epoch
 from domain.importing.lines import Chunk, LinesRead, NumberedLine, read_line
 from domain.kinds.ids import new_id
 from domain.kinds.registry import KINDS
-from domain.requests.drafts import Draft, SentDraft
+from domain.requests.drafts import Draft
 from domain.requests.references import looked_up
 from domain.write_context import WriteContext
 from domain.writing.bulk_put import BulkPut
@@ -184,7 +184,7 @@ class BulkImport:
         """Have `puts` decide on the lines that can be read; returns what they come to."""
         batch = Batch(lines=len(chunk.lines))
         names, ids = set(chunk.read.names), set(chunk.read.ids)
-        good: dict[int, Draft | SentDraft] = {}
+        good: dict[int, Draft] = {}
         for (number, line), read in zip_longest(chunk.lines, chunk.read.lines):
             draft = read
             if draft is None:

@@ -15,7 +15,7 @@ from domain.events import Body
 from domain.kinds.bodies.components import Ref, Reference
 from domain.kinds.entity_kind import EntityKind
 from domain.patches.payload_bounds import check_entity_bytes
-from domain.requests.drafts import Draft, SentDraft
+from domain.requests.drafts import Draft
 from domain.requests.references import (
     ClaimLookup,
     check_tags,
@@ -75,7 +75,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
 
 def resolve(
     kind: EntityKind,
-    draft: Draft | SentDraft,
+    draft: Draft,
     claims: ClaimLookup,
     parent_bodies: ParentBodies,
     holder: Holder,
@@ -100,7 +100,8 @@ def resolve(
     if parent is not None:
         known_references[parent.id] = own = reference_to(parent)
         settled = _settled(kind, draft, own, parent_bodies)
-    draft.name_references(fqn)
+    if draft.struct is not None:
+        draft.struct.name_references(fqn)
     references = resolve_references(claims, kind, draft, settled, known_references)
     check_entity_bytes(resolve_nested(claims, draft, known_references))
     check_tags(claims, draft.tags, known_tags)
@@ -125,7 +126,7 @@ def resolve(
     )
 
 
-def _parent(kind: EntityKind, draft: Draft | SentDraft, claims: ClaimLookup) -> Claim | None:
+def _parent(kind: EntityKind, draft: Draft, claims: ClaimLookup) -> Claim | None:
     """The entity under whose name this one stands."""
     if draft.parent is None:
         return None
@@ -134,7 +135,7 @@ def _parent(kind: EntityKind, draft: Draft | SentDraft, claims: ClaimLookup) -> 
 
 
 def _settled(
-    kind: EntityKind, draft: Draft | SentDraft, parent: Reference, parent_bodies: ParentBodies
+    kind: EntityKind, draft: Draft, parent: Reference, parent_bodies: ParentBodies
 ) -> Body:
     """Key -> value as it is recorded, of the keys that follow from the parent.
 
@@ -181,7 +182,7 @@ def _means(given: Reference | str, value: Reference) -> bool:
     return given.fully_qualified_name == value.fully_qualified_name
 
 
-def _refers(kind: EntityKind, draft: Draft | SentDraft) -> bool:
+def _refers(kind: EntityKind, draft: Draft) -> bool:
     """Whether there is any reference or tag, beside those to parents, which never change."""
     return (
         any(

@@ -11,7 +11,7 @@ from domain.kinds.bodies.components import Ref, Reference, as_reference, outside
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
 from domain.kinds.registry import KINDS
-from domain.requests.drafts import Draft, SentDraft, expected_name
+from domain.requests.drafts import Draft, expected_name
 
 Name = tuple[str, str]
 """A kind and a qualified name."""
@@ -132,7 +132,7 @@ def _not_found(sought: str, kinds: tuple[str, ...], where: str) -> NotFound:
     return NotFound(f"{where}: {' or '.join(kinds) or 'entity'} instance for {sought} not found")
 
 
-def looked_up(kind: EntityKind, draft: Draft | SentDraft) -> tuple[set[Name], set[str]]:
+def looked_up(kind: EntityKind, draft: Draft) -> tuple[set[Name], set[str]]:
     """The names and the ids by which a draft is resolved and decided, as far as they are known.
 
     They are those of what it refers to, of its tags, of the parent that it brings, and of the
@@ -178,7 +178,7 @@ def names_and_ids(value: Ref | list[Ref], kinds: tuple[str, ...]) -> tuple[list[
 def resolve_references(
     claims: ClaimLookup,
     kind: EntityKind,
-    draft: Draft | SentDraft,
+    draft: Draft,
     settled: Collection[str],
     known: Mapping[str, Reference],
 ) -> dict[str, Reference | list[Reference]]:
@@ -204,9 +204,7 @@ def resolve_references(
     return resolved
 
 
-def resolve_nested(
-    claims: ClaimLookup, draft: Draft | SentDraft, known: Mapping[str, Reference]
-) -> int:
+def resolve_nested(claims: ClaimLookup, draft: Draft, known: Mapping[str, Reference]) -> int:
     """Replace every reference below the top level, in place, by the full reference to its entity.
 
     `known` and the errors are those of `resolve_references`. Returns how many characters the names

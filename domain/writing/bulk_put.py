@@ -15,7 +15,7 @@ from domain.events import Event
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.requests import drafts
-from domain.requests.drafts import Draft, SentDraft, expected_name
+from domain.requests.drafts import Draft, expected_name
 from domain.requests.references import Name, looked_up, names_and_ids
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
@@ -81,7 +81,7 @@ class BulkPut:
 
     def decide_drafts(
         self,
-        drafts_read: Sequence[Draft | SentDraft],
+        drafts_read: Sequence[Draft],
         names: Collection[Name],
         ids: Collection[str],
         context: WriteContext,
@@ -115,7 +115,7 @@ class BulkPut:
 
     def _foresee(
         self,
-        drafts_read: Sequence[Draft | SentDraft],
+        drafts_read: Sequence[Draft],
         names: Collection[Name],
         ids: Collection[str],
     ) -> list[list[str]]:
@@ -145,7 +145,7 @@ class BulkPut:
         self.staged.foresee_attached(attached)
         return before
 
-    def _parents(self, kind: EntityKind, draft: Draft | SentDraft) -> list[str]:
+    def _parents(self, kind: EntityKind, draft: Draft) -> list[str]:
         """The ids of the entities that a draft may mean by its parent, as far as it is named."""
         if draft.parent is None:
             return []
@@ -153,7 +153,7 @@ class BulkPut:
         claims = (self.staged.claim(*name) for name in names_and_ids(ref, kind.refers_to[key])[0])
         return [claim.id for claim in claims if claim is not None]
 
-    def _decide(self, draft: Draft | SentDraft, context: WriteContext) -> Done | CatalogError:
+    def _decide(self, draft: Draft, context: WriteContext) -> Done | CatalogError:
         try:
             kind = KINDS[draft.kind]
             plan = self._planner.put_draft(kind, draft, context, self.staged)

@@ -17,7 +17,7 @@ from domain.patches import json_patch
 from domain.requests import drafts, payloads
 from domain.requests.attachments import HeldColumns, check_sole, named_columns
 from domain.requests.body_rules import check_body
-from domain.requests.drafts import Draft, SentDraft
+from domain.requests.drafts import Draft
 from domain.requests.references import ClaimLookup, StoredClaims, find, recorded_parent
 from domain.write_context import WriteContext
 from domain.writing.deletion import DeletionPlanner
@@ -54,7 +54,7 @@ class Planner(DeletionPlanner):
     def put_draft(
         self,
         kind: EntityKind,
-        draft: Draft | SentDraft,
+        draft: Draft,
         context: WriteContext,
         claims: ClaimLookup,
     ) -> Plan:
@@ -218,7 +218,7 @@ class Planner(DeletionPlanner):
             HeldColumns.of(self._entities.known(parent_id)).check(named)
 
     def _bringing_parent(
-        self, draft: Draft | SentDraft, context: WriteContext, claims: ClaimLookup
+        self, draft: Draft, context: WriteContext, claims: ClaimLookup
     ) -> tuple[list[Step], "Planner"]:
         """The steps that create the parent of an entity, where the entity brings one and there is
         none, and a planner that knows them."""
