@@ -20,13 +20,14 @@ from domain.errors import (
 )
 from domain.event_store.port import EntityReads, EventStore
 from domain.event_store.refusals import another_epoch
-from domain.importing.lines import Chunk, LinesRead, NumberedLine, read_line
+from domain.importing.lines import Chunk, NumberedLine, read_line
 from domain.kinds.ids import new_id
 from domain.kinds.registry import KINDS
 from domain.requests.drafts import Draft
 from domain.requests.references import looked_up
 from domain.write_context import WriteContext
 from domain.writing.bulk_put import BulkPut
+from domain.writing.hierarchy import expectations
 from domain.writing.plans import Change
 
 
@@ -68,11 +69,8 @@ class ImportStopped(StoreUnavailable):
         """The number of the last line before which, and with which, every good line is stored."""
 
 
-class _Decision(msgspec.Struct, frozen=True):
-    """What is to be appended for a chunk, and what the chunk comes to once it is."""
-
-    puts: BulkPut
-    batch: Batch
+_Decision = tuple[BulkPut, Batch]
+"""What is to be appended for a chunk, and what the chunk comes to once it is."""
 
 
 class _Begun(msgspec.Struct, frozen=True):
@@ -102,22 +100,17 @@ class BulkImport:
         self._now = now
         self._make_id = make_id
 
-    def load(self, lines: list[NumberedLine], read: LinesRead | None = None) -> Batch:
+    def load(self, lines: list[NumberedLine]) -> Batch:
         """Import the lines in one transaction; when another writer interferes, one by one.
 
-        `read` has the lines as they were read elsewhere, if they were. Raises ImportStopped when
-        the log cannot be read or written now.
+        Raises ImportStopped when the log cannot be read or written now.
         """
         try:
             epoch = self._store.epoch()
-            decision = self._decide(Chunk(lines, read=read or LinesRead()), None)
-            if decision.puts.recorded:
-                self._store.append(
-                    decision.puts.recorded,
-                    expecting=decision.puts.expecting(),
-                    epoch=decision.puts.epoch,
-                )
-            return decision.batch
+            puts, batch = self._decide(Chunk(lines), None)
+            if puts.steps:
+                self._append(puts)()
+            return batch
         except StoreUnavailable as error:
             raise ImportStopped(error.message, Batch(), lines[0][0] - 1) from error
         except (ConcurrentChange, AlreadyExists) as error:
@@ -164,8 +157,8 @@ class BulkImport:
             epoch = self._store.epoch() if before is None else before.epoch
             log: EntityReads = self._store if before is None else before.staged
             puts = BulkPut(log, self._now, self._make_id, epoch)
-            decision = _Decision(puts, self._decide_lines(chunk, puts))
-            if puts.recorded:
+            decision = puts, self._decide_lines(chunk, puts)
+            if puts.steps:
                 # The log holds it to its epoch.
                 return decision
             self._store.durable_head()
@@ -208,7 +201,7 @@ class BulkImport:
             batch.created += result.change is Change.CREATED
             batch.changed += result.change is Change.UPDATED
             batch.unchanged += result.change is Change.NO_CHANGE
-        batch.events = len(puts.recorded)
+        batch.events = sum(len(step.events) for step in puts.steps)
         batch.bad.sort(key=lambda bad: bad.number)
         return batch
 
@@ -217,19 +210,21 @@ class BulkImport:
     ) -> _Begun:
         """Append a chunk, and let the executor wait for it; when every earlier one is stored."""
         try:
-            decision = decision or self._decide(chunk, None)
-            puts = decision.puts
+            puts, batch = decision or self._decide(chunk, None)
             puts.staged.settle(self._store)
-            if not puts.recorded:
-                return _Begun(chunk, decision.batch, None, None)
-            sync = self._store.append_unsynced(
-                puts.recorded, expecting=puts.expecting(), epoch=puts.epoch
-            )
+            if not puts.steps:
+                return _Begun(chunk, batch, None, None)
+            sync = self._append(puts)
         except StoreUnavailable as error:
             raise _stopped_before(chunk, error) from error
         except (ConcurrentChange, AlreadyExists):
             return _Begun(chunk, self._load_each(chunk.lines), None, None)
-        return _Begun(chunk, decision.batch, puts, executor.submit(sync))
+        return _Begun(chunk, batch, puts, executor.submit(sync))
+
+    def _append(self, puts: BulkPut) -> Callable[[], int]:
+        recorded = [each for step in puts.steps for each in step.events]
+        expecting = expectations(puts.steps)
+        return self._store.append_unsynced(recorded, expecting=expecting, epoch=puts.epoch)
 
     def _load_each(self, lines: Iterable[NumberedLine]) -> Batch:
         whole = Batch()

@@ -1,7 +1,7 @@
 """An entity as its stream has it: now, earlier, and at each of its versions."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import attrgetter
 from types import MappingProxyType
@@ -143,6 +143,17 @@ def version(store: EventStore, kind: EntityKind, entity_id: str, text: str) -> R
     if not last:
         raise NotFound(f"{kind.name} instance for {entity_id} and version {text[:64]} not found")
     return last[0]
+
+
+def at_versions(store: EventStore, entity_id: str, texts: Collection[str]) -> dict[str, Entity]:
+    """Decimal version -> the entity as that version left it, of those versions that it had."""
+    entities: dict[str, Entity] = {}
+    for revision in revisions(store, entity_id):
+        if (text := format_version(revision.entity.version)) in texts:
+            entities[text] = revision.entity
+            if len(entities) == len(set(texts)):
+                break
+    return entities
 
 
 def _events(

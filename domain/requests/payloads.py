@@ -10,14 +10,13 @@ from domain.aggregate import commands
 from domain.aggregate.curation import SOURCE_HASH
 from domain.aggregate.entity import Entity, encode
 from domain.errors import InvalidInput, shown
-from domain.event_store.port import Claim
+from domain.event_store.port import Claim, EntityReads
 from domain.events import Body
 from domain.kinds.bodies.components import Ref, Reference
 from domain.kinds.entity_kind import EntityKind
 from domain.patches.payload_bounds import check_entity_bytes
 from domain.requests.drafts import Draft
 from domain.requests.references import (
-    ClaimLookup,
     check_tags,
     find,
     reference_to,
@@ -25,12 +24,6 @@ from domain.requests.references import (
     resolve_references,
 )
 from domain.write_context import WriteContext
-
-ParentBodies = Callable[[str], Body]
-"""The body of an entity by id."""
-
-Holder = Callable[[str], Entity | None]
-"""The entity, if any, that holds a qualified name and that the payload is to change."""
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,31 +52,20 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
             source_hash=self.body.get(SOURCE_HASH), override=context.override_metadata
         )
 
-    def creation(self, kind: EntityKind, context: WriteContext, at: int) -> commands.CreateEntity:
-        """The command that creates what the payload describes, at a time in milliseconds."""
-        return commands.CreateEntity(
-            actor=context.actor,
-            at=at,
-            request_id=context.request_id,
-            kind=kind.name,
-            name=self.name,
-            fqn=self.fqn,
-            parent_id=self.parent_id,
-            body=self.body,
-        )
-
 
 def resolve(
     kind: EntityKind,
     draft: Draft,
-    claims: ClaimLookup,
-    parent_bodies: ParentBodies,
-    holder: Holder,
+    claims: EntityReads,
+    parent_bodies: Callable[[str], Body],
+    holder: Callable[[str], Entity | None],
 ) -> Payload:
     """Resolve what a draft refers to; only this part of reading a payload needs the log.
 
-    References and tags which the entity of `holder` has already are not looked up again. Raises
-    InvalidInput or NotFound naming the key, and EntityOverLimit.
+    `parent_bodies` gives the body of an entity by its id, and `holder` the entity, if any, that
+    holds a qualified name and that the payload is to change. References and tags which that entity
+    has already are not looked up again. Raises InvalidInput or NotFound naming the key, and
+    EntityOverLimit.
     """
     parent = _parent(kind, draft, claims)
     fqn = draft.own_name or kind.qualified_name(parent.fqn if parent else None, draft.name)
@@ -126,7 +108,7 @@ def resolve(
     )
 
 
-def _parent(kind: EntityKind, draft: Draft, claims: ClaimLookup) -> Claim | None:
+def _parent(kind: EntityKind, draft: Draft, claims: EntityReads) -> Claim | None:
     """The entity under whose name this one stands."""
     if draft.parent is None:
         return None
@@ -135,7 +117,7 @@ def _parent(kind: EntityKind, draft: Draft, claims: ClaimLookup) -> Claim | None
 
 
 def _settled(
-    kind: EntityKind, draft: Draft, parent: Reference, parent_bodies: ParentBodies
+    kind: EntityKind, draft: Draft, parent: Reference, parent_bodies: Callable[[str], Body]
 ) -> Body:
     """Key -> value as it is recorded, of the keys that follow from the parent.
 

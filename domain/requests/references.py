@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from typing import Protocol
 
 from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput, NotFound, shown
@@ -15,54 +14,6 @@ from domain.requests.drafts import Draft, expected_name
 
 Name = tuple[str, str]
 """A kind and a qualified name."""
-
-
-class ClaimLookup(Protocol):
-    """Where the names and ids of one payload's references are looked up, each once."""
-
-    def claim(self, kind: str, fqn: str) -> Claim | None:
-        """The claim on a qualified name; None when no entity holds the name."""
-
-    def claim_by_id(self, entity_id: str) -> Claim | None:
-        """The claim of an entity; None when the entity holds no name."""
-
-
-class StoredClaims:
-    """Claims in the event store, each remembered: a payload may name one thing 100,000 times."""
-
-    def __init__(self, store: EntityReads, parent: Claim | None = None) -> None:
-        """`parent` is the claim of the parent of a live entity, where that is known."""
-        self._store = store
-        self._known: dict[tuple[str, str] | str, Claim | None] = {}
-        if parent is not None:
-            self._known[parent.kind, parent.fqn] = self._known[parent.id] = parent
-
-    def look_ahead(self, kind: EntityKind, draft: Draft) -> None:
-        """Look up all of `looked_up` in one call of the store."""
-        names, ids = looked_up(kind, draft)
-        self._look_up(
-            {key for key in names if key not in self._known},
-            {key for key in ids if key not in self._known},
-        )
-
-    def claim(self, kind: str, fqn: str) -> Claim | None:
-        """The claim on a qualified name; None when no entity holds the name."""
-        key = kind, fqn
-        if key not in self._known:
-            self._look_up({key}, ())
-        return self._known[key]
-
-    def claim_by_id(self, entity_id: str) -> Claim | None:
-        """The claim of an entity; None when the entity holds no name."""
-        if entity_id not in self._known:
-            self._look_up((), {entity_id})
-        return self._known[entity_id]
-
-    def _look_up(self, names: Collection[tuple[str, str]], ids: Collection[str]) -> None:
-        if names or ids:
-            self._known.update(dict.fromkeys((*names, *ids)))
-            for claim in self._store.claims(names=names, ids=ids):
-                self._known[claim.kind, claim.fqn] = self._known[claim.id] = claim
 
 
 def reference_to(claim: Claim) -> Reference:
@@ -91,7 +42,7 @@ def recorded_parent(kind: EntityKind, state: Entity) -> Claim | None:
     return None
 
 
-def find(claims: ClaimLookup, ref: Ref, kinds: tuple[str, ...], where: str) -> Claim:
+def find(claims: EntityReads, ref: Ref, kinds: tuple[str, ...], where: str) -> Claim:
     """The live entity that `ref`, at key `where`, refers to; no `kinds` means any kind.
 
     Raises InvalidInput for a malformed reference, NotFound when no live entity has its name or
@@ -117,7 +68,7 @@ def find(claims: ClaimLookup, ref: Ref, kinds: tuple[str, ...], where: str) -> C
     raise _not_found(shown(fqn), kinds, where)
 
 
-def _find_by_id(claims: ClaimLookup, ref: Reference, kinds: tuple[str, ...], where: str) -> Claim:
+def _find_by_id(claims: EntityReads, ref: Reference, kinds: tuple[str, ...], where: str) -> Claim:
     assert ref.id is not None
     claim = claims.claim_by_id(parse_id(ref.id, f"{where}.id"))
     # An edge of the lineage has an id too, and nothing refers to one.
@@ -176,7 +127,7 @@ def names_and_ids(value: Ref | list[Ref], kinds: tuple[str, ...]) -> tuple[list[
 
 
 def resolve_references(
-    claims: ClaimLookup,
+    claims: EntityReads,
     kind: EntityKind,
     draft: Draft,
     settled: Collection[str],
@@ -204,7 +155,7 @@ def resolve_references(
     return resolved
 
 
-def resolve_nested(claims: ClaimLookup, draft: Draft, known: Mapping[str, Reference]) -> int:
+def resolve_nested(claims: EntityReads, draft: Draft, known: Mapping[str, Reference]) -> int:
     """Replace every reference below the top level, in place, by the full reference to its entity.
 
     `known` and the errors are those of `resolve_references`. Returns how many characters the names
@@ -221,7 +172,7 @@ def resolve_nested(claims: ClaimLookup, draft: Draft, known: Mapping[str, Refere
 
 
 def _resolve_one(
-    claims: ClaimLookup,
+    claims: EntityReads,
     ref: Ref,
     kinds: tuple[str, ...],
     where: str,
@@ -233,7 +184,7 @@ def _resolve_one(
 
 
 def _resolve_loosely(
-    claims: ClaimLookup,
+    claims: EntityReads,
     ref: Ref,
     kinds: tuple[str, ...],
     where: str,
@@ -248,7 +199,7 @@ def _resolve_loosely(
 
 
 def check_tags(
-    claims: ClaimLookup, tags: Iterable[tuple[str, str]], known: Collection[str]
+    claims: EntityReads, tags: Iterable[tuple[str, str]], known: Collection[str]
 ) -> None:
     """Raise NotFound unless each pair of kind and name is a live tag or term, or one in `known`."""
     for kind, fqn in tags:

@@ -8,10 +8,8 @@ import msgspec
 
 from domain.aggregate.entity import Entity
 from domain.errors import CatalogError, StoreUnavailable
-from domain.event_store.appends import prepared
-from domain.event_store.port import EntityReads, RecordedEvent
-from domain.event_store.writes import Append, Expectations
-from domain.events import Event
+from domain.event_store.port import EntityReads
+from domain.event_store.writes import Append
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.requests import drafts
@@ -19,9 +17,9 @@ from domain.requests.drafts import Draft, expected_name
 from domain.requests.references import Name, looked_up, names_and_ids
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
-from domain.writing.hierarchy import expectations
+from domain.writing.hierarchy import append_of
 from domain.writing.planning import Planner
-from domain.writing.plans import Change, record
+from domain.writing.plans import Change, Step
 from domain.writing.staged_log import StagedLog
 
 MAX_REQUESTS = 1_000
@@ -54,9 +52,8 @@ class BulkPut:
         self._entities = EntityCache(self.staged)
         self._planner = Planner(self.staged, self._entities, now, make_id)
         self.epoch = epoch
-        self.recorded: list[RecordedEvent] = []
-        """The events that were decided."""
-        self._changed: list[tuple[list[Event], Entity]] = []
+        self.steps: list[Step] = []
+        """What happens to each entity that a request changes."""
 
     def decide(
         self,
@@ -105,13 +102,9 @@ class BulkPut:
                     self._entities.remember([state], self.epoch)
             yield self._decide(draft, context)
 
-    def expecting(self) -> Expectations:
-        """Collect what must hold for the append of `recorded`."""
-        return expectations(self._changed)
-
     def append(self) -> Append:
         """Make the append that stores all that was decided."""
-        return prepared(self.recorded, expecting=self.expecting(), epoch=self.epoch)
+        return append_of(self.steps, self.epoch)
 
     def _foresee(
         self,
@@ -161,19 +154,14 @@ class BulkPut:
             raise
         except CatalogError as error:
             return error
-        states = {}
         for step in plan.steps:
-            events, after = record(step.entity_id, step.before, step.events)
-            assert after is not None
-            states[after.id] = after
-            if events:
-                self.recorded += events
-                self._changed.append((step.events, after))
-                self.staged.stage(events, after)
+            if step.events:
+                self.steps.append(Step(None, step.events, step.after))
+                self.staged.stage(step.events, step.after)
                 if step.before is not None:
                     # Children take over what their parent has now.
-                    self._entities.remember([after], self.epoch)
-        return Done(states[plan.entity_id], plan.change)
+                    self._entities.remember([step.after], self.epoch)
+        return Done(plan.own.after, plan.change)
 
 
 def _read(

@@ -11,32 +11,46 @@ from collections.abc import Iterable, Sequence
 
 from domain.aggregate.entity import Entity
 from domain.edges import EDGE, edge_ends
-from domain.event_store.writes import Expectations
-from domain.events import EntityCreated, EntityRestored, Event
+from domain.event_store.appends import prepared
+from domain.event_store.writes import Append, Expectations, RememberedAnswer
+from domain.events import EntityCreated, EntityRestored
 from domain.kinds.registry import KINDS
+from domain.writing.plans import Step
 
 _MAKE_LIVE = frozenset((EntityCreated, EntityRestored))
 
 
-def expectations(changes: Iterable[tuple[Sequence[Event], Entity]]) -> Expectations:
-    """What must hold for an append of these events; each entity is as its events leave it."""
+def append_of(
+    steps: Sequence[Step],
+    epoch: int | None,
+    answer: RememberedAnswer | None = None,
+    states: Sequence[Entity] = (),
+) -> Append:
+    """What stores steps that were decided in an epoch of the log; see `prepared`."""
+    recorded = [each for step in steps for each in step.events]
+    return prepared(recorded, answer, expecting=expectations(steps), epoch=epoch, states=states)
+
+
+def expectations(steps: Iterable[Step]) -> Expectations:
+    """What must hold for an append of the events of these steps."""
     live, without_children, without_live_children = set[str](), set(), set()
     attached, restored = set[tuple[str, str]](), set[str]()
-    for events, entity in changes:
-        if not events:
+    for step in steps:
+        types, entity = {type(each.event) for each in step.events}, step.after
+        if not types:
             continue
         if entity.kind == EDGE:
-            if not (entity.purged or _MAKE_LIVE.isdisjoint(map(type, events))):
+            if not (entity.purged or _MAKE_LIVE.isdisjoint(types)):
                 live.update(edge_ends(entity.fqn))
         elif entity.purged:
             without_children.add(entity.id)
         elif entity.deleted:
             without_live_children.add(entity.id)
-        elif entity.parent_id is not None and not _MAKE_LIVE.isdisjoint(map(type, events)):
+        elif entity.parent_id is not None and not _MAKE_LIVE.isdisjoint(types):
             live.add(entity.parent_id)
             if KINDS[entity.kind].agreement is not None:
                 attached.add((entity.kind, entity.parent_id))
-        if EntityRestored in map(type, events):
+        if EntityRestored in types:
             restored.add(entity.id)
     return Expectations(
         live=frozenset(live),

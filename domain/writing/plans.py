@@ -1,6 +1,6 @@
 """Planned writes: which events, for which entities, on the state that the log has now."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -10,7 +10,6 @@ from domain.aggregate import commands
 from domain.aggregate.entity import Entity, decide, evolve
 from domain.errors import StaleVersion
 from domain.event_store.port import EntityReads, RecordedEvent
-from domain.events import Event
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
 
@@ -29,19 +28,27 @@ class Change(StrEnum):
 class Step(msgspec.Struct, frozen=True):
     """What happens to one entity."""
 
-    entity_id: str
     before: Entity | None
     """None for an entity that is to be created."""
-    events: list[Event]
+    events: list[RecordedEvent]
+    """With their places in the entity's stream."""
+    after: Entity
 
 
 class Plan(msgspec.Struct, frozen=True):
     """The events of a write, and what they amount to for the entity that was asked about."""
 
-    entity_id: str
     change: Change
-    steps: list[Step]
-    """One for every entity concerned."""
+    own: Step
+    """What happens to the entity that was asked about."""
+    before: Sequence[Step] = ()
+    after: Sequence[Step] = ()
+    """What happens to other entities, before it and after it."""
+
+    @property
+    def steps(self) -> list[Step]:
+        """One for every entity concerned."""
+        return [*self.before, self.own, *self.after]
 
 
 class PlannerBase:
@@ -84,16 +91,24 @@ def step(
         expected_event=context.expected_event if checked else None,
         **fields,
     )
-    return Step(state.id, state, decide(command, state))
+    return _step(state.id, command, state)
 
 
-def record(
-    entity_id: str, before: Entity | None, events: Iterable[Event]
-) -> tuple[list[RecordedEvent], Entity | None]:
-    """Decided events with their places in the entity's stream, and the state after them."""
+def creation(
+    entity_id: str, kind: str, fqn: str, context: WriteContext, at: int, **fields: Any
+) -> Step:
+    """What brings an entity into being; raises what `decide` raises."""
+    command = commands.CreateEntity(
+        actor=context.actor, at=at, request_id=context.request_id, kind=kind, fqn=fqn, **fields
+    )
+    return _step(entity_id, command, None)
+
+
+def _step(entity_id: str, command: commands.Command, before: Entity | None) -> Step:
     recorded = []
-    state = before
-    for event in events:
-        state = evolve(state, event, entity_id)
-        recorded.append(RecordedEvent(entity_id, state.stream_version, event))
-    return recorded, state
+    after = before
+    for event in decide(command, before):
+        after = evolve(after, event, entity_id)
+        recorded.append(RecordedEvent(entity_id, after.stream_version, event))
+    assert after is not None
+    return Step(before, recorded, after)

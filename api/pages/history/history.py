@@ -21,8 +21,10 @@ from api.pages.frame.withheld import hidden_fields
 from api.pages.history import comparison
 from api.services import Services
 from api.use_cases.entity_reads import read_entity
+from domain.aggregate.entity import Entity
 from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind
+from domain.reading import history as history_of
 from domain.reading import timeline
 from projections.entities.port import Include
 from projections.visibility.withholding import Withheld
@@ -119,12 +121,12 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
             head = _head(services, request.auth, kind, name)
             newest = bytes(head.version).decode()
             wanted = (from_ or newest, to or newest)
-            bodies = timeline.read_versions(services.stores.log, head.id, wanted)
+            entities = history_of.at_versions(services.stores.log, head.id, wanted)
             for version in wanted:
-                if version not in bodies:
+                if version not in entities:
                     raise NotFound(f"{kind.name} {name} never had a version {version[:40]!r}")
             withheld = request.auth.withheld(Action.VIEW, kind.name)
-            old, new = (_document(bodies[version], withheld) for version in wanted)
+            old, new = (_document(entities[version], withheld) for version in wanted)
             rows, total, following = comparison.page_of(comparison.compare(old, new), start)
             address = entity_address(kind.name, head.fully_qualified_name, "compare")
             kept: dict[str, str | None] = {"from": wanted[0], "to": wanted[1]}
@@ -164,12 +166,12 @@ def _write(document: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
     return {key: msgspec.json.decode(document[key]) for key in keys if key in document}
 
 
-def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[str, msgspec.Raw]:
+def _document(version: Entity, withheld: Withheld | None) -> dict[str, msgspec.Raw]:
     """The keys of a version as the caller may see it."""
     shown = {
         **version.body,
-        "updatedAt": version.at,
-        "updatedBy": version.actor,
+        "updatedAt": version.updated_at,
+        "updatedBy": version.updated_by,
         **({"deleted": True} if version.deleted else {}),
     }
     encoded = msgspec.json.encode(shown)

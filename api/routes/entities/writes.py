@@ -9,7 +9,7 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
-from api.answers.bodies import PATCH_TYPES
+from api.answers.bodies import JSON_TYPES, PATCH_TYPES
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
@@ -37,6 +37,7 @@ from domain.writing.planning import Planner
 from domain.writing.plans import Plan
 
 AnyRequest = Request[Any, Any, Any]
+_PlanOf = Callable[..., Callable[[], Plan]]
 
 
 def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
@@ -45,44 +46,22 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     planner = services.catalog.planner
     answer = partial(answer_write, services, kind)
 
-    async def create(request: AnyRequest) -> Finished:
-        return await answer(request, Action.CREATE, partial(_create, planner, kind))
+    def by_body(action: Action, plan_of: _PlanOf) -> Callable[..., Any]:
+        async def write(request: AnyRequest, **given: bool) -> Finished:
+            return await answer(request, action, partial(plan_of, planner, kind, **given))
 
-    async def put(request: AnyRequest, override_metadata: bool) -> Finished:
-        return await answer(request, Action.EDIT, partial(_put, planner, kind, override_metadata))
+        return write
 
-    async def put_below(request: AnyRequest, override_metadata: bool) -> Finished:
-        do = partial(_put_below, planner, kind, override_metadata)
-        return await answer(request, Action.EDIT, do)
+    def by_id(plan_of: _PlanOf, media_types: tuple[str, ...] = JSON_TYPES) -> Callable[..., Any]:
+        async def write(request: AnyRequest, entity_id: str) -> Finished:
+            do = partial(plan_of, planner, kind, id_in_path(entity_id))
+            return await answer(request, Action.EDIT, do, media_types)
 
-    async def patch(request: AnyRequest, entity_id: str) -> Finished:
-        do = partial(plan_patch, planner, kind, id_in_path(entity_id))
-        return await answer(request, Action.EDIT, do, PATCH_TYPES)
+        return write
 
     async def patch_by_name(request: AnyRequest, fqn: str) -> Finished:
         do = partial(plan_patch, planner, kind, _named_in(request, kind))
         return await answer(request, Action.EDIT, do, PATCH_TYPES)
-
-    def put_alone(key: str) -> Callable[..., Any]:
-        async def put_key(request: AnyRequest, entity_id: str) -> Finished:
-            do = partial(_put_alone, planner, kind, id_in_path(entity_id), key)
-            return await answer(request, Action.EDIT, do)
-
-        return put_key
-
-    def put_into(key: str) -> Callable[..., Any]:
-        async def put_elements(request: AnyRequest, entity_id: str) -> Finished:
-            do = partial(_put_into, planner, kind, id_in_path(entity_id), key)
-            return await answer(request, Action.EDIT, do)
-
-        return put_elements
-
-    def delete_alone(key: str) -> Callable[..., Any]:
-        async def delete_key(request: AnyRequest, entity_id: str) -> Finished:
-            do = partial(_delete_alone, planner, kind, id_in_path(entity_id), key)
-            return await answer(request, Action.EDIT, do)
-
-        return delete_key
 
     async def delete(
         request: AnyRequest, entity_id: str, hard_delete: bool, recursive: bool
@@ -107,9 +86,6 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         do = partial(plan_delete, planner, kind, which, hard, recursive)
         return await answer(request, Action.DELETE, do, before=clear if hard else None)
 
-    async def restore(request: AnyRequest) -> Finished:
-        return await answer(request, Action.EDIT, partial(plan_restore, planner, kind))
-
     creating, editing, deleting = (
         Permission(action, kind.name) for action in (Action.CREATE, Action.EDIT, Action.DELETE)
     )
@@ -118,30 +94,31 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     name: Parameters = FQN
     item = f"{path}/{{entity_id:str}}"
     one: Parameters = ENTITY_ID
+    put, put_below = by_body(Action.EDIT, _put), by_body(Action.EDIT, _put_below)
     below = []
     if kind.naming.below:
         of_parent = OVERRIDE_METADATA
         below = [route("PUT", f"{path}/executable", putting, put_below, of_parent)]
     return [
-        route("POST", path, creating, create, {}),
+        route("POST", path, creating, by_body(Action.CREATE, _create), {}),
         route("PUT", path, putting, put, OVERRIDE_METADATA),
         *(
-            route("PUT", f"{item}/{key}", editing, put_alone(key), one)
+            route("PUT", f"{item}/{key}", editing, by_id(partial(_put_alone, key)), one)
             for key in kind.own_paths.put
         ),
         *(
-            route("DELETE", f"{item}/{key}", editing, delete_alone(key), one)
+            route("DELETE", f"{item}/{key}", editing, by_id(partial(_delete_alone, key)), one)
             for key in kind.own_paths.deleted
         ),
         *(
-            route("PUT", f"{item}/{place}", editing, put_into(key), one)
+            route("PUT", f"{item}/{place}", editing, by_id(partial(_put_into, key)), one)
             for place, key in kind.own_paths.added_to.items()
         ),
-        route("PATCH", item, editing, patch, one),
+        route("PATCH", item, editing, by_id(plan_patch, PATCH_TYPES), one),
         route("PATCH", named, editing, patch_by_name, name),
         route("DELETE", item, deleting, delete, {**one, **_DELETE}),
         route("DELETE", named, deleting, delete_by_name, {**name, **_DELETE}),
-        route("PUT", f"{path}/restore", editing, restore, {}),
+        route("PUT", f"{path}/restore", editing, by_body(Action.EDIT, plan_restore), {}),
         bulk_route(kind, services),
         *delete_stale_routes(kind, services),
         *below,
@@ -152,49 +129,56 @@ def _named_in(request: AnyRequest, kind: EntityKind) -> ByName:
     return ByName(kind.spelled(name_in_path(request)))
 
 
-def _create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
+def _given(kind: EntityKind, action: Action, asked: Asked) -> dict[str, Any]:
+    """The body of a request that creates or changes an entity; raises FieldWithheld."""
     values = decode(asked.body, dict[str, Any], "the body")
-    if withheld := asked.access.withheld(Action.CREATE, kind.name):
-        withheld.refuse_writing(values, replacing=False)
+    if withheld := asked.access.withheld(action, kind.name):
+        withheld.refuse_writing(values, replacing=action is Action.EDIT)
+    return values
+
+
+def _refuse_withheld(kind: EntityKind, asked: Asked, operation: dict[str, Any]) -> None:
+    """Raise FieldWithheld for a change that `operation` of a JSON Patch would be."""
+    if withheld := asked.access.withheld(Action.EDIT, kind.name):
+        withheld.refuse_patching([operation])
+
+
+def _create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
     context = replace(asked.context, may_bring=may_bring(asked.access, kind))
-    return partial(planner.create, kind, values, context)
+    return partial(planner.create, kind, _given(kind, Action.CREATE, asked), context)
 
 
 def _put(
-    planner: Planner, kind: EntityKind, override_metadata: bool, asked: Asked
+    planner: Planner, kind: EntityKind, asked: Asked, override_metadata: bool
 ) -> Callable[[], Plan]:
-    values = decode(asked.body, dict[str, Any], "the body")
-    if withheld := asked.access.withheld(Action.EDIT, kind.name):
-        withheld.refuse_writing(values, replacing=True)
     context = replace(
         asked.context,
         override_metadata=override_metadata,
         may_bring=may_bring(asked.access, kind),
     )
-    return partial(planner.put, kind, values, context)
+    return partial(planner.put, kind, _given(kind, Action.EDIT, asked), context)
 
 
 def _put_below(
-    planner: Planner, kind: EntityKind, override_metadata: bool, asked: Asked
+    planner: Planner, kind: EntityKind, asked: Asked, override_metadata: bool
 ) -> Callable[[], Plan]:
     """A PUT of the one entity of a kind below its parent, which the body has to name."""
     parent = kind.parents[0]
     if not decode(asked.body, dict[str, Any], "the body").get(parent):
         raise InvalidInput(f"{kind.name}: needs its parent in {parent}")
-    return _put(planner, kind, override_metadata, asked)
+    return _put(planner, kind, asked, override_metadata)
 
 
 def _put_alone(
-    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+    key: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
 ) -> Callable[[], Plan]:
     value = decode(asked.body, dict[str, Any], "the body")
-    if withheld := asked.access.withheld(Action.EDIT, kind.name):
-        withheld.refuse_patching([{"op": "add", "path": f"/{key}", "value": value}])
+    _refuse_withheld(kind, asked, {"op": "add", "path": f"/{key}", "value": value})
     return partial(planner.put_alone, kind, entity_id, key, value, asked.context)
 
 
 def _put_into(
-    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+    key: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
 ) -> Callable[[], Plan]:
     given = decode(asked.body, list[Any], "the body")
     expected: Any = list[Ref] if key in kind.refers_to else list[str]
@@ -204,17 +188,16 @@ def _put_into(
         raise InvalidInput(f"the body: {error}") from None
     if len(elements) > MAX_REQUESTS:
         raise InvalidInput(f"a request may add {MAX_REQUESTS} elements, got {len(elements)}")
-    if withheld := asked.access.withheld(Action.EDIT, kind.name):
-        withheld.refuse_patching([{"op": "add", "path": f"/{key}"}])
+    _refuse_withheld(kind, asked, {"op": "add", "path": f"/{key}"})
     return partial(planner.put_into, kind, entity_id, key, elements, asked.context)
 
 
 def _delete_alone(
-    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+    key: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
 ) -> Callable[[], Plan]:
-    if withheld := asked.access.withheld(Action.EDIT, kind.name):
-        withheld.refuse_patching([{"op": "remove", "path": f"/{key}"}])
-    return partial(planner.remove_alone, kind, entity_id, key, asked.context)
+    _refuse_withheld(kind, asked, {"op": "remove", "path": f"/{key}"})
+    emptying = [{"op": "add", "path": f"/{key}", "value": None}]
+    return partial(planner.patch, kind, entity_id, emptying, asked.context)
 
 
 _DELETE: Parameters = {
