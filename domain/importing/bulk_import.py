@@ -27,8 +27,7 @@ from domain.requests.drafts import Draft
 from domain.requests.references import looked_up
 from domain.write_context import WriteContext
 from domain.writing.bulk_put import BulkPut
-from domain.writing.hierarchy import expectations
-from domain.writing.plans import Change
+from domain.writing.plans import Change, expectations
 
 
 class BadLine(msgspec.Struct, frozen=True):
@@ -105,18 +104,8 @@ class BulkImport:
 
         Raises ImportStopped when the log cannot be read or written now.
         """
-        try:
-            epoch = self._store.epoch()
-            puts, batch = self._decide(Chunk(lines), None)
-            if puts.steps:
-                self._append(puts)()
-            return batch
-        except StoreUnavailable as error:
-            raise ImportStopped(error.message, Batch(), lines[0][0] - 1) from error
-        except (ConcurrentChange, AlreadyExists) as error:
-            if len(lines) == 1 and self._store.epoch() == epoch:
-                return Batch(lines=1, bad=[BadLine(lines[0][0], error.message)])
-        return self._load_each(lines)
+        ((_, batch),) = self.load_all([Chunk(lines)])
+        return batch
 
     def load_all(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Batch]]:
         """Import each chunk as `load` does, and give it back when it is stored.
@@ -209,6 +198,7 @@ class BulkImport:
         self, chunk: Chunk, decision: _Decision | None, executor: ThreadPoolExecutor
     ) -> _Begun:
         """Append a chunk, and let the executor wait for it; when every earlier one is stored."""
+        epoch, is_new = self._store.epoch(), decision is None
         try:
             puts, batch = decision or self._decide(chunk, None)
             puts.staged.settle(self._store)
@@ -217,7 +207,10 @@ class BulkImport:
             sync = self._append(puts)
         except StoreUnavailable as error:
             raise _stopped_before(chunk, error) from error
-        except (ConcurrentChange, AlreadyExists):
+        except (ConcurrentChange, AlreadyExists) as error:
+            if is_new and len(chunk.lines) == 1 and self._store.epoch() == epoch:
+                bad = [BadLine(chunk.lines[0][0], error.message)]
+                return _Begun(chunk, Batch(lines=1, bad=bad), None, None)
             return _Begun(chunk, self._load_each(chunk.lines), None, None)
         return _Begun(chunk, batch, puts, executor.submit(sync))
 

@@ -17,9 +17,8 @@ from domain.requests.drafts import Draft, expected_name
 from domain.requests.references import Name, looked_up, names_and_ids
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
-from domain.writing.hierarchy import append_of
 from domain.writing.planning import Planner
-from domain.writing.plans import Change, Step
+from domain.writing.plans import Change, Step, append_of
 from domain.writing.staged_log import StagedLog
 
 MAX_REQUESTS = 1_000

@@ -22,10 +22,9 @@ from domain.write_context import WriteContext
 from domain.writing.bulk_delete import MAX_EVENTS, Delete, decide_deletes
 from domain.writing.bulk_put import BulkPut, Done
 from domain.writing.entity_cache import ByName, EntityCache
-from domain.writing.hierarchy import append_of
 from domain.writing.lineage import LineagePlanner
 from domain.writing.planning import Planner
-from domain.writing.plans import Change, Plan, Step
+from domain.writing.plans import Change, Plan, Step, append_of
 
 P = TypeVar("P", bound="Proposal")
 T = TypeVar("T")

@@ -6,8 +6,7 @@ from typing import Any
 
 from domain.event_store.writes import Expectations
 from domain.reading.history import state
-from domain.writing.hierarchy import expectations
-from domain.writing.plans import Change, Step
+from domain.writing.plans import Change, Step, expectations
 from tests.domain.drawing import draw, erase
 
 
