@@ -48,17 +48,14 @@ class LineReaders:
             for chunk in chunks:
                 lines = [line for _, line in chunk.lines]
                 size = sum(map(len, lines))
-                while not self._fits(size, [waiting for _, waiting, _ in given]):
+                most = self._count * _WAITING_BYTES
+                while len(given) >= self._count and size + sum(each[1] for each in given) > most:
                     yield _oldest(given)
                 given.append((chunk, size, self._pool.submit(read_ahead, lines)))
             while given:
                 yield _oldest(given)
         except BrokenExecutor:
             raise StoreUnavailable("a process that reads lines has ended") from None
-
-    def _fits(self, size: int, given: list[int]) -> bool:
-        """Whether a chunk of `size` bytes may be given out beside those that are."""
-        return len(given) < self._count or sum(given) + size <= self._count * _WAITING_BYTES
 
 
 def _oldest(given: deque[tuple[Chunk, int, Future[bytes]]]) -> Chunk:

@@ -113,18 +113,18 @@ def _compared(entity: Entity) -> Body:
 
 def _differences(old: Body, new: Body) -> Iterator[Difference]:
     """The differing fields of two bodies; of arrays no more is decoded than differs, if it can."""
-    decode = msgspec.json.decode
     for key in dict.fromkeys((*new, *old)):
-        if key not in new:
-            yield Difference("deleted", key, decode(old[key]), None)
-        elif key not in old:
-            yield Difference("added", key, None, decode(new[key]))
-        elif old[key] != new[key]:
+        if key in old and key in new:
+            if old[key] == new[key]:
+                continue
             parts = json_diff.differing(old[key], new[key])
             if parts is not None and json_diff.in_order(parts[0], parts[1]) is not None:
                 yield from _arrays(parts[0], parts[1], key)
-            else:
-                yield from differences(decode(old[key]), decode(new[key]), key)
+                continue
+        one, other = (
+            msgspec.json.decode(each[key]) if key in each else _ABSENT for each in (old, new)
+        )
+        yield from _one(one, other, key)
 
 
 def _text(value: Any) -> str:

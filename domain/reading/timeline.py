@@ -83,7 +83,7 @@ def read_steps(
     for recorded in store.stream(entity_id, upto=upto_now):
         event = recorded.event
         if recorded.stream_version < starts[0]:
-            entity.take(event)
+            deque(entity.changes(event), maxlen=0)
             continue
         told = tuple(each for change in entity.changes(event) if (each := tell(change)) is not None)
         version_text = format_version(event.version)
@@ -110,15 +110,6 @@ class _ChangingEntity:
     def __init__(self, entity_id: str) -> None:
         self._id = entity_id
         self._state: Entity | None = None
-
-    def take(self, event: Event) -> None:
-        """Carry out an event."""
-        if isinstance(event, events.EntityChanged):
-            for operation in event.patch:
-                self._decoded(json_patch.pointer(operation["path"])[0])
-            json_patch.apply(self._values, event.patch)
-        else:
-            self._evolve(event)
 
     def changes(self, event: Event) -> Iterator[Change]:
         """What an event changes, each change given right before it is carried out."""

@@ -6,11 +6,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from domain.aggregate import commands
-from domain.aggregate.curation import SOURCE_HASH
 from domain.aggregate.entity import Entity, encode
 from domain.errors import InvalidInput, shown
-from domain.event_store.port import Claim, EntityReads
+from domain.event_store.port import EntityReads
 from domain.events import Body
 from domain.kinds.bodies.components import Ref, Reference
 from domain.kinds.entity_kind import EntityKind
@@ -23,7 +21,6 @@ from domain.requests.references import (
     resolve_nested,
     resolve_references,
 )
-from domain.write_context import WriteContext
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,14 +41,6 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
         kept = {key: raw for key, raw in state.body.items() if key not in self.emptied}
         return {**kept, **self.body}
 
-    def ingestion(self, context: WriteContext) -> commands.Ingestion | None:
-        """What a change by the payload says of its source; None when no bot makes it."""
-        if not context.by_bot:
-            return None
-        return commands.Ingestion(
-            source_hash=self.body.get(SOURCE_HASH), override=context.override_metadata
-        )
-
 
 def resolve(
     kind: EntityKind,
@@ -67,7 +56,10 @@ def resolve(
     has already are not looked up again. Raises InvalidInput or NotFound naming the key, and
     EntityOverLimit.
     """
-    parent = _parent(kind, draft, claims)
+    parent = None
+    if draft.parent is not None:
+        key, ref = draft.parent
+        parent = find(claims, ref, kind.refers_to[key], key)
     fqn = draft.own_name or kind.qualified_name(parent.fqn if parent else None, draft.name)
     if draft.fqn not in (None, fqn):
         raise InvalidInput(
@@ -106,14 +98,6 @@ def resolve(
         emptied=emptied,
         state=state,
     )
-
-
-def _parent(kind: EntityKind, draft: Draft, claims: EntityReads) -> Claim | None:
-    """The entity under whose name this one stands."""
-    if draft.parent is None:
-        return None
-    key, ref = draft.parent
-    return find(claims, ref, kind.refers_to[key], key)
 
 
 def _settled(

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from domain.aggregate.entity import Entity
-from domain.errors import CatalogError, ConcurrentChange, KeyReused, StoreUnavailable
+from domain.errors import CatalogError, ConcurrentChange, KeyReused, NotFound, StoreUnavailable
 from domain.event_store.appends import prepared
 from domain.event_store.port import ANSWERS_KEPT_MS, EventStore
 from domain.event_store.writes import Append, Refusal, RememberedAnswer
@@ -19,7 +20,6 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import new_id
 from domain.reading import history
 from domain.write_context import WriteContext
-from domain.writing.bulk_delete import MAX_EVENTS, Delete, decide_deletes
 from domain.writing.bulk_put import BulkPut, Done
 from domain.writing.entity_cache import ByName, EntityCache
 from domain.writing.lineage import LineagePlanner
@@ -28,6 +28,11 @@ from domain.writing.plans import Change, Plan, Step, append_of
 
 P = TypeVar("P", bound="Proposal")
 T = TypeVar("T")
+
+Delete = Callable[[Planner, str], Plan]
+"""Plans the delete of the entity with an id."""
+MAX_EVENTS = 1_000
+"""After how many events, or entities, a transaction takes no further entity."""
 
 _ATTEMPTS = 20
 _PAUSE_SECONDS = 0.001
@@ -140,10 +145,14 @@ class Catalog:
     def propose_deletes(
         self, entity_ids: Sequence[str], delete: Delete
     ) -> tuple[Proposal, dict[str, Change | CatalogError]]:
-        """Decide on many deletes together; see `decide_deletes`. Raises StoreUnavailable."""
+        """Decide on many deletes together, as DELETEs one after the other would.
+
+        `delete` plans the delete of one. Returns the results of the first of these entities, as
+        many as one transaction takes. Raises StoreUnavailable.
+        """
 
         def decide(epoch: int) -> tuple[Proposal, dict[str, Change | CatalogError]]:
-            steps, results = decide_deletes(self.store, self._now, entity_ids, delete)
+            steps, results = _decide_deletes(self.store, self._now, entity_ids, delete)
             return self._unless_stored(append_of(steps, epoch)), results
 
         return self._in_one_epoch(decide)
@@ -243,3 +252,42 @@ class Catalog:
             before=last.before,
             change=Change(remembered.outcome),
         )
+
+
+def _decide_deletes(
+    store: EventStore, now: Callable[[], int], entity_ids: Sequence[str], delete: Delete
+) -> tuple[list[Step], dict[str, Change | CatalogError]]:
+    """Decide on the deletes of the first of these entities, as many as one transaction takes.
+
+    An entity comes after those that it stands below. `delete` plans the delete of one. A delete
+    that is refused changes nothing, and the others go on without it. Returns what happens to the
+    entities, without their bodies, and the results by id in the same order. Raises
+    StoreUnavailable.
+    """
+    planner = Planner(store, EntityCache(store), now, new_id)
+    steps: dict[str, Step] = {}
+    results: dict[str, Change | CatalogError] = {}
+    events = 0
+    for entity_id in entity_ids:
+        if max(events, len(results)) >= MAX_EVENTS:
+            break
+        if entity_id in steps:
+            purged = steps[entity_id].after.purged
+            results[entity_id] = Change.DELETED if purged else Change.SOFT_DELETED
+            continue
+        try:
+            plan = delete(planner, entity_id)
+        except StoreUnavailable:
+            raise
+        except NotFound:
+            # Somebody else has purged it, or it went with what it stood below.
+            results[entity_id] = Change.NO_CHANGE
+        except CatalogError as error:
+            results[entity_id] = error
+        else:
+            results[entity_id] = plan.change
+            for step in plan.steps:
+                events += len(step.events)
+                # Of a thousand wide tables the bodies would take gigabytes.
+                steps[step.after.id] = Step(None, step.events, replace(step.after, body={}))
+    return [*steps.values()], results

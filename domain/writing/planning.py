@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from domain.aggregate import commands
-from domain.aggregate.curation import patched
+from domain.aggregate.curation import SOURCE_HASH, patched
 from domain.aggregate.entity import STATUS, Entity
 from domain.errors import AlreadyExists, InvalidInput, NotFound, NotPermitted, StaleVersion
 from domain.event_store.port import Claim, EntityReads
@@ -75,7 +75,11 @@ class Planner(DeletionPlanner):
         check_body(self._store.claim_by_id, kind, body, state, context)
         if state is None:
             return self._creation(kind, payload, context, draft.id)
-        ingestion = payload.ingestion(context)
+        ingestion = None
+        if context.by_bot:
+            ingestion = commands.Ingestion(
+                source_hash=payload.body.get(SOURCE_HASH), override=context.override_metadata
+            )
         return self._change(state, body, context, ingestion)
 
     def patch(
@@ -105,8 +109,7 @@ class Planner(DeletionPlanner):
             for inner in kind.own_paths.put[key]
             if before.get(inner) and not value.get(inner)
         }
-        operation = {"op": "add", "path": f"/{key}", "value": {**value, **kept}}
-        return self._patch(kind, state, [operation], context)
+        return self._patch(kind, state, _setting(key, {**value, **kept}), context)
 
     def put_into(
         self,
@@ -131,8 +134,7 @@ class Planner(DeletionPlanner):
             claims, held = StagedLog(self._store), frozenset(each["id"] for each in before)
             found = (find(claims, each, kind.refers_to[key], key).id for each in elements)
             added = [{"id": each} for each in dict.fromkeys(found) if each not in held]
-        operation = {"op": "add", "path": f"/{key}", "value": [*before, *added]}
-        return self._patch(kind, state, [operation], context)
+        return self._patch(kind, state, _setting(key, [*before, *added]), context)
 
     def put_into_each(
         self,
@@ -158,8 +160,7 @@ class Planner(DeletionPlanner):
         left = [each for each in before if each["id"] != element_id]
         if len(left) == len(before):
             raise NotFound(f"{key} of {kind.name} {entity_id} has no {element_id}")
-        operation = {"op": "add", "path": f"/{key}", "value": left}
-        return self._patch(kind, state, [operation], context)
+        return self._patch(kind, state, _setting(key, left), context)
 
     def _claims(self, kind: EntityKind, draft: Draft, parent: Claim | None = None) -> EntityReads:
         """Look up together what a draft refers to, but a `parent` whose claim is known already."""
@@ -254,3 +255,8 @@ class Planner(DeletionPlanner):
         own = step(commands.ChangeEntity, state, context, at, checked=True, **fields)
         together = self.restorations(state, context, at) if state.deleted else []
         return Plan(Change.UPDATED if own.events else Change.NO_CHANGE, own, after=together)
+
+
+def _setting(key: str, value: Any) -> list[json_patch.Operation]:
+    """The JSON Patch that gives a key a value."""
+    return [{"op": "add", "path": f"/{key}", "value": value}]

@@ -121,12 +121,12 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
             head = _head(services, request.auth, kind, name)
             newest = bytes(head.version).decode()
             wanted = (from_ or newest, to or newest)
-            entities = history_of.at_versions(services.stores.log, head.id, wanted)
+            revisions = history_of.at_versions(services.stores.log, head.id, wanted)
             for version in wanted:
-                if version not in entities:
+                if version not in revisions:
                     raise NotFound(f"{kind.name} {name} never had a version {version[:40]!r}")
             withheld = request.auth.withheld(Action.VIEW, kind.name)
-            old, new = (_document(entities[version], withheld) for version in wanted)
+            old, new = (_document(revisions[version].entity, withheld) for version in wanted)
             rows, total, following = comparison.page_of(comparison.compare(old, new), start)
             address = entity_address(kind.name, head.fully_qualified_name, "compare")
             kept: dict[str, str | None] = {"from": wanted[0], "to": wanted[1]}

@@ -52,30 +52,29 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
 
         return write
 
-    def by_id(plan_of: _PlanOf, media_types: tuple[str, ...] = JSON_TYPES) -> Callable[..., Any]:
-        async def write(request: AnyRequest, entity_id: str) -> Finished:
-            do = partial(plan_of, planner, kind, id_in_path(entity_id))
+    def which_of(request: AnyRequest, entity_id: str | None) -> str | ByName:
+        if entity_id is not None:
+            return id_in_path(entity_id)
+        return ByName(kind.spelled(name_in_path(request)))
+
+    def of_one(plan_of: _PlanOf, media_types: tuple[str, ...] = JSON_TYPES) -> Callable[..., Any]:
+        async def write(
+            request: AnyRequest, entity_id: str | None = None, fqn: str | None = None
+        ) -> Finished:
+            do = partial(plan_of, planner, kind, which_of(request, entity_id))
             return await answer(request, Action.EDIT, do, media_types)
 
         return write
 
-    async def patch_by_name(request: AnyRequest, fqn: str) -> Finished:
-        do = partial(plan_patch, planner, kind, _named_in(request, kind))
-        return await answer(request, Action.EDIT, do, PATCH_TYPES)
-
     async def delete(
-        request: AnyRequest, entity_id: str, hard_delete: bool, recursive: bool
+        request: AnyRequest,
+        hard_delete: bool,
+        recursive: bool,
+        entity_id: str | None = None,
+        fqn: str | None = None,
     ) -> Finished:
-        return await delete_one(request, id_in_path(entity_id), hard_delete, recursive)
+        which = which_of(request, entity_id)
 
-    async def delete_by_name(
-        request: AnyRequest, fqn: str, hard_delete: bool, recursive: bool
-    ) -> Finished:
-        return await delete_one(request, _named_in(request, kind), hard_delete, recursive)
-
-    async def delete_one(
-        request: AnyRequest, which: str | ByName, hard: bool, recursive: bool
-    ) -> Finished:
         async def clear(asked: Asked) -> None:
             if recursive:
                 check_recursive(asked.access, kind)
@@ -83,8 +82,8 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
                 services, request, kind, [which], asked.context, recursive=recursive
             )
 
-        do = partial(plan_delete, planner, kind, which, hard, recursive)
-        return await answer(request, Action.DELETE, do, before=clear if hard else None)
+        do = partial(plan_delete, planner, kind, which, hard_delete, recursive)
+        return await answer(request, Action.DELETE, do, before=clear if hard_delete else None)
 
     creating, editing, deleting = (
         Permission(action, kind.name) for action in (Action.CREATE, Action.EDIT, Action.DELETE)
@@ -94,6 +93,7 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     name: Parameters = FQN
     item = f"{path}/{{entity_id:str}}"
     one: Parameters = ENTITY_ID
+    patch = of_one(plan_patch, PATCH_TYPES)
     put, put_below = by_body(Action.EDIT, _put), by_body(Action.EDIT, _put_below)
     below = []
     if kind.naming.below:
@@ -103,30 +103,26 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         route("POST", path, creating, by_body(Action.CREATE, _create), {}),
         route("PUT", path, putting, put, OVERRIDE_METADATA),
         *(
-            route("PUT", f"{item}/{key}", editing, by_id(partial(_put_alone, key)), one)
+            route("PUT", f"{item}/{key}", editing, of_one(partial(_put_alone, key)), one)
             for key in kind.own_paths.put
         ),
         *(
-            route("DELETE", f"{item}/{key}", editing, by_id(partial(_delete_alone, key)), one)
+            route("DELETE", f"{item}/{key}", editing, of_one(partial(_delete_alone, key)), one)
             for key in kind.own_paths.deleted
         ),
         *(
-            route("PUT", f"{item}/{place}", editing, by_id(partial(_put_into, key)), one)
+            route("PUT", f"{item}/{place}", editing, of_one(partial(_put_into, key)), one)
             for place, key in kind.own_paths.added_to.items()
         ),
-        route("PATCH", item, editing, by_id(plan_patch, PATCH_TYPES), one),
-        route("PATCH", named, editing, patch_by_name, name),
+        route("PATCH", item, editing, patch, one),
+        route("PATCH", named, editing, patch, name),
         route("DELETE", item, deleting, delete, {**one, **_DELETE}),
-        route("DELETE", named, deleting, delete_by_name, {**name, **_DELETE}),
+        route("DELETE", named, deleting, delete, {**name, **_DELETE}),
         route("PUT", f"{path}/restore", editing, by_body(Action.EDIT, plan_restore), {}),
         bulk_route(kind, services),
         *delete_stale_routes(kind, services),
         *below,
     ]
-
-
-def _named_in(request: AnyRequest, kind: EntityKind) -> ByName:
-    return ByName(kind.spelled(name_in_path(request)))
 
 
 def _given(kind: EntityKind, action: Action, asked: Asked) -> dict[str, Any]:

@@ -167,7 +167,7 @@ def test_bodies_of_versions_are_those_of_their_states(world: Any) -> None:
     found = at_versions(world.log, contract.id, wanted)
 
     bodies = {f"0.{state.version}": (state.body, state.deleted) for state in states}
-    assert {each: (found[each].body, found[each].deleted) for each in found} == {
+    assert {each: (found[each].entity.body, found[each].entity.deleted) for each in found} == {
         each: bodies[each] for each in wanted if each in bodies
     }
     assert len(found) == 3

@@ -5,16 +5,16 @@ from contextlib import closing
 from typing import Any
 
 from domain.event_store.writes import Expectations
-from domain.reading.history import state
 from domain.writing.plans import Change, Step, expectations
 from tests.domain.drawing import draw, erase
+from tests.domain.folding import newest
 
 
 def expected_of(world: Any, after: int) -> Expectations:
     """What an append of the events after a position would expect, entity by entity."""
     recorded = world.log.read(after, 99)
     ids = dict.fromkeys(each.entity_id for each in recorded)
-    states = {entity_id: state(world.log, entity_id) for entity_id in ids}
+    states = {entity_id: newest(world.log, entity_id) for entity_id in ids}
     return expectations(
         Step(None, [each for each in recorded if each.entity_id == entity_id], states[entity_id])
         for entity_id in ids
