@@ -59,7 +59,7 @@ def read_line(line: bytes) -> Draft:
     """Decode and check a line as far as it goes without the log; raises InvalidInput."""
     if len(line) > MAX_LINE:
         raise InvalidInput(f"a line may have {MAX_LINE} bytes")
-    values = json_input.decode(line, dict[str, Any], "the line")
+    values, most_values = json_input.decode_counted(line, dict[str, Any], "the line")
     # Some kind has a key `entityType` of its own.
     key = "kind" if "kind" in values else "entityType"
     name = values.pop(key, None)
@@ -70,7 +70,7 @@ def read_line(line: bytes) -> Draft:
         if value is not None and not isinstance(value, str):
             raise InvalidInput(f"{key} must be a string, got {shown(value)}")
     entity_id = parse_id(entity_id, "id") if entity_id else None
-    draft = drafts.draft(KINDS[name], values)
+    draft = drafts.draft(KINDS[name], values, most_values=most_values)
     draft.fqn, draft.id = fqn, entity_id
     return draft
 

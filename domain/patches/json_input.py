@@ -1,10 +1,8 @@
 """JSON as callers send it: within bounds, and refused when an object has a key twice."""
 
 import json
-from collections.abc import Callable, Iterator
-from functools import cache
-from itertools import islice
-from typing import Any, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -18,7 +16,10 @@ MAX_VALUES = 600_000
 A text holds at most as many values. A value takes 100 bytes of memory, however few it has in the
 text, and each is looked at by the garbage collector: no text of this size is costly.
 """
+_SMALL = 2_000
+"""Bytes up to which a text cannot hold many values."""
 _CONTAINERS = frozenset({dict, list})
+_decoders: dict[Any, Callable[[bytes], Any]] = {}
 
 T = TypeVar("T")
 
@@ -30,13 +31,18 @@ def decode(data: bytes, expected: type[T], what: str) -> T:
     of the type `expected`, is more than MAX_DEPTH levels deep, may hold more than MAX_VALUES
     values, or has a key twice in one object.
     """
+    return decode_counted(data, expected, what)[0]
+
+
+def decode_counted(data: bytes, expected: type[T], what: str) -> tuple[T, int]:
+    """What `decode` gives, and a number of values that the text does not exceed."""
     brackets = data.count(b"[") + data.count(b"{")
     if len(data) > MAX_VALUES and (size := data.count(b",") + brackets) > MAX_VALUES:
         raise InvalidInput(
             f"{what} may have {MAX_VALUES} commas and opening brackets, got {size} of them"
         )
     try:
-        value: T = _decoder(cast("Any", expected))(data)
+        value: T = _decoder(expected)(data)
     except RecursionError:
         raise InvalidInput(f"{what} may be {MAX_DEPTH} levels deep") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -48,31 +54,32 @@ def decode(data: bytes, expected: type[T], what: str) -> T:
     kept = msgspec.json.encode(value)
     if kept != data.strip() and kept != msgspec.json.format(data, indent=-1):
         _refuse_repeated_keys(data, what)
-    return value
+    # A value takes two bytes with what stands between it and the next, a comma or a bracket.
+    few = len(data) <= _SMALL
+    return value, len(data) // 2 + 1 if few else data.count(b",") + brackets + 1
 
 
-@cache
 def _decoder(expected: Any) -> Callable[[bytes], Any]:
     """Made once for each of the few types: for a small text that takes as long as decoding."""
-    return msgspec.json.Decoder(expected).decode
+    made = _decoders.get(expected)
+    if made is None:
+        made = _decoders[expected] = msgspec.json.Decoder(expected).decode
+    return made
 
 
 def is_deeper(value: Any, limit: int) -> bool:
     """Whether arrays and objects stand inside each other at more than `limit` levels."""
-    return next(islice(levels(value), limit, None), None) is not None
-
-
-def levels(value: Any) -> Iterator[list[Any]]:
-    """The arrays and objects of a value by the level at which they stand, the outermost first."""
+    depth = 0
     level = [value] if type(value) in _CONTAINERS else []
-    while level:
-        yield level
+    while level and depth <= limit:
+        depth += 1
         level = [
             inner
             for outer in level
             for inner in (outer.values() if type(outer) is dict else outer)
             if type(inner) in _CONTAINERS
         ]
+    return depth > limit
 
 
 def _refuse_repeated_keys(data: bytes, what: str) -> None:

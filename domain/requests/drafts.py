@@ -20,7 +20,8 @@ from domain.kinds.bodies.components import NestedReference, Ref
 from domain.kinds.bodies.refused_values import explained
 from domain.kinds.entity_kind import EntityKind
 from domain.openmetadata.request_aliases import REQUEST_ALIASES, unalias
-from domain.patches.payload_bounds import check_bounds
+from domain.patches.json_input import MAX_VALUES
+from domain.patches.payload_bounds import MAX_PATHS, check_bounds
 
 _TAG_KINDS = {"Classification": "tag", "Glossary": "glossaryTerm"}
 _EMPTY = frozenset((b"null", b"[]", b"{}"))
@@ -80,17 +81,23 @@ def draft(
     kind: EntityKind,
     values: Mapping[str, Any],
     changed: Collection[str] | None = None,
+    *,
+    most_values: int = MAX_VALUES,
 ) -> Draft:
     """The draft of a decoded request body.
 
     Where only the keys in `changed` are of interest, the others count for the bounds and are left
-    out of the draft, but for those that the kind needs. Raises InvalidInput naming the key.
+    out of the draft, but for those that the kind needs. `most_values` is given for a body which
+    `json_input` has decoded and which has no more values than that: small bodies are within the
+    bounds. Raises InvalidInput naming the key.
     """
     brings = None
     if kind.suites is not None and changed is None:
         brings = kind.suites.brings(values)
-    values = unalias(values)
-    check_bounds(values)
+    plain = unalias(values)
+    if most_values > MAX_PATHS or plain is not values:
+        check_bounds(plain)
+    values = plain
     if changed is not None:
         wanted = kind.needed.union(REQUEST_ALIASES.get(key, key) for key in changed)
         values = {key: value for key, value in values.items() if key in wanted}
