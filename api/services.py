@@ -20,8 +20,7 @@ from domain.measurements.opening import measurements_at
 from domain.measurements.port import Measurements
 from domain.writing.catalog import Catalog, Proposal
 from projections.feeding.daemon import Daemon
-from projections.feeding.passing import CheckpointWaiters, Waiter
-from projections.feeding.polling import CheckpointPoller
+from projections.feeding.passing import CheckpointPoller, CheckpointWaiters, Waiter
 from projections.wiring.stores import Stores
 
 T = TypeVar("T")

@@ -12,6 +12,7 @@ import msgspec
 
 from api.pages.frame.addresses import ASSETS, read_asset
 from benchmarks.bare import bare
+from benchmarks.direct_catalog import DirectCatalog
 from benchmarks.figures import Figure
 from benchmarks.generate import lines
 from benchmarks.list_pages import get
@@ -20,7 +21,6 @@ from benchmarks.workspace import Workspace, catch_up, load
 from domain.events import EntityCreated
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
-from domain.writing.catalog import Catalog
 from projections.wiring.stores import open_stores
 
 BUDGETS = {"first page": 50.0, "table of 13,395 columns": 200.0}
@@ -146,7 +146,7 @@ def _prepare(directory: Path, count: int) -> tuple[str, str]:
     stores = open_stores(directory)
     try:
         load(stores.log, lines(count))
-        catalog, kind = Catalog(stores.log), KINDS["table"]
+        catalog, kind = DirectCatalog(stores.log), KINDS["table"]
         schema = next(
             event.fqn
             for recorded in stores.log.read(0, count)

@@ -11,8 +11,7 @@ from domain.errors import CatalogError, StoreUnavailable
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ATTACHED, kinds_below
 from domain.write_context import WriteContext
-from domain.writing.bulk_delete import MAX_EVENTS, Delete
-from domain.writing.catalog import NOTHING, Proposal
+from domain.writing.catalog import MAX_EVENTS, NOTHING, Delete, Proposal
 from domain.writing.entity_cache import ByName
 from domain.writing.plans import Change
 

@@ -7,13 +7,13 @@ from uuid import UUID
 
 import msgspec
 
+from benchmarks.direct_catalog import DirectCatalog
 from benchmarks.histories.record import Head, Json, Read, Record, Row, Stream, View
 from benchmarks.histories.scheduling import Schedule, point, quiet
 from benchmarks.histories.stepped_log import stepped
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore, RecordedEvent
 from domain.events import TYPE_NAMES
-from domain.writing.catalog import Catalog
 from projections.feeding.daemon import Steps
 
 _READS = 6
@@ -72,7 +72,7 @@ class Host:
         self._rig = rig
         self.log = rig.open_log(name)
         self.stepped, self.steps = stepped(self.log)
-        self.catalog = Catalog(
+        self.catalog = DirectCatalog(
             self.stepped,
             now=clock,
             make_id=lambda: str(UUID(int=rng.getrandbits(128), version=4)),

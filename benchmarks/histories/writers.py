@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.direct_catalog import DirectCatalog, Outcome
 from benchmarks.histories.hosts import Host
 from benchmarks.histories.record import Json, Record, Write
 from benchmarks.histories.scheduling import Schedule, point
@@ -15,7 +16,6 @@ from domain.errors import CatalogError, OutcomeUnknown, StoreUnavailable
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
-from domain.writing.catalog import Catalog, Outcome
 from domain.writing.entity_cache import ByName
 
 _GLOSSARIES = ("g0", "g1")
@@ -26,7 +26,7 @@ _ATTEMPTS = 5
 """How often a request with a key is sent at most."""
 _ACTIONS = ("create", "put", "patch", "delete", "restore", "purge")
 
-Call = Callable[[Catalog, WriteContext], Outcome]
+Call = Callable[[DirectCatalog, WriteContext], Outcome]
 
 
 @dataclass

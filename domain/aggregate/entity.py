@@ -271,13 +271,6 @@ def evolve(state: Entity | None, event: Event, entity_id: str) -> Entity:
     )
 
 
-def fold(entity_id: str, history: Iterable[Event], state: Entity | None = None) -> Entity | None:
-    """The state after the events, in order; None when there are none."""
-    for event in history:
-        state = evolve(state, event, entity_id)
-    return state
-
-
 def apply_patch(body: Body, patch: Iterable[json_patch.Operation]) -> Body:
     """The body after the operations; only the keys they touch are decoded."""
     # A dict, not a set: new keys must come in the same order in every process.

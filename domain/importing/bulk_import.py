@@ -20,14 +20,14 @@ from domain.errors import (
 )
 from domain.event_store.port import EntityReads, EventStore
 from domain.event_store.refusals import another_epoch
-from domain.importing.lines import Chunk, LinesRead, NumberedLine, read_line
+from domain.importing.lines import Chunk, NumberedLine, read_line
 from domain.kinds.ids import new_id
 from domain.kinds.registry import KINDS
-from domain.requests.drafts import Draft, SentDraft
+from domain.requests.drafts import Draft
 from domain.requests.references import looked_up
 from domain.write_context import WriteContext
 from domain.writing.bulk_put import BulkPut
-from domain.writing.plans import Change
+from domain.writing.plans import Change, expectations
 
 
 class BadLine(msgspec.Struct, frozen=True):
@@ -68,11 +68,8 @@ class ImportStopped(StoreUnavailable):
         """The number of the last line before which, and with which, every good line is stored."""
 
 
-class _Decision(msgspec.Struct, frozen=True):
-    """What is to be appended for a chunk, and what the chunk comes to once it is."""
-
-    puts: BulkPut
-    batch: Batch
+_Decision = tuple[BulkPut, Batch]
+"""What is to be appended for a chunk, and what the chunk comes to once it is."""
 
 
 class _Begun(msgspec.Struct, frozen=True):
@@ -102,28 +99,13 @@ class BulkImport:
         self._now = now
         self._make_id = make_id
 
-    def load(self, lines: list[NumberedLine], read: LinesRead | None = None) -> Batch:
+    def load(self, lines: list[NumberedLine]) -> Batch:
         """Import the lines in one transaction; when another writer interferes, one by one.
 
-        `read` has the lines as they were read elsewhere, if they were. Raises ImportStopped when
-        the log cannot be read or written now.
+        Raises ImportStopped when the log cannot be read or written now.
         """
-        try:
-            epoch = self._store.epoch()
-            decision = self._decide(Chunk(lines, read=read or LinesRead()), None)
-            if decision.puts.recorded:
-                self._store.append(
-                    decision.puts.recorded,
-                    expecting=decision.puts.expecting(),
-                    epoch=decision.puts.epoch,
-                )
-            return decision.batch
-        except StoreUnavailable as error:
-            raise ImportStopped(error.message, Batch(), lines[0][0] - 1) from error
-        except (ConcurrentChange, AlreadyExists) as error:
-            if len(lines) == 1 and self._store.epoch() == epoch:
-                return Batch(lines=1, bad=[BadLine(lines[0][0], error.message)])
-        return self._load_each(lines)
+        ((_, batch),) = self.load_all([Chunk(lines)])
+        return batch
 
     def load_all(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Batch]]:
         """Import each chunk as `load` does, and give it back when it is stored.
@@ -164,8 +146,8 @@ class BulkImport:
             epoch = self._store.epoch() if before is None else before.epoch
             log: EntityReads = self._store if before is None else before.staged
             puts = BulkPut(log, self._now, self._make_id, epoch)
-            decision = _Decision(puts, self._decide_lines(chunk, puts))
-            if puts.recorded:
+            decision = puts, self._decide_lines(chunk, puts)
+            if puts.steps:
                 # The log holds it to its epoch.
                 return decision
             self._store.durable_head()
@@ -184,7 +166,7 @@ class BulkImport:
         """Have `puts` decide on the lines that can be read; returns what they come to."""
         batch = Batch(lines=len(chunk.lines))
         names, ids = set(chunk.read.names), set(chunk.read.ids)
-        good: dict[int, Draft | SentDraft] = {}
+        good: dict[int, Draft] = {}
         for (number, line), read in zip_longest(chunk.lines, chunk.read.lines):
             draft = read
             if draft is None:
@@ -208,7 +190,7 @@ class BulkImport:
             batch.created += result.change is Change.CREATED
             batch.changed += result.change is Change.UPDATED
             batch.unchanged += result.change is Change.NO_CHANGE
-        batch.events = len(puts.recorded)
+        batch.events = sum(len(step.events) for step in puts.steps)
         batch.bad.sort(key=lambda bad: bad.number)
         return batch
 
@@ -216,20 +198,26 @@ class BulkImport:
         self, chunk: Chunk, decision: _Decision | None, executor: ThreadPoolExecutor
     ) -> _Begun:
         """Append a chunk, and let the executor wait for it; when every earlier one is stored."""
+        epoch, is_new = self._store.epoch(), decision is None
         try:
-            decision = decision or self._decide(chunk, None)
-            puts = decision.puts
+            puts, batch = decision or self._decide(chunk, None)
             puts.staged.settle(self._store)
-            if not puts.recorded:
-                return _Begun(chunk, decision.batch, None, None)
-            sync = self._store.append_unsynced(
-                puts.recorded, expecting=puts.expecting(), epoch=puts.epoch
-            )
+            if not puts.steps:
+                return _Begun(chunk, batch, None, None)
+            sync = self._append(puts)
         except StoreUnavailable as error:
             raise _stopped_before(chunk, error) from error
-        except (ConcurrentChange, AlreadyExists):
+        except (ConcurrentChange, AlreadyExists) as error:
+            if is_new and len(chunk.lines) == 1 and self._store.epoch() == epoch:
+                bad = [BadLine(chunk.lines[0][0], error.message)]
+                return _Begun(chunk, Batch(lines=1, bad=bad), None, None)
             return _Begun(chunk, self._load_each(chunk.lines), None, None)
-        return _Begun(chunk, decision.batch, puts, executor.submit(sync))
+        return _Begun(chunk, batch, puts, executor.submit(sync))
+
+    def _append(self, puts: BulkPut) -> Callable[[], int]:
+        recorded = [each for step in puts.steps for each in step.events]
+        expecting = expectations(puts.steps)
+        return self._store.append_unsynced(recorded, expecting=expecting, epoch=puts.epoch)
 
     def _load_each(self, lines: Iterable[NumberedLine]) -> Batch:
         whole = Batch()

@@ -13,7 +13,7 @@ from domain.kinds.ids import parse_id
 from domain.kinds.registry import KINDS
 from domain.patches import json_input
 from domain.requests import drafts
-from domain.requests.drafts import Draft, SentDraft
+from domain.requests.drafts import Draft
 from domain.requests.references import Name, looked_up
 
 BATCH_LINES = 1_000
@@ -27,7 +27,7 @@ MAX_LINE = 10_000_000
 NumberedLine = tuple[int, bytes]
 """The number of a line, from 1, and its bytes."""
 
-ReadAhead = SentDraft | str | None
+ReadAhead = Draft | str | None
 """A line as another process has read it, or why it is bad; None when it has to be read again.
 
 That is so where more can be said of a line only beside the log.

@@ -72,12 +72,11 @@ def diff_named(old: list[Any], new: list[Any], path: str, start: int = 0) -> lis
     `start` is the place of their first elements in the array at `path`. None when the elements have
     no unique identity or were reordered: then the array is replaced as a whole.
     """
-    old_ids, new_ids = identities(old), identities(new)
-    if old_ids is None or new_ids is None:
+    ids = in_order(old, new)
+    if ids is None:
         return None
+    old_ids, new_ids = ids
     kept = set(old_ids) & set(new_ids)
-    if [i for i in old_ids if i in kept] != [i for i in new_ids if i in kept]:
-        return None
     operations: list[Operation] = [
         {"op": "remove", "path": f"{path}/{start + place}"}
         for place in range(len(old) - 1, -1, -1)
@@ -91,6 +90,17 @@ def diff_named(old: list[Any], new: list[Any], path: str, start: int = 0) -> lis
         else:
             operations.append({"op": "add", "path": where, "value": value})
     return operations
+
+
+def in_order(old: list[Any], new: list[Any]) -> tuple[list[str], list[str]] | None:
+    """The identities of two arrays' elements; None without them, or where the order differs."""
+    old_ids, new_ids = identities(old), identities(new)
+    if old_ids is None or new_ids is None:
+        return None
+    kept = set(old_ids) & set(new_ids)
+    if [i for i in old_ids if i in kept] != [i for i in new_ids if i in kept]:
+        return None
+    return old_ids, new_ids
 
 
 def identities(array: list[Any]) -> list[str] | None:

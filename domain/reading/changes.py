@@ -17,8 +17,6 @@ _NOT_COMPARED = frozenset({"id", "name", "fullyQualifiedName", "version", "updat
 """Keys that never change, or that say when and by whom rather than what."""
 _ABSENT: Any = object()
 
-_elements = msgspec.json.Decoder(list[Raw])
-
 
 class Difference(msgspec.Struct, frozen=True):
     """A field that differs; an added field has no old value, a deleted one no new value."""
@@ -50,7 +48,7 @@ class ChangeDescription(msgspec.Struct, frozen=True, rename="camel"):
 def describe(before: Entity, after: Entity) -> ChangeDescription:
     """What `after` changed of `before`, in the form of OpenMetadata's `changeDescription`."""
     changes: dict[str, list[FieldChange]] = {"added": [], "updated": [], "deleted": []}
-    for difference in differences(*_decoded(_compared(before), _compared(after))):
+    for difference in _differences(_compared(before), _compared(after)):
         old = UNSET if difference.sort == "added" else _text(difference.old)
         new = UNSET if difference.sort == "deleted" else _text(difference.new)
         changes[difference.sort].append(FieldChange(difference.name, old, new))
@@ -64,8 +62,6 @@ def describe(before: Entity, after: Entity) -> ChangeDescription:
 
 def differences(old: Any, new: Any, name: str = "") -> Iterator[Difference]:
     """The differing fields of two JSON values, in the order of the new one's keys."""
-    if old is new:
-        return
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys((*new, *old)):
             where = f"{name}.{names.quote(key)}" if name else key
@@ -99,7 +95,7 @@ def _arrays(old: list[Any], new: list[Any], name: str) -> Iterator[Difference]:
     if deleted := [before[i] for i in old_ids if i not in after]:
         yield Difference("deleted", name, deleted, None)
     for identity in new_ids:
-        if identity in before and before[identity] is not after[identity]:
+        if identity in before:
             label = str(after[identity].get("name", identity))
             inside = f"{name}.{names.quote(label)}"
             yield from differences(before[identity], after[identity], inside)
@@ -115,30 +111,20 @@ def _compared(entity: Entity) -> Body:
     return {**compared, "deleted": Raw(b"true" if entity.deleted else b"false")}
 
 
-def _decoded(old: Body, new: Body) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Two bodies with their values decoded; a key with equal bytes in both is left out."""
-    before: dict[str, Any] = {}
-    after: dict[str, Any] = {}
+def _differences(old: Body, new: Body) -> Iterator[Difference]:
+    """The differing fields of two bodies; of arrays no more is decoded than differs, if it can."""
     for key in dict.fromkeys((*new, *old)):
-        if key not in new:
-            before[key] = msgspec.json.decode(old[key])
-        elif key not in old:
-            after[key] = msgspec.json.decode(new[key])
-        elif old[key] != new[key]:
-            before[key], after[key] = _both(old[key], new[key])
-    return before, after
-
-
-def _both(old: Raw, new: Raw) -> tuple[Any, Any]:
-    """Two values decoded; equal elements of arrays become one object, so that it shows at once."""
-    try:
-        olds, news = _elements.decode(old), _elements.decode(new)
-    except msgspec.ValidationError:
-        return msgspec.json.decode(old), msgspec.json.decode(new)
-    known = {bytes(raw): msgspec.json.decode(raw) for raw in olds}
-    return [known[bytes(raw)] for raw in olds], [
-        known[raw] if raw in known else msgspec.json.decode(raw) for raw in map(bytes, news)
-    ]
+        if key in old and key in new:
+            if old[key] == new[key]:
+                continue
+            parts = json_diff.differing(old[key], new[key])
+            if parts is not None and json_diff.in_order(parts[0], parts[1]) is not None:
+                yield from _arrays(parts[0], parts[1], key)
+                continue
+        one, other = (
+            msgspec.json.decode(each[key]) if key in each else _ABSENT for each in (old, new)
+        )
+        yield from _one(one, other, key)
 
 
 def _text(value: Any) -> str:

@@ -1,7 +1,7 @@
 """An entity as its stream has it: now, earlier, and at each of its versions."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import attrgetter
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from types import MappingProxyType
 import msgspec
 from msgspec import Raw
 
-from domain.aggregate.entity import Entity, evolve, fold
+from domain.aggregate.entity import Entity, evolve
 from domain.aggregate.lifecycle import format_version
 from domain.errors import Conflict, NotFound
 from domain.event_store.port import EventStore, RecordedEvent
@@ -66,17 +66,6 @@ class Revision(msgspec.Struct, frozen=True):
         return shown
 
 
-def state(
-    store: EventStore, entity_id: str, *, upto: int | None = None, known: Entity | None = None
-) -> Entity | None:
-    """The entity after its events up to a stream version (None: all); None when there are none.
-
-    `known` is an earlier state of the entity: only the events after this state are read.
-    """
-    newer = _events(store, entity_id, known, upto)
-    return fold(entity_id, (recorded.event for recorded in newer), known)
-
-
 def folded(
     streams: Iterable[RecordedEvent], known: Mapping[str, Entity] = MappingProxyType({})
 ) -> Iterator[tuple[Entity, int]]:
@@ -103,7 +92,8 @@ def revisions(
     """
     revision: Revision | None = None
     entity = known
-    for recorded in _events(store, entity_id, known, upto):
+    after = known.stream_version if known else 0
+    for recorded in store.stream(entity_id, after=after, upto=upto):
         event = recorded.event
         before, entity = entity, evolve(entity, event, entity_id)
         types: tuple[str, ...] = (TYPE_NAMES[type(event)],)
@@ -133,28 +123,33 @@ def version(store: EventStore, kind: EntityKind, entity_id: str, text: str) -> R
 
     Raises NotFound as `versions` does, and for a version that the entity never had.
     """
-    newest = _last(store, kind, entity_id)
-    stream_versions = (
-        recorded.stream_version
-        for recorded in _events(store, entity_id, None, newest.stream_version)
-        if format_version(recorded.event.version) == text
-    )
-    last = deque(revisions(store, entity_id, upto=max(stream_versions, default=0)), maxlen=1)
-    if not last:
+    _last(store, kind, entity_id)
+    found = at_versions(store, entity_id, [text])
+    if not found:
         raise NotFound(f"{kind.name} instance for {entity_id} and version {text[:64]} not found")
-    return last[0]
+    return found[text]
 
 
-def _events(
-    store: EventStore, entity_id: str, known: Entity | None, upto: int | None
-) -> Iterator[RecordedEvent]:
-    """The events after a state up to a stream version, in order."""
-    return store.stream(entity_id, after=known.stream_version if known else 0, upto=upto)
+def at_versions(store: EventStore, entity_id: str, texts: Collection[str]) -> dict[str, Revision]:
+    """Decimal version -> the revision that led to it, of those versions that the entity had.
+
+    Nothing is folded that came later than the last of them.
+    """
+    upto = max(
+        (
+            recorded.stream_version
+            for recorded in store.stream(entity_id)
+            if format_version(recorded.event.version) in texts
+        ),
+        default=0,
+    )
+    found = ((format_version(e.entity.version), e) for e in revisions(store, entity_id, upto=upto))
+    return {text: revision for text, revision in found if text in texts}
 
 
 def _last(store: EventStore, kind: EntityKind, entity_id: str) -> RecordedEvent:
     """The newest event of an entity; raises NotFound for another kind and for a purged entity."""
-    last = deque(_events(store, entity_id, None, None), maxlen=1)
+    last = deque(store.stream(entity_id), maxlen=1)
     if not last or last[0].event.kind != kind.name or isinstance(last[0].event, EntityPurged):
         raise NotFound(f"{kind.name} instance for {entity_id} not found")
     return last[0]

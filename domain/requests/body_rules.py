@@ -1,9 +1,10 @@
-"""The rules of a whole body that follow from what is there: groups, columns and the entity itself.
+"""The rules of a whole body that follow from what is there: groups, columns, what is attached.
 
 What a write leaves as it is is not looked at: it may have become wrong without the writer's doing.
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator
 
 import msgspec
 
@@ -11,8 +12,10 @@ from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput, NotPermitted, shown
 from domain.event_store.stored import Claim
 from domain.events import Body
+from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.profiling import PROFILER_CONFIG, read_profiler_config
 from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import ALL_KINDS
 from domain.write_context import WriteContext
 
 
@@ -27,6 +30,7 @@ class _Column(msgspec.Struct):
 
 _identified = msgspec.json.Decoder(list[_Identified])
 _columns = msgspec.json.Decoder(list[_Column])
+_reference = msgspec.json.Decoder(Reference)
 
 
 def check_body(
@@ -52,6 +56,55 @@ def check_body(
             changed = key in kind.refers_to and _changes(key, body, before)
             if changed and before.id in _ids(body, key):
                 raise InvalidInput(f"{key} may not have the {kind.name} itself")
+
+
+def check_described(
+    kind: EntityKind,
+    body: Body,
+    before: Entity | None,
+    parent_id: str | None,
+    state_of: Callable[[str], Entity],
+) -> None:
+    """Raise InvalidInput when a new schema of a contract names columns that its entity lacks.
+
+    `state_of` gives the present state of an entity by its id. A schema that is left as it is may
+    name columns that are gone by now.
+    """
+    if kind.agreement is None or parent_id is None:
+        return
+    if not _changes(kind.agreement.describes, body, before):
+        return
+    parent = state_of(parent_id)
+    if (key := ALL_KINDS[parent.kind].columns) is None:
+        return
+    columns = _columns.decode(parent.body[key]) if key in parent.body else []
+    held = {column.name for column in columns}
+    described = _columns.decode(body[kind.agreement.describes])
+    if missing := [column.name for column in described if column.name not in held]:
+        raise InvalidInput(
+            "Schema validation failed. The following fields specified in the data contract do"
+            f" not exist in the {parent.kind}: {', '.join(missing)}"
+        )
+
+
+def check_sole(
+    kind: EntityKind,
+    body: Body,
+    parent_id: str | None,
+    having_live: Callable[[str, Collection[str]], Collection[str]],
+) -> None:
+    """Raise InvalidInput when an entity has something live of an attached kind already.
+
+    `body` is of what is to be attached; `having_live` is that of the log, or stands for it.
+    """
+    if kind.agreement is None or parent_id is None:
+        return
+    if having_live(kind.name, [parent_id]):
+        title = re.sub("([A-Z])", r" \1", kind.name).lower()
+        entity = _reference.decode(body[kind.agreement.about])
+        raise InvalidInput(
+            f"A {title} already exists for entity '{entity.type}' with ID {parent_id}"
+        )
 
 
 def _changes(key: str, body: Body, before: Entity | None) -> bool:

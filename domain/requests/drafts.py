@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from domain.aggregate.entity import STATUS
 from domain.errors import InvalidInput
@@ -29,15 +30,15 @@ _decode = msgspec.json.Decoder(dict[str, Raw]).decode
 _encode = msgspec.json.Encoder().encode
 
 
-class _Said(msgspec.Struct, kw_only=True, array_like=True):
-    """What a request body says, with what it refers to as the caller wrote it."""
+class Draft(msgspec.Struct, kw_only=True, array_like=True):
+    """A request body of a kind, checked as far as that goes without the log."""
 
     kind: str
     name: str
     parent: tuple[str, Ref] | None
     """The key that holds the parent, and the reference to it."""
     references: dict[str, Ref | list[Ref]]
-    """Key -> references to other entities, where there are any."""
+    """Key -> references to other entities, as the caller wrote them, where there are any."""
     inherited: dict[str, Ref]
     """Key -> value, of the given ones that have to agree with the parent's."""
     tags: list[tuple[str, str]]
@@ -52,20 +53,15 @@ class _Said(msgspec.Struct, kw_only=True, array_like=True):
     """The parent that the entity creates along, where there is none yet."""
     id: str | None = None
     """The id that the caller wants for the entity if it is new; None when any will do."""
-
-
-class Draft(_Said, kw_only=True):
-    """A request body of a kind, checked as far as that goes without the log."""
-
-    struct: EntityBody
+    struct: EntityBody | None
+    """The body; None in a draft that another process has made, which sends `completed`."""
+    completed: bytes = b""
+    """JSON of the body in the form that is recorded, but for references and empty keys."""
 
     def nested_references(self) -> Iterator[NestedReference]:
         """The references below the top level of the body, to be resolved in place."""
-        return self.struct.nested_references()
-
-    def name_references(self, fqn: str) -> None:
-        """Give references by a bare name their qualified names."""
-        self.struct.name_references(fqn)
+        # A draft that has some is not sent.
+        return iter(()) if self.struct is None else self.struct.nested_references()
 
     def recorded(self, kind: EntityKind, fqn: str) -> Body:
         """The keys that hold something in the form that is recorded, but for top-level references.
@@ -73,25 +69,12 @@ class Draft(_Said, kw_only=True):
         Those stand there as they were given. A key that may come from the parent has its place
         in any case. Raises InvalidInput, and EntityOverLimit.
         """
-        return _recorded(_completed(kind, self.struct, fqn))
-
-
-class SentDraft(_Said, kw_only=True, array_like=True):
-    """A draft as it is sent to another process: what follows from it alone is JSON already."""
-
-    body: bytes
-    """JSON of the body in the form that is recorded, but for references and empty keys."""
-
-    def nested_references(self) -> Iterator[NestedReference]:
-        """None: a draft that has some is not sent."""
-        return iter(())
-
-    def name_references(self, fqn: str) -> None:
-        """Nothing: that is done."""
-
-    def recorded(self, kind: EntityKind, fqn: str) -> Body:
-        """The same as a Draft gives."""
-        return _recorded(self.body)
+        completed = self.completed if self.struct is None else _completed(kind, self.struct, fqn)
+        return {
+            key: value
+            for key, value in _decode(completed).items()
+            if (len(value) > _LONGEST_EMPTY or bytes(value) not in _EMPTY) and key != "name"
+        }
 
 
 def draft(
@@ -145,34 +128,21 @@ def draft(
     )
 
 
-def sent(kind: EntityKind, made: Draft) -> SentDraft | None:
-    """What is sent of a draft, whose Struct is of no use afterwards.
+def sent(kind: EntityKind, made: Draft) -> Draft | None:
+    """The draft as it is sent to another process, where the body is JSON already.
 
     None when what is recorded depends on the log: on an entity referred to from inside the body,
     or on a parent that is not given by name. None, too, when the body cannot be recorded: the
     reason counts only if all references lead somewhere.
     """
     fqn = made.fqn if made.fqn is not None else expected_name(kind, made)
-    if fqn is None or next(made.nested_references(), None) is not None:
+    if fqn is None or made.struct is None or next(made.nested_references(), None) is not None:
         return None
     try:
-        body = _completed(kind, made.struct, fqn)
+        completed = _completed(kind, made.struct, fqn)
     except InvalidInput:
         return None
-    return SentDraft(
-        kind=made.kind,
-        name=made.name,
-        parent=made.parent,
-        references=made.references,
-        inherited=made.inherited,
-        tags=made.tags,
-        given=made.given,
-        fqn=fqn,
-        own_name=made.own_name,
-        brings=made.brings,
-        id=made.id,
-        body=body,
-    )
+    return replace(made, fqn=fqn, struct=None, completed=completed)
 
 
 def _completed(kind: EntityKind, struct: EntityBody, fqn: str) -> bytes:
@@ -186,16 +156,7 @@ def _completed(kind: EntityKind, struct: EntityBody, fqn: str) -> bytes:
     return _encode(struct)
 
 
-def _recorded(completed: bytes) -> Body:
-    """The keys of a completed body that hold something."""
-    return {
-        key: value
-        for key, value in _decode(completed).items()
-        if (len(value) > _LONGEST_EMPTY or bytes(value) not in _EMPTY) and key != "name"
-    }
-
-
-def expected_name(kind: EntityKind, made: Draft | SentDraft) -> str | None:
+def expected_name(kind: EntityKind, made: Draft) -> str | None:
     """The qualified name by the name of the parent; None when the parent is not given by name."""
     if made.own_name is not None:
         return made.own_name

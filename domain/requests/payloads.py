@@ -6,31 +6,21 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from domain.aggregate import commands
-from domain.aggregate.curation import SOURCE_HASH
 from domain.aggregate.entity import Entity, encode
 from domain.errors import InvalidInput, shown
-from domain.event_store.stored import Claim
+from domain.event_store.port import EntityReads
 from domain.events import Body
 from domain.kinds.bodies.components import Ref, Reference
 from domain.kinds.entity_kind import EntityKind
 from domain.patches.payload_bounds import check_entity_bytes
-from domain.requests.drafts import Draft, SentDraft
+from domain.requests.drafts import Draft
 from domain.requests.references import (
-    ClaimLookup,
     check_tags,
     find,
     reference_to,
     resolve_nested,
     resolve_references,
 )
-from domain.write_context import WriteContext
-
-ParentBodies = Callable[[str], Body]
-"""The body of an entity by id."""
-
-Holder = Callable[[str], Entity | None]
-"""The entity, if any, that holds a qualified name and that the payload is to change."""
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,41 +41,25 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
         kept = {key: raw for key, raw in state.body.items() if key not in self.emptied}
         return {**kept, **self.body}
 
-    def ingestion(self, context: WriteContext) -> commands.Ingestion | None:
-        """What a change by the payload says of its source; None when no bot makes it."""
-        if not context.by_bot:
-            return None
-        return commands.Ingestion(
-            source_hash=self.body.get(SOURCE_HASH), override=context.override_metadata
-        )
-
-    def creation(self, kind: EntityKind, context: WriteContext, at: int) -> commands.CreateEntity:
-        """The command that creates what the payload describes, at a time in milliseconds."""
-        return commands.CreateEntity(
-            actor=context.actor,
-            at=at,
-            request_id=context.request_id,
-            kind=kind.name,
-            name=self.name,
-            fqn=self.fqn,
-            parent_id=self.parent_id,
-            body=self.body,
-        )
-
 
 def resolve(
     kind: EntityKind,
-    draft: Draft | SentDraft,
-    claims: ClaimLookup,
-    parent_bodies: ParentBodies,
-    holder: Holder,
+    draft: Draft,
+    claims: EntityReads,
+    parent_bodies: Callable[[str], Body],
+    holder: Callable[[str], Entity | None],
 ) -> Payload:
     """Resolve what a draft refers to; only this part of reading a payload needs the log.
 
-    References and tags which the entity of `holder` has already are not looked up again. Raises
-    InvalidInput or NotFound naming the key, and EntityOverLimit.
+    `parent_bodies` gives the body of an entity by its id, and `holder` the entity, if any, that
+    holds a qualified name and that the payload is to change. References and tags which that entity
+    has already are not looked up again. Raises InvalidInput or NotFound naming the key, and
+    EntityOverLimit.
     """
-    parent = _parent(kind, draft, claims)
+    parent = None
+    if draft.parent is not None:
+        key, ref = draft.parent
+        parent = find(claims, ref, kind.refers_to[key], key)
     fqn = draft.own_name or kind.qualified_name(parent.fqn if parent else None, draft.name)
     if draft.fqn not in (None, fqn):
         raise InvalidInput(
@@ -100,7 +74,8 @@ def resolve(
     if parent is not None:
         known_references[parent.id] = own = reference_to(parent)
         settled = _settled(kind, draft, own, parent_bodies)
-    draft.name_references(fqn)
+    if draft.struct is not None:
+        draft.struct.name_references(fqn)
     references = resolve_references(claims, kind, draft, settled, known_references)
     check_entity_bytes(resolve_nested(claims, draft, known_references))
     check_tags(claims, draft.tags, known_tags)
@@ -125,16 +100,8 @@ def resolve(
     )
 
 
-def _parent(kind: EntityKind, draft: Draft | SentDraft, claims: ClaimLookup) -> Claim | None:
-    """The entity under whose name this one stands."""
-    if draft.parent is None:
-        return None
-    key, ref = draft.parent
-    return find(claims, ref, kind.refers_to[key], key)
-
-
 def _settled(
-    kind: EntityKind, draft: Draft | SentDraft, parent: Reference, parent_bodies: ParentBodies
+    kind: EntityKind, draft: Draft, parent: Reference, parent_bodies: Callable[[str], Body]
 ) -> Body:
     """Key -> value as it is recorded, of the keys that follow from the parent.
 
@@ -181,7 +148,7 @@ def _means(given: Reference | str, value: Reference) -> bool:
     return given.fully_qualified_name == value.fully_qualified_name
 
 
-def _refers(kind: EntityKind, draft: Draft | SentDraft) -> bool:
+def _refers(kind: EntityKind, draft: Draft) -> bool:
     """Whether there is any reference or tag, beside those to parents, which never change."""
     return (
         any(

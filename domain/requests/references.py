@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from typing import Protocol
 
 from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput, NotFound, shown
@@ -12,58 +11,10 @@ from domain.kinds.bodies.components import Ref, Reference, as_reference, outside
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
 from domain.kinds.registry import KINDS
-from domain.requests.drafts import Draft, SentDraft, expected_name
+from domain.requests.drafts import Draft, expected_name
 
 Name = tuple[str, str]
 """A kind and a qualified name."""
-
-
-class ClaimLookup(Protocol):
-    """Where the names and ids of one payload's references are looked up, each once."""
-
-    def claim(self, kind: str, fqn: str) -> Claim | None:
-        """The claim on a qualified name; None when no entity holds the name."""
-
-    def claim_by_id(self, entity_id: str) -> Claim | None:
-        """The claim of an entity; None when the entity holds no name."""
-
-
-class StoredClaims:
-    """Claims in the event store, each remembered: a payload may name one thing 100,000 times."""
-
-    def __init__(self, store: EntityReads, parent: Claim | None = None) -> None:
-        """`parent` is the claim of the parent of a live entity, where that is known."""
-        self._store = store
-        self._known: dict[tuple[str, str] | str, Claim | None] = {}
-        if parent is not None:
-            self._known[parent.kind, parent.fqn] = self._known[parent.id] = parent
-
-    def look_ahead(self, kind: EntityKind, draft: Draft) -> None:
-        """Look up all of `looked_up` in one call of the store."""
-        names, ids = looked_up(kind, draft)
-        self._look_up(
-            {key for key in names if key not in self._known},
-            {key for key in ids if key not in self._known},
-        )
-
-    def claim(self, kind: str, fqn: str) -> Claim | None:
-        """The claim on a qualified name; None when no entity holds the name."""
-        key = kind, fqn
-        if key not in self._known:
-            self._look_up({key}, ())
-        return self._known[key]
-
-    def claim_by_id(self, entity_id: str) -> Claim | None:
-        """The claim of an entity; None when the entity holds no name."""
-        if entity_id not in self._known:
-            self._look_up((), {entity_id})
-        return self._known[entity_id]
-
-    def _look_up(self, names: Collection[tuple[str, str]], ids: Collection[str]) -> None:
-        if names or ids:
-            self._known.update(dict.fromkeys((*names, *ids)))
-            for claim in self._store.claims(names=names, ids=ids):
-                self._known[claim.kind, claim.fqn] = self._known[claim.id] = claim
 
 
 def reference_to(claim: Claim) -> Reference:
@@ -92,7 +43,7 @@ def recorded_parent(kind: EntityKind, state: Entity) -> Claim | None:
     return None
 
 
-def find(claims: ClaimLookup, ref: Ref, kinds: tuple[str, ...], where: str) -> Claim:
+def find(claims: EntityReads, ref: Ref, kinds: tuple[str, ...], where: str) -> Claim:
     """The live entity that `ref`, at key `where`, refers to; no `kinds` means any kind.
 
     Raises InvalidInput for a malformed reference, NotFound when no live entity has its name or
@@ -118,7 +69,7 @@ def find(claims: ClaimLookup, ref: Ref, kinds: tuple[str, ...], where: str) -> C
     raise _not_found(shown(fqn), kinds, where)
 
 
-def _find_by_id(claims: ClaimLookup, ref: Reference, kinds: tuple[str, ...], where: str) -> Claim:
+def _find_by_id(claims: EntityReads, ref: Reference, kinds: tuple[str, ...], where: str) -> Claim:
     assert ref.id is not None
     claim = claims.claim_by_id(parse_id(ref.id, f"{where}.id"))
     # An edge of the lineage has an id too, and nothing refers to one.
@@ -133,7 +84,7 @@ def _not_found(sought: str, kinds: tuple[str, ...], where: str) -> NotFound:
     return NotFound(f"{where}: {' or '.join(kinds) or 'entity'} instance for {sought} not found")
 
 
-def looked_up(kind: EntityKind, draft: Draft | SentDraft) -> tuple[set[Name], set[str]]:
+def looked_up(kind: EntityKind, draft: Draft) -> tuple[set[Name], set[str]]:
     """The names and the ids by which a draft is resolved and decided, as far as they are known.
 
     They are those of what it refers to, of its tags, of the parent that it brings, and of the
@@ -177,9 +128,9 @@ def names_and_ids(value: Ref | list[Ref], kinds: tuple[str, ...]) -> tuple[list[
 
 
 def resolve_references(
-    claims: ClaimLookup,
+    claims: EntityReads,
     kind: EntityKind,
-    draft: Draft | SentDraft,
+    draft: Draft,
     settled: Collection[str],
     known: Mapping[str, Reference],
 ) -> dict[str, Reference | list[Reference]]:
@@ -205,9 +156,7 @@ def resolve_references(
     return resolved
 
 
-def resolve_nested(
-    claims: ClaimLookup, draft: Draft | SentDraft, known: Mapping[str, Reference]
-) -> int:
+def resolve_nested(claims: EntityReads, draft: Draft, known: Mapping[str, Reference]) -> int:
     """Replace every reference below the top level, in place, by the full reference to its entity.
 
     `known` and the errors are those of `resolve_references`. Returns how many characters the names
@@ -224,7 +173,7 @@ def resolve_nested(
 
 
 def _resolve_one(
-    claims: ClaimLookup,
+    claims: EntityReads,
     ref: Ref,
     kinds: tuple[str, ...],
     where: str,
@@ -236,7 +185,7 @@ def _resolve_one(
 
 
 def _resolve_loosely(
-    claims: ClaimLookup,
+    claims: EntityReads,
     ref: Ref,
     kinds: tuple[str, ...],
     where: str,
@@ -251,7 +200,7 @@ def _resolve_loosely(
 
 
 def check_tags(
-    claims: ClaimLookup, tags: Iterable[tuple[str, str]], known: Collection[str]
+    claims: EntityReads, tags: Iterable[tuple[str, str]], known: Collection[str]
 ) -> None:
     """Raise NotFound unless each pair of kind and name is a live tag or term, or one in `known`."""
     for kind, fqn in tags:

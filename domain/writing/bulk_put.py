@@ -8,20 +8,17 @@ import msgspec
 
 from domain.aggregate.entity import Entity
 from domain.errors import CatalogError, StoreUnavailable
-from domain.event_store.appends import prepared
-from domain.event_store.port import EntityReads, RecordedEvent
-from domain.event_store.writes import Append, Expectations
-from domain.events import Event
+from domain.event_store.port import EntityReads
+from domain.event_store.writes import Append
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.requests import drafts
-from domain.requests.drafts import Draft, SentDraft, expected_name
+from domain.requests.drafts import Draft, expected_name
 from domain.requests.references import Name, looked_up, names_and_ids
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
-from domain.writing.hierarchy import expectations
 from domain.writing.planning import Planner
-from domain.writing.plans import Change, record
+from domain.writing.plans import Change, Step, append_of
 from domain.writing.staged_log import StagedLog
 
 MAX_REQUESTS = 1_000
@@ -54,9 +51,8 @@ class BulkPut:
         self._entities = EntityCache(self.staged)
         self._planner = Planner(self.staged, self._entities, now, make_id)
         self.epoch = epoch
-        self.recorded: list[RecordedEvent] = []
-        """The events that were decided."""
-        self._changed: list[tuple[list[Event], Entity]] = []
+        self.steps: list[Step] = []
+        """What happens to each entity that a request changes."""
 
     def decide(
         self,
@@ -81,7 +77,7 @@ class BulkPut:
 
     def decide_drafts(
         self,
-        drafts_read: Sequence[Draft | SentDraft],
+        drafts_read: Sequence[Draft],
         names: Collection[Name],
         ids: Collection[str],
         context: WriteContext,
@@ -105,17 +101,13 @@ class BulkPut:
                     self._entities.remember([state], self.epoch)
             yield self._decide(draft, context)
 
-    def expecting(self) -> Expectations:
-        """Collect what must hold for the append of `recorded`."""
-        return expectations(self._changed)
-
     def append(self) -> Append:
         """Make the append that stores all that was decided."""
-        return prepared(self.recorded, expecting=self.expecting(), epoch=self.epoch)
+        return append_of(self.steps, self.epoch)
 
     def _foresee(
         self,
-        drafts_read: Sequence[Draft | SentDraft],
+        drafts_read: Sequence[Draft],
         names: Collection[Name],
         ids: Collection[str],
     ) -> list[list[str]]:
@@ -145,7 +137,7 @@ class BulkPut:
         self.staged.foresee_attached(attached)
         return before
 
-    def _parents(self, kind: EntityKind, draft: Draft | SentDraft) -> list[str]:
+    def _parents(self, kind: EntityKind, draft: Draft) -> list[str]:
         """The ids of the entities that a draft may mean by its parent, as far as it is named."""
         if draft.parent is None:
             return []
@@ -153,7 +145,7 @@ class BulkPut:
         claims = (self.staged.claim(*name) for name in names_and_ids(ref, kind.refers_to[key])[0])
         return [claim.id for claim in claims if claim is not None]
 
-    def _decide(self, draft: Draft | SentDraft, context: WriteContext) -> Done | CatalogError:
+    def _decide(self, draft: Draft, context: WriteContext) -> Done | CatalogError:
         try:
             kind = KINDS[draft.kind]
             plan = self._planner.put_draft(kind, draft, context, self.staged)
@@ -161,19 +153,14 @@ class BulkPut:
             raise
         except CatalogError as error:
             return error
-        states = {}
         for step in plan.steps:
-            events, after = record(step.entity_id, step.before, step.events)
-            assert after is not None
-            states[after.id] = after
-            if events:
-                self.recorded += events
-                self._changed.append((step.events, after))
-                self.staged.stage(events, after)
+            if step.events:
+                self.steps.append(Step(None, step.events, step.after))
+                self.staged.stage(step.events, step.after)
                 if step.before is not None:
                     # Children take over what their parent has now.
-                    self._entities.remember([after], self.epoch)
-        return Done(states[plan.entity_id], plan.change)
+                    self._entities.remember([step.after], self.epoch)
+        return Done(plan.own.after, plan.change)
 
 
 def _read(

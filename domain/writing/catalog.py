@@ -6,31 +6,33 @@ the log, which refuses what was planned on another: the loser plans again on wha
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from domain.aggregate.entity import Entity
-from domain.errors import CatalogError, ConcurrentChange, KeyReused, StoreUnavailable
+from domain.errors import CatalogError, ConcurrentChange, KeyReused, NotFound, StoreUnavailable
 from domain.event_store.appends import prepared
-from domain.event_store.port import ANSWERS_KEPT_MS, EventStore, RecordedEvent
+from domain.event_store.port import ANSWERS_KEPT_MS, EventStore
 from domain.event_store.writes import Append, Refusal, RememberedAnswer
-from domain.events import Event
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import new_id
 from domain.reading import history
 from domain.write_context import WriteContext
-from domain.writing.bulk_delete import MAX_EVENTS, BulkDelete, Delete
 from domain.writing.bulk_put import BulkPut, Done
 from domain.writing.entity_cache import ByName, EntityCache
-from domain.writing.hierarchy import expectations
 from domain.writing.lineage import LineagePlanner
 from domain.writing.planning import Planner
-from domain.writing.plans import Change, Plan, Step, record
+from domain.writing.plans import Change, Plan, Step, append_of
 
 P = TypeVar("P", bound="Proposal")
 T = TypeVar("T")
+
+Delete = Callable[[Planner, str], Plan]
+"""Plans the delete of the entity with an id."""
+MAX_EVENTS = 1_000
+"""After how many events, or entities, a transaction takes no further entity."""
 
 _ATTEMPTS = 20
 _PAUSE_SECONDS = 0.001
@@ -58,23 +60,8 @@ class EntityProposal(Proposal, frozen=True, kw_only=True):
     change: Change
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """What came of a write."""
-
-    entity: Entity
-    """The entity as the write left it."""
-    change: Change
-    position: int
-    """Position in the log that includes the write."""
-
-
 class Catalog:
-    """Create, change, delete and restore entities; threads may share it.
-
-    Each method raises the errors of `Planner`'s method of the same name, KeyReused for an
-    idempotency key that came with another request, ConcurrentChange when other writers were first
-    again and again, and StoreUnavailable.
-    """
+    """Decides writes of entities and of the lineage, and stores them; threads may share it."""
 
     def __init__(
         self,
@@ -104,44 +91,6 @@ class Catalog:
             return []
         before = self.planner.purged_before(kind, which, context, recursive=recursive)
         return before if len(before) > MAX_EVENTS else []
-
-    def create(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Outcome:
-        """Create an entity."""
-        return self.write(context, partial(self.planner.create, kind, values, context))
-
-    def put(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Outcome:
-        """Create the entity, or change the keys given; keys given as null or empty are removed.
-
-        A soft-deleted entity is restored first.
-        """
-        return self.write(context, partial(self.planner.put, kind, values, context))
-
-    def patch(
-        self,
-        kind: EntityKind,
-        which: str | ByName,
-        patch: Sequence[Mapping[str, Any]],
-        context: WriteContext,
-    ) -> Outcome:
-        """Apply an RFC 6902 patch to the entity's document, with absent arrays shown as []."""
-        return self.write(context, partial(self.planner.patch, kind, which, patch, context))
-
-    def delete(
-        self,
-        kind: EntityKind,
-        which: str | ByName,
-        context: WriteContext,
-        *,
-        hard: bool,
-        recursive: bool,
-    ) -> Outcome:
-        """Soft-delete the entity, or purge it when `hard`; with its children when `recursive`."""
-        plan = partial(self.planner.delete, kind, which, context, hard=hard, recursive=recursive)
-        return self.write(context, plan)
-
-    def restore(self, kind: EntityKind, entity_id: str, context: WriteContext) -> Outcome:
-        """Make a soft-deleted entity live again, with the children deleted by the same request."""
-        return self.write(context, partial(self.planner.restore, kind, entity_id, context))
 
     def propose(self, plan: Callable[[], Plan], context: WriteContext) -> EntityProposal:
         """Decide a write on the newest state, without storing anything.
@@ -173,9 +122,7 @@ class Catalog:
 
         def decide(epoch: int) -> tuple[Proposal, int]:
             steps = plan()
-            recorded, changed = _recorded(steps)
-            append = prepared(recorded, expecting=expectations(changed), epoch=epoch)
-            return self._unless_stored(append), len(steps)
+            return self._unless_stored(append_of(steps, epoch)), len(steps)
 
         return self._in_one_epoch(decide)
 
@@ -198,12 +145,15 @@ class Catalog:
     def propose_deletes(
         self, entity_ids: Sequence[str], delete: Delete
     ) -> tuple[Proposal, dict[str, Change | CatalogError]]:
-        """Decide on many deletes together; see `BulkDelete.decide`. Raises StoreUnavailable."""
+        """Decide on many deletes together, as DELETEs one after the other would.
+
+        `delete` plans the delete of one. Returns the results of the first of these entities, as
+        many as one transaction takes. Raises StoreUnavailable.
+        """
 
         def decide(epoch: int) -> tuple[Proposal, dict[str, Change | CatalogError]]:
-            deletes = BulkDelete(self.store, self._now, epoch)
-            results = deletes.decide(entity_ids, delete)
-            return self._unless_stored(deletes.append()), results
+            steps, results = _decide_deletes(self.store, self._now, entity_ids, delete)
+            return self._unless_stored(append_of(steps, epoch)), results
 
         return self._in_one_epoch(decide)
 
@@ -237,16 +187,6 @@ class Catalog:
         if isinstance(refusal, ConcurrentChange):
             self._entities.forget(refusal.entity_ids)
 
-    def write(self, context: WriteContext, plan: Callable[[], Plan]) -> Outcome:
-        """Propose what `plan` plans, by a method of `planner` or `lineage`, and store it."""
-
-        def propose() -> tuple[EntityProposal, EntityProposal]:
-            proposal = self.propose(plan, context)
-            return proposal, proposal
-
-        position, proposal = self.until_stored(propose)
-        return Outcome(proposal.entity, proposal.change, position)
-
     def _in_one_epoch(self, decide: Callable[[int], tuple[P, T]]) -> tuple[P, T]:
         """A proposal that was decided on what the log has in one epoch, and what comes with it.
 
@@ -273,8 +213,7 @@ class Catalog:
         return Proposal(append=append, position=None if append.rows else self.store.durable_head())
 
     def _proposal(self, plan: Plan, context: WriteContext, epoch: int) -> EntityProposal:
-        recorded, changed = _recorded(plan.steps)
-        (entity,) = (after for _, after in changed if after.id == plan.entity_id)
+        before, entity = plan.own.before, plan.own.after
         answer = None
         if context.idempotency_key is not None:
             answer = RememberedAnswer(
@@ -286,17 +225,10 @@ class Catalog:
                 outcome=plan.change.value,
                 at=self._now(),
             )
-        append = prepared(
-            recorded, answer, expecting=expectations(changed), epoch=epoch, states=[entity]
-        )
-        position = None if recorded or answer is not None else self.store.durable_head()
-        (before,) = (step.before for step in plan.steps if step.entity_id == plan.entity_id)
+        append = append_of(plan.steps, epoch, answer, [entity])
+        position = None if append.rows or answer is not None else self.store.durable_head()
         return EntityProposal(
-            append=append,
-            position=position,
-            entity=entity,
-            before=before,
-            change=plan.change,
+            append=append, position=position, entity=entity, before=before, change=plan.change
         )
 
     def _remembered(self, context: WriteContext) -> RememberedAnswer | None:
@@ -322,15 +254,40 @@ class Catalog:
         )
 
 
-def _recorded(
-    steps: Sequence[Step],
-) -> tuple[list[RecordedEvent], list[tuple[list[Event], Entity]]]:
-    """The events of some steps with their places, and each step's with the entity after them."""
-    recorded: list[RecordedEvent] = []
-    changed: list[tuple[list[Event], Entity]] = []
-    for step in steps:
-        events, after = record(step.entity_id, step.before, step.events)
-        assert after is not None
-        recorded += events
-        changed.append((step.events, after))
-    return recorded, changed
+def _decide_deletes(
+    store: EventStore, now: Callable[[], int], entity_ids: Sequence[str], delete: Delete
+) -> tuple[list[Step], dict[str, Change | CatalogError]]:
+    """Decide on the deletes of the first of these entities, as many as one transaction takes.
+
+    An entity comes after those that it stands below. `delete` plans the delete of one. A delete
+    that is refused changes nothing, and the others go on without it. Returns what happens to the
+    entities, without their bodies, and the results by id in the same order. Raises
+    StoreUnavailable.
+    """
+    planner = Planner(store, EntityCache(store), now, new_id)
+    steps: dict[str, Step] = {}
+    results: dict[str, Change | CatalogError] = {}
+    events = 0
+    for entity_id in entity_ids:
+        if max(events, len(results)) >= MAX_EVENTS:
+            break
+        if entity_id in steps:
+            purged = steps[entity_id].after.purged
+            results[entity_id] = Change.DELETED if purged else Change.SOFT_DELETED
+            continue
+        try:
+            plan = delete(planner, entity_id)
+        except StoreUnavailable:
+            raise
+        except NotFound:
+            # Somebody else has purged it, or it went with what it stood below.
+            results[entity_id] = Change.NO_CHANGE
+        except CatalogError as error:
+            results[entity_id] = error
+        else:
+            results[entity_id] = plan.change
+            for step in plan.steps:
+                events += len(step.events)
+                # Of a thousand wide tables the bodies would take gigabytes.
+                steps[step.after.id] = Step(None, step.events, replace(step.after, body={}))
+    return [*steps.values()], results

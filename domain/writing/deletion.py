@@ -8,7 +8,7 @@ from domain.errors import Conflict, NotEmpty, NotFound
 from domain.event_store.stored import Claim
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ATTACHED
-from domain.requests.attachments import check_sole
+from domain.requests.body_rules import check_sole
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import ByName
 from domain.writing.plans import Change, Plan, PlannerBase, Step, step
@@ -40,7 +40,7 @@ class DeletionPlanner(PlannerBase):
         steps = [step(command_type, one, context, at) for one in self._bare(along)]
         own = step(command_type, state, context, at, checked=True)
         change = Change.DELETED if hard else Change.SOFT_DELETED
-        return Plan(state.id, change if own.events else Change.NO_CHANGE, [*steps, own])
+        return Plan(change if own.events else Change.NO_CHANGE, own, before=steps)
 
     def purged_before(
         self, kind: EntityKind, which: str | ByName, context: WriteContext, *, recursive: bool
@@ -95,8 +95,7 @@ class DeletionPlanner(PlannerBase):
         check_sole(kind, state.body, state.parent_id, self._store.having_live)
         at = self._now()
         own = step(commands.RestoreEntity, state, context, at, checked=True)
-        steps = [own, *self.restorations(state, context, at)]
-        return Plan(entity_id, Change.RESTORED, steps)
+        return Plan(Change.RESTORED, own, after=self.restorations(state, context, at))
 
     def restorations(self, state: Entity, context: WriteContext, at: int) -> list[Step]:
         """What restores the children that were deleted together with a soft-deleted entity."""

@@ -7,9 +7,10 @@ import msgspec
 from msgspec import Raw
 
 from domain.aggregate import commands
-from domain.aggregate.entity import Entity, decide
+from domain.aggregate.entity import Entity
 from domain.edges import DETAIL_KEYS, EDGE, SET_HERE, details_of, edge_ends, edge_name
 from domain.errors import InvalidInput, NotFound, StaleVersion, shown
+from domain.event_store.port import EntityReads
 from domain.event_store.stored import Claim
 from domain.events import Body
 from domain.kinds.bodies.components import Reference
@@ -19,10 +20,11 @@ from domain.openmetadata import document
 from domain.patches import json_patch
 from domain.patches.payload_bounds import check_entity_bytes
 from domain.requests import drafts
-from domain.requests.references import ClaimLookup, StoredClaims, find, resolve_references
+from domain.requests.references import find, resolve_references
 from domain.write_context import WriteContext
 from domain.writing.edge_columns import fitting_mappings, identity, joined_mappings, placed_mappings
-from domain.writing.plans import Change, Plan, PlannerBase, Step, step
+from domain.writing.plans import Change, Plan, PlannerBase, Step, creation, step
+from domain.writing.staged_log import StagedLog
 
 _COLUMNS, _DRAWN = "columnsLineage", "drawnColumns"
 _mappings = msgspec.json.Decoder(list[ColumnLineage])
@@ -52,7 +54,7 @@ class LineagePlanner(PlannerBase):
         edge that a person drew, also its source and all of its mappings. Raises InvalidInput and
         EntityOverLimit, NotFound unless both ends and the pipeline are live, and StaleVersion.
         """
-        claims = StoredClaims(self._store)
+        claims = StagedLog(self._store)
         beginning, end = self._live_ends(claims, ends)
         state = self._entities.holder(LINEAGE_EDGE, edge_name(beginning.id, end.id))
         at = self._now()
@@ -76,7 +78,7 @@ class LineagePlanner(PlannerBase):
     ) -> Plan:
         """Apply an RFC 6902 patch to the edge's `lineageDetails`; raises what `put` raises."""
         json_patch.check_size(operations)
-        claims = StoredClaims(self._store)
+        claims = StagedLog(self._store)
         beginning, end = self._live_ends(claims, ends)
         state = self._existing(beginning, end)
         present = details_of(document.fields(state))
@@ -94,15 +96,15 @@ class LineagePlanner(PlannerBase):
 
     def delete(self, ends: Ends, context: WriteContext) -> Plan:
         """Remove the edge, whose ends may be soft-deleted; raises NotFound and StaleVersion."""
-        claims = StoredClaims(self._store)
+        claims = StagedLog(self._store)
         beginning = _end(claims, ends.beginning, "fromEntity")
         state = self._existing(beginning, _end(claims, ends.end, "toEntity"))
         own = step(commands.PurgeEntity, state, context, self._now(), checked=True)
-        return Plan(state.id, Change.DELETED, [own])
+        return Plan(Change.DELETED, own)
 
     def edges_ending(self, which: Reference) -> tuple[str, list[str]]:
         """The id of an entity, and those of the edges that end there; raises NotFound."""
-        target = _end(StoredClaims(self._store), which, "the entity")
+        target = _end(StagedLog(self._store), which, "the entity")
         ending = [
             claim.id
             for claim in self._store.claims(ends=[target.id])
@@ -132,7 +134,7 @@ class LineagePlanner(PlannerBase):
             and all(edge.value(key)["type"] in kinds for key in ("fromEntity", "toEntity"))
         ]
 
-    def _live_ends(self, claims: ClaimLookup, ends: Ends) -> tuple[Claim, Claim]:
+    def _live_ends(self, claims: EntityReads, ends: Ends) -> tuple[Claim, Claim]:
         beginning, end = ends.beginning, ends.end
         return (
             find(claims, beginning, _kinds(beginning), "fromEntity"),
@@ -147,7 +149,7 @@ class LineagePlanner(PlannerBase):
 
     def _edge(
         self,
-        claims: ClaimLookup,
+        claims: EntityReads,
         beginning: Claim,
         end: Claim,
         details: Mapping[str, Any],
@@ -187,17 +189,9 @@ class LineagePlanner(PlannerBase):
         self, beginning: Claim, end: Claim, edge: LineageEdge, context: WriteContext, at: int
     ) -> Plan:
         edge.created_at, edge.created_by = at, context.actor
-        command = commands.CreateEntity(
-            actor=context.actor,
-            at=at,
-            request_id=context.request_id,
-            kind=EDGE,
-            name=end.id,
-            fqn=edge_name(beginning.id, end.id),
-            body=_recorded(edge),
-        )
-        edge_id = self._make_id()
-        return Plan(edge_id, Change.CREATED, [Step(edge_id, None, decide(command, None))])
+        fqn = edge_name(beginning.id, end.id)
+        fields = {"name": end.id, "body": _recorded(edge)}
+        return Plan(Change.CREATED, creation(self._make_id(), EDGE, fqn, context, at, **fields))
 
     def _change(
         self,
@@ -215,14 +209,14 @@ class LineagePlanner(PlannerBase):
         kept = {key: raw for key, raw in state.body.items() if key in unseen}
         fields = {"body": {**seen, **kept}, "ingestion": ingestion}
         own = step(commands.ChangeEntity, state, context, at, checked=True, **fields)
-        return Plan(state.id, Change.UPDATED if own.events else Change.NO_CHANGE, [own])
+        return Plan(Change.UPDATED if own.events else Change.NO_CHANGE, own)
 
 
 def _kinds(ref: Reference) -> tuple[str, ...]:
     return () if ref.type is None else (ref.type,)
 
 
-def _end(claims: ClaimLookup, ref: Reference, where: str) -> Claim:
+def _end(claims: EntityReads, ref: Reference, where: str) -> Claim:
     """The entity, live or soft-deleted, of a reference with a type; raises NotFound."""
     if ref.id is not None:
         claim = claims.claim_by_id(ref.id)

@@ -3,10 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from domain.aggregate import commands
-from domain.aggregate.curation import patched
-from domain.aggregate.entity import STATUS, Entity, decide
+from domain.aggregate.curation import SOURCE_HASH, patched
+from domain.aggregate.entity import STATUS, Entity
 from domain.errors import AlreadyExists, InvalidInput, NotFound, NotPermitted, StaleVersion
+from domain.event_store.port import EntityReads
 from domain.event_store.stored import Claim
 from domain.events import Body
 from domain.kinds.bodies.components import Ref
@@ -15,14 +18,13 @@ from domain.kinds.registry import KINDS
 from domain.openmetadata import document
 from domain.patches import json_patch
 from domain.requests import drafts, payloads
-from domain.requests.attachments import HeldColumns, check_sole, named_columns
-from domain.requests.body_rules import check_body
-from domain.requests.drafts import Draft, SentDraft
-from domain.requests.references import ClaimLookup, StoredClaims, find, recorded_parent
+from domain.requests.body_rules import check_body, check_described, check_sole
+from domain.requests.drafts import Draft
+from domain.requests.references import find, looked_up, recorded_parent
 from domain.write_context import WriteContext
 from domain.writing.deletion import DeletionPlanner
 from domain.writing.entity_cache import ByName, EntityCache
-from domain.writing.plans import Change, Plan, Step, record, step
+from domain.writing.plans import Change, Plan, Step, creation, step
 from domain.writing.staged_log import StagedLog
 
 
@@ -32,19 +34,7 @@ class Planner(DeletionPlanner):
     def create(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
         """Create an entity; raises AlreadyExists when its name is taken, even by a deleted one."""
         draft = drafts.draft(kind, values)
-        claims = self._claims(kind, draft)
-        brought, planner = self._bringing_parent(draft, context, claims)
-        if brought:
-            return _after(brought, planner.create(kind, values, context))
-        payload = payloads.resolve(kind, draft, claims, self._entities.body, lambda _: None)
-        taken = claims.claim(kind.name, payload.fqn)
-        if taken is not None:
-            state = "a soft-deleted" if taken.deleted else "a"
-            raise AlreadyExists(f"{state} {kind.name} named {payload.fqn!r} exists already")
-        self._check_columns(kind, payload.body, None, payload.parent_id)
-        check_body(self._store.claim_by_id, kind, payload.body, None, context)
-        check_sole(kind, payload.body, payload.parent_id, self._store.having_live)
-        return self._creation(kind, payload, context)
+        return self.put_draft(kind, draft, context, self._claims(kind, draft), creating=True)
 
     def put(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
         """Create the entity, or change the keys that are given; restores a soft-deleted one."""
@@ -54,25 +44,31 @@ class Planner(DeletionPlanner):
     def put_draft(
         self,
         kind: EntityKind,
-        draft: Draft | SentDraft,
+        draft: Draft,
         context: WriteContext,
-        claims: ClaimLookup,
+        claims: EntityReads,
+        *,
+        creating: bool = False,
     ) -> Plan:
-        """Do as `put` does with a request body that has been read.
+        """Do as `put` does, or `create`, with a request body that has been read.
 
         `claims` has what the draft refers to, as the planner's log has it. Raises AlreadyExists,
         too, when a new entity is to have an id that is or was another's.
         """
         brought, planner = self._bringing_parent(draft, context, claims)
         if brought:
-            return _after(brought, planner.put_draft(kind, draft, context, planner._store))
+            plan = planner.put_draft(kind, draft, context, planner._store, creating=creating)
+            return replace(plan, before=brought)
 
         def holder(fqn: str) -> Entity | None:
             claim = claims.claim(kind.name, fqn)
-            return self._entities.newest(claim.id) if claim else None
+            return self._entities.newest(claim.id) if claim and not creating else None
 
         payload = payloads.resolve(kind, draft, claims, self._entities.body, holder)
-        self._check_columns(kind, payload.body, payload.state, payload.parent_id)
+        if creating and (taken := claims.claim(kind.name, payload.fqn)) is not None:
+            holder_is = "a soft-deleted" if taken.deleted else "a"
+            raise AlreadyExists(f"{holder_is} {kind.name} named {payload.fqn!r} exists already")
+        check_described(kind, payload.body, payload.state, payload.parent_id, self._entities.known)
         if payload.state is None or payload.state.deleted:
             check_sole(kind, payload.body, payload.parent_id, self._store.having_live)
         state = payload.state
@@ -80,7 +76,11 @@ class Planner(DeletionPlanner):
         check_body(self._store.claim_by_id, kind, body, state, context)
         if state is None:
             return self._creation(kind, payload, context, draft.id)
-        ingestion = payload.ingestion(context)
+        ingestion = None
+        if context.by_bot:
+            ingestion = commands.Ingestion(
+                source_hash=payload.body.get(SOURCE_HASH), override=context.override_metadata
+            )
         return self._change(state, body, context, ingestion)
 
     def patch(
@@ -110,8 +110,7 @@ class Planner(DeletionPlanner):
             for inner in kind.own_paths.put[key]
             if before.get(inner) and not value.get(inner)
         }
-        operation = {"op": "add", "path": f"/{key}", "value": {**value, **kept}}
-        return self._patch(kind, state, [operation], context)
+        return self._patch(kind, state, _setting(key, {**value, **kept}), context)
 
     def put_into(
         self,
@@ -133,11 +132,10 @@ class Planner(DeletionPlanner):
             held = frozenset(before)
             added = [each for each in dict.fromkeys(elements) if each not in held]
         else:
-            claims, held = StoredClaims(self._store), frozenset(each["id"] for each in before)
+            claims, held = StagedLog(self._store), frozenset(each["id"] for each in before)
             found = (find(claims, each, kind.refers_to[key], key).id for each in elements)
             added = [{"id": each} for each in dict.fromkeys(found) if each not in held]
-        operation = {"op": "add", "path": f"/{key}", "value": [*before, *added]}
-        return self._patch(kind, state, [operation], context)
+        return self._patch(kind, state, _setting(key, [*before, *added]), context)
 
     def put_into_each(
         self,
@@ -163,22 +161,14 @@ class Planner(DeletionPlanner):
         left = [each for each in before if each["id"] != element_id]
         if len(left) == len(before):
             raise NotFound(f"{key} of {kind.name} {entity_id} has no {element_id}")
-        operation = {"op": "add", "path": f"/{key}", "value": left}
-        return self._patch(kind, state, [operation], context)
+        return self._patch(kind, state, _setting(key, left), context)
 
-    def remove_alone(
-        self, kind: EntityKind, entity_id: str, key: str, context: WriteContext
-    ) -> Plan:
-        """Remove one of the keys that `OwnPaths.deleted` names; raises as `patch` does."""
-        state = self._live(kind, entity_id)
-        operation = {"op": "add", "path": f"/{key}", "value": None}
-        return self._patch(kind, state, [operation], context)
-
-    def _claims(self, kind: EntityKind, draft: Draft, parent: Claim | None = None) -> ClaimLookup:
+    def _claims(self, kind: EntityKind, draft: Draft, parent: Claim | None = None) -> EntityReads:
         """Look up together what a draft refers to, but a `parent` whose claim is known already."""
-        claims = StoredClaims(self._store, parent)
-        claims.look_ahead(kind, draft)
-        return claims
+        staged = StagedLog(self._store, parent)
+        names, ids = looked_up(kind, draft)
+        staged.claims(names=names, ids=ids)
+        return staged
 
     def _live(self, kind: EntityKind, which: str | ByName) -> Entity:
         """The entity, which must not be soft-deleted."""
@@ -203,22 +193,14 @@ class Planner(DeletionPlanner):
         body = {**kept, **payload.body}
         if STATUS in state.body and STATUS not in body:
             raise InvalidInput(f"{STATUS} cannot be removed")
-        self._check_columns(kind, body, state, state.parent_id)
+        check_described(kind, body, state, state.parent_id, self._entities.known)
         check_body(self._store.claim_by_id, kind, body, state, context)
         if context.by_bot:
             body = patched(kind, state.body, body)
         return self._change(state, body, context)
 
-    def _check_columns(
-        self, kind: EntityKind, body: Body, before: Entity | None, parent_id: str | None
-    ) -> None:
-        """Raise InvalidInput when a body describes columns that its entity does not have."""
-        named = named_columns(kind, body, before)
-        if named and parent_id is not None:
-            HeldColumns.of(self._entities.known(parent_id)).check(named)
-
     def _bringing_parent(
-        self, draft: Draft | SentDraft, context: WriteContext, claims: ClaimLookup
+        self, draft: Draft, context: WriteContext, claims: EntityReads
     ) -> tuple[list[Step], "Planner"]:
         """The steps that create the parent of an entity, where the entity brings one and there is
         none, and a planner that knows them."""
@@ -238,9 +220,7 @@ class Planner(DeletionPlanner):
             )
         staged = StagedLog(self._store)
         for one in steps:
-            events, after = record(one.entity_id, one.before, one.events)
-            assert after is not None
-            staged.stage(events, after)
+            staged.stage(one.events, one.after)
         return steps, Planner(staged, EntityCache(staged), self._now, self._make_id)
 
     def _creation(
@@ -255,8 +235,9 @@ class Planner(DeletionPlanner):
         if wanted_id is not None and self._is_used(wanted_id):
             raise AlreadyExists(f"id {wanted_id} is the id of another entity")
         entity_id = wanted_id or self._make_id()
-        command = payload.creation(kind, context, self._now())
-        return Plan(entity_id, Change.CREATED, [Step(entity_id, None, decide(command, None))])
+        fields = {"name": payload.name, "parent_id": payload.parent_id, "body": payload.body}
+        own = creation(entity_id, kind.name, payload.fqn, context, self._now(), **fields)
+        return Plan(Change.CREATED, own)
 
     def _is_used(self, entity_id: str) -> bool:
         """Tell an id that some entity has, or had until it was purged, from a free one."""
@@ -274,10 +255,9 @@ class Planner(DeletionPlanner):
         fields = {"body": body, "ingestion": ingestion}
         own = step(commands.ChangeEntity, state, context, at, checked=True, **fields)
         together = self.restorations(state, context, at) if state.deleted else []
-        change = Change.UPDATED if own.events else Change.NO_CHANGE
-        return Plan(state.id, change, [own, *together])
+        return Plan(Change.UPDATED if own.events else Change.NO_CHANGE, own, after=together)
 
 
-def _after(steps: list[Step], plan: Plan) -> Plan:
-    """A plan with steps before its own."""
-    return Plan(plan.entity_id, plan.change, [*steps, *plan.steps])
+def _setting(key: str, value: Any) -> list[json_patch.Operation]:
+    """The JSON Patch that gives a key a value."""
+    return [{"op": "add", "path": f"/{key}", "value": value}]

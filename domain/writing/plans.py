@@ -1,6 +1,6 @@
 """Planned writes: which events, for which entities, on the state that the log has now."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -8,11 +8,17 @@ import msgspec
 
 from domain.aggregate import commands
 from domain.aggregate.entity import Entity, decide, evolve
+from domain.edges import EDGE, edge_ends
 from domain.errors import StaleVersion
+from domain.event_store.appends import prepared
 from domain.event_store.port import EntityReads, RecordedEvent
-from domain.events import Event
+from domain.event_store.writes import Append, Expectations, RememberedAnswer
+from domain.events import EntityCreated, EntityRestored
+from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
+
+_MAKE_LIVE = frozenset((EntityCreated, EntityRestored))
 
 
 class Change(StrEnum):
@@ -29,19 +35,27 @@ class Change(StrEnum):
 class Step(msgspec.Struct, frozen=True):
     """What happens to one entity."""
 
-    entity_id: str
     before: Entity | None
     """None for an entity that is to be created."""
-    events: list[Event]
+    events: list[RecordedEvent]
+    """With their places in the entity's stream."""
+    after: Entity
 
 
 class Plan(msgspec.Struct, frozen=True):
     """The events of a write, and what they amount to for the entity that was asked about."""
 
-    entity_id: str
     change: Change
-    steps: list[Step]
-    """One for every entity concerned."""
+    own: Step
+    """What happens to the entity that was asked about."""
+    before: Sequence[Step] = ()
+    after: Sequence[Step] = ()
+    """What happens to other entities, before it and after it."""
+
+    @property
+    def steps(self) -> list[Step]:
+        """One for every entity concerned."""
+        return [*self.before, self.own, *self.after]
 
 
 class PlannerBase:
@@ -84,16 +98,75 @@ def step(
         expected_event=context.expected_event if checked else None,
         **fields,
     )
-    return Step(state.id, state, decide(command, state))
+    return _step(state.id, command, state)
 
 
-def record(
-    entity_id: str, before: Entity | None, events: Iterable[Event]
-) -> tuple[list[RecordedEvent], Entity | None]:
-    """Decided events with their places in the entity's stream, and the state after them."""
+def creation(
+    entity_id: str, kind: str, fqn: str, context: WriteContext, at: int, **fields: Any
+) -> Step:
+    """What brings an entity into being; raises what `decide` raises."""
+    command = commands.CreateEntity(
+        actor=context.actor, at=at, request_id=context.request_id, kind=kind, fqn=fqn, **fields
+    )
+    return _step(entity_id, command, None)
+
+
+def _step(entity_id: str, command: commands.Command, before: Entity | None) -> Step:
     recorded = []
-    state = before
-    for event in events:
-        state = evolve(state, event, entity_id)
-        recorded.append(RecordedEvent(entity_id, state.stream_version, event))
-    return recorded, state
+    after = before
+    for event in decide(command, before):
+        after = evolve(after, event, entity_id)
+        recorded.append(RecordedEvent(entity_id, after.stream_version, event))
+    assert after is not None
+    return Step(before, recorded, after)
+
+
+def append_of(
+    steps: Sequence[Step],
+    epoch: int | None,
+    answer: RememberedAnswer | None = None,
+    states: Sequence[Entity] = (),
+) -> Append:
+    """What stores steps that were decided in an epoch of the log; see `prepared`."""
+    recorded = [each for step in steps for each in step.events]
+    return prepared(recorded, answer, expecting=expectations(steps), epoch=epoch, states=states)
+
+
+def expectations(steps: Iterable[Step]) -> Expectations:
+    """What must hold for an append of the events of these steps.
+
+    A live entity's parent is live, and every parent exists. So nothing is created or restored below
+    what is deleted, nothing live is left below what is soft-deleted, and nothing at all below what
+    is purged. Of contracts only one becomes live for an entity. A lineage edge is drawn between
+    live entities, and none is left at an entity that is purged. A writer that read otherwise is
+    refused, and plans again.
+    """
+    live, without_children, without_live_children = set[str](), set(), set()
+    attached, restored = set[tuple[str, str]](), set[str]()
+    for step in steps:
+        types, entity = {type(each.event) for each in step.events}, step.after
+        if not types:
+            continue
+        if entity.kind == EDGE:
+            if not (entity.purged or _MAKE_LIVE.isdisjoint(types)):
+                live.update(edge_ends(entity.fqn))
+        elif entity.purged:
+            without_children.add(entity.id)
+        elif entity.deleted:
+            without_live_children.add(entity.id)
+        elif entity.parent_id is not None and not _MAKE_LIVE.isdisjoint(types):
+            live.add(entity.parent_id)
+            if KINDS[entity.kind].agreement is not None:
+                attached.add((entity.kind, entity.parent_id))
+        if EntityRestored in types:
+            restored.add(entity.id)
+    return Expectations(
+        live=frozenset(live),
+        without_children=frozenset(without_children),
+        without_live_children=frozenset(without_live_children),
+        # What has no children any more has no edges either.
+        without_edges=frozenset(without_children),
+        # What comes back with its entity was alone when it went, or there were several already
+        # before there was this rule.
+        sole=frozenset(each for each in attached if each[1] not in restored),
+    )

@@ -19,11 +19,16 @@ class StagedLog(EntityReads):
     has read.
     """
 
-    def __init__(self, log: EntityReads) -> None:
-        """`log` may be a staged log itself, whose events are on their way into the log."""
+    def __init__(self, log: EntityReads, parent: Claim | None = None) -> None:
+        """`log` may be a staged log itself, whose events are on their way into the log.
+
+        `parent` is the claim of the parent of a live entity, where that is known.
+        """
         self._log = log
         self._known: dict[tuple[str, str] | str, Claim | None] = {}
         """The claim on a name, and of an id; None for a name or an id without one."""
+        if parent is not None:
+            self._known[parent.kind, parent.fqn] = self._known[parent.id] = parent
         self._ends: dict[str, int] = {}
         """Id -> stream version of the last event in the log, of entities that were read; 0 for an
         id that the log has never seen."""

@@ -93,17 +93,12 @@ class StaleSearch:
         while waiting:
             above, parent_id = waiting.popleft()
             for below in self._steps[above]:
-                after = ""
-                page = self._page(parent_id, below, after)
-                while page:
+                after, more = "", True
+                while more and (page := self._log.live_children(parent_id, below, after, PAGE)):
                     if below in self._steps:
                         waiting += [(below, claim.id) for claim in page]
                     yield page if below == self._kind.name else []
-                    after = page[-1].fqn
-                    page = self._page(parent_id, below, after) if len(page) == PAGE else []
-
-    def _page(self, parent_id: str, kind: str, after: str) -> list[Claim]:
-        return self._log.live_children(parent_id, kind, after, PAGE)
+                    after, more = page[-1].fqn, len(page) == PAGE
 
     def _judge(self, claim: Claim) -> None:
         """Count an entity as stale, or keep what it stands below."""

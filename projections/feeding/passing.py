@@ -1,6 +1,10 @@
-"""Waits on the event loop until a checkpoint has passed a position, without a thread for each."""
+"""Waits on the event loop until a checkpoint has passed a position, without a thread for each.
+
+A checkpoint that other processes move is looked at in one thread while anybody waits for it.
+"""
 
 import asyncio
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -8,12 +12,14 @@ from contextlib import contextmanager, suppress
 
 from domain.errors import StoreUnavailable
 
-_FIRST_PAUSE, _LAST_PAUSE, _LONGER = 0.001, 0.01, 1.5
-"""Seconds between two looks at a checkpoint that nobody announces, and how the pause grows."""
-_ANNOUNCED_PAUSE = 0.05
-"""The same pause where each move of the checkpoint is announced."""
+_PAUSE, _ANNOUNCED_PAUSE = 0.002, 0.05
+"""Seconds between two looks at a checkpoint that nobody announces, and at one that is announced."""
 _RELEASED_AT_ONCE = 2
 """How many who waited go on in one step of the event loop, which then serves others."""
+POLL_SECONDS = 0.01
+"""How often the checkpoint is looked at."""
+_KNOWN_SECONDS = 1.0
+"""How long what was seen is taken to be so: after a failover a checkpoint may have gone back."""
 
 
 class Waiter:
@@ -52,10 +58,6 @@ class CheckpointWaiters:
         self._seconds = seconds
         self._announced = announced
         self._ask_to_look = look
-        self._first_pause, self._last_pause = (
-            (_ANNOUNCED_PAUSE, _ANNOUNCED_PAUSE) if announced else (_FIRST_PAUSE, _LAST_PAUSE)
-        )
-        self._pause = self._first_pause
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiters: dict[Waiter, None] = {}
         self._released: deque[tuple[Waiter, bool]] = deque()
@@ -94,7 +96,6 @@ class CheckpointWaiters:
     def reach(self, waiter: Waiter, position: int) -> None:
         """Say which position somebody waits for."""
         waiter.position, waiter.until = position, time.monotonic() + self._seconds
-        self._pause = self._first_pause
         # A look sets what it has seen before it asks for positions: this one is not overlooked.
         if position <= self._seen or not self._announced:
             self._look_soon()
@@ -165,6 +166,69 @@ class CheckpointWaiters:
             self._timer = None
         if self._waiters:
             first = min(waiter.until for waiter in self._waiters) - time.monotonic()
-            pause = min(self._pause, max(0.0, first))
-            self._timer = self._loop.call_later(pause, self._look)
-            self._pause = min(self._pause * _LONGER, self._last_pause)
+            pause = _ANNOUNCED_PAUSE if self._announced else _PAUSE
+            self._timer = self._loop.call_later(min(pause, max(0.0, first)), self._look)
+
+
+class CheckpointPoller:
+    """A thread that asks for a checkpoint, so that an event loop need not wait for the answer."""
+
+    def __init__(self, checkpoint: Callable[[], int]) -> None:
+        """`checkpoint` asks for it, which may take a while, and raises StoreUnavailable."""
+        self._checkpoint = checkpoint
+        self._anyone_waits: Callable[[], bool] = lambda: False
+        self._announce: Callable[[], None] = lambda: None
+        self._position = 0
+        self._seen_at = 0.0
+        self._failed: StoreUnavailable | None = None
+        self._wake = threading.Event()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    def start(self, anyone_waits: Callable[[], bool], announce: Callable[[], None]) -> None:
+        """Begin to look, when `look` is called and as long as `anyone_waits`.
+
+        `announce` is called after a look that was asked for, and whenever the checkpoint has moved
+        or cannot be read.
+        """
+        self._anyone_waits, self._announce = anyone_waits, announce
+        self._thread = threading.Thread(target=self._run, name="checkpoint-poller")
+        self._thread.start()
+
+    def position(self) -> int:
+        """The checkpoint when it was looked at last, 0 when that is long ago.
+
+        Raises StoreUnavailable when the look has failed.
+        """
+        if self._failed is not None:
+            raise self._failed
+        return self._position if time.monotonic() - self._seen_at < _KNOWN_SECONDS else 0
+
+    def look(self) -> None:
+        """Have the checkpoint looked at now; any thread may ask for that."""
+        self._failed = None
+        self._wake.set()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._stopping = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            asked = self._wake.wait(POLL_SECONDS if self._anyone_waits() else None)
+            if self._stopping:
+                return
+            self._wake.clear()
+            try:
+                position = self._checkpoint()
+            except StoreUnavailable as error:
+                self._failed = error
+                self._announce()
+                continue
+            moved, self._position = position != self._position, position
+            self._seen_at = time.monotonic()
+            if asked or moved:
+                self._announce()

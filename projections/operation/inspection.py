@@ -209,7 +209,7 @@ def inspect_entity(stores: Stores, kind: EntityKind, fqn: str) -> EntityInspecti
     if claim is None:
         raise NotFound(f"{kind.name} instance for {fqn!r} not found")
     position = stores.log.head()
-    state = history.state(stores.log, claim.id)
+    state = next((each for each, _ in history.folded(stores.log.stream(claim.id))), None)
     said = None if state is None or state.purged else state
     with stores.entities.use() as entities:
         entities_checkpoint = entities.checkpoint()

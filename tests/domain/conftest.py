@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.direct_catalog import DirectCatalog, Outcome
 from domain.aggregate.entity import Entity
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
@@ -14,7 +15,6 @@ from domain.events import EVENT_TYPES
 from domain.importing.readers import LineReaders, line_readers
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
-from domain.writing.catalog import Catalog, Outcome
 
 _TYPE_NAMES = {event_type: name for name, event_type in EVENT_TYPES.items()}
 
@@ -29,7 +29,7 @@ class World:
         self._requests = itertools.count(1)
         self.on_clock: Callable[[], object] = int
         """Called whenever the catalog reads the clock, which is after it read the log."""
-        self.catalog = Catalog(self.log, now=self.now)
+        self.catalog = DirectCatalog(self.log, now=self.now)
 
     def now(self) -> int:
         self.on_clock()

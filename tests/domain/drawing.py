@@ -3,10 +3,10 @@
 from functools import partial
 from typing import Any
 
+from benchmarks.direct_catalog import DirectCatalog, Outcome
 from domain.aggregate.entity import Entity
 from domain.kinds.bodies.components import Reference
 from domain.write_context import WriteContext
-from domain.writing.catalog import Catalog, Outcome
 from domain.writing.lineage import Ends
 from domain.writing.plans import Step
 
@@ -23,7 +23,7 @@ def between(beginning: Entity, end: Entity) -> Ends:
 
 
 def draw(
-    catalog: Catalog,
+    catalog: DirectCatalog,
     beginning: Entity,
     end: Entity,
     context: WriteContext = ME,
@@ -34,7 +34,7 @@ def draw(
 
 
 def redraw(
-    catalog: Catalog,
+    catalog: DirectCatalog,
     beginning: Entity,
     end: Entity,
     *operations: dict[str, Any],
@@ -44,12 +44,14 @@ def redraw(
     return catalog.write(context, plan)
 
 
-def erase(catalog: Catalog, beginning: Entity, end: Entity, context: WriteContext = ME) -> Outcome:
+def erase(
+    catalog: DirectCatalog, beginning: Entity, end: Entity, context: WriteContext = ME
+) -> Outcome:
     plan = partial(catalog.lineage.delete, between(beginning, end), context)
     return catalog.write(context, plan)
 
 
-def erase_source(catalog: Catalog, end: Entity, source: str, *via: str) -> int:
+def erase_source(catalog: DirectCatalog, end: Entity, source: str, *via: str) -> int:
     def plan() -> list[Step]:
         target, ending = catalog.lineage.edges_ending(reference(end))
         edge_ids = list(dict.fromkeys((*ending, *via)))

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.direct_catalog import DirectCatalog, Outcome
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.kinds.registry import KINDS
-from domain.writing.catalog import Catalog, Outcome
 from projections.entities.projection import EntityProjection
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.feeding.projector import Projector
@@ -22,7 +22,7 @@ class Fixture:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.log: EventStore = open_event_log(directory / "events.db")
-        self.catalog = Catalog(self.log)
+        self.catalog = DirectCatalog(self.log)
         self.entities: SqliteReadModel = open_read_model(directory / "entities.db")
         self.projector = Projector(EntityProjection(self.entities), self.log, batch_size=100)
 

@@ -6,11 +6,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
-from domain.writing.catalog import Catalog
 from projections.entities.list_pages import list_page
 from projections.entities.port import ListRequest
 from projections.generations.building import build
@@ -29,7 +29,7 @@ EVERYTHING = EngineQuery(tree=MatchAll(), size=100)
 
 def create(stores: Stores, *names: str) -> None:
     """A service per name."""
-    catalog = Catalog(stores.log)
+    catalog = DirectCatalog(stores.log)
     for name in names:
         catalog.create(KINDS["databaseService"], {"name": name, "serviceType": "Mysql"}, ME)
 

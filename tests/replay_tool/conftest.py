@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
-from domain.writing.catalog import Catalog
 from projections.wiring.stores import open_log
 from tests.e2e.conftest import replay
 
@@ -20,7 +20,7 @@ ORDERS = "shop.db.sales.orders"
 def fill(directory: Path) -> None:
     """A service down to a table that was changed twice, and one that was purged."""
     log = open_log(directory)
-    catalog = Catalog(log)
+    catalog = DirectCatalog(log)
 
     def put(kind: str, request: str, **values: Any) -> str:
         context = WriteContext(actor="ann", request_id=request)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
-from domain.writing.catalog import Catalog
 from projections.wiring.stores import open_log
 from replay_tool.export_target import open_target
 from tests.e2e.conftest import replay
@@ -25,7 +25,7 @@ def large(data: Path) -> Path:
     log = open_log(data)
     context = WriteContext(actor="ann", request_id="large")
     values = {"name": "large", "serviceType": "Mysql", "description": "x" * 2_000_000}
-    Catalog(log).put(KINDS["databaseService"], values, context)
+    DirectCatalog(log).put(KINDS["databaseService"], values, context)
     log.close()
     return data
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.kinds.registry import KINDS, LINEAGE_EDGE
-from domain.writing.catalog import Catalog
 from domain.writing.entity_cache import ByName, EntityCache
 from projections.wiring.stores import open_stores
 from replay_tool.commands import main
@@ -21,7 +21,7 @@ def inspect(directory: Path, *arguments: str) -> Result:
 
 def test_edge_of_the_lineage_is_in_log_and_list_and_in_no_index(data: Path) -> None:
     stores = open_stores(data)
-    catalog = Catalog(stores.log)
+    catalog = DirectCatalog(stores.log)
     held = EntityCache(stores.log)
     orders = held.existing(KINDS["table"], ByName(ORDERS))
     schema = held.existing(KINDS["databaseSchema"], ByName("shop.db.sales"))

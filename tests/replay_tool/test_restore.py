@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
-from domain.writing.catalog import Catalog
 from projections.feeding.daemon import ProjectorLock
 from projections.wiring.stores import open_log
 from tests.e2e.conftest import replay
@@ -20,7 +20,7 @@ def create(data: Path, *names: str) -> None:
         for name in names:
             values = {"name": name, "serviceType": "Mysql"}
             context = WriteContext(actor="ann", request_id=name)
-            Catalog(log).create(KINDS["databaseService"], values, context)
+            DirectCatalog(log).create(KINDS["databaseService"], values, context)
 
 
 @pytest.fixture

@@ -47,7 +47,6 @@ from api.use_cases.searcher import Searcher
 from domain.errors import InvalidInput, NotFound, StaleVersion, shown
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from domain.requests.references import StoredClaims
 
 _MOST_ITEMS = 150
 """Items of a list that a form holds, which has a field for each."""
@@ -98,7 +97,7 @@ def edit_pages(
                 raise NotFound("another entity has this name by now: load the page again")
             place, wanted = place_in(kind, entity, column), given
             if isinstance(wanted, list) and added:
-                item = named_item(edited, kind, StoredClaims(services.catalog.store), added)
+                item = named_item(edited, kind, services.catalog.store, added)
                 wanted = [*dict.fromkeys((*wanted, item))]
             elif isinstance(wanted, str):
                 there = place.holder.get(edited.key) or ""

@@ -13,12 +13,12 @@ from api.use_cases.asked import expected_state
 from domain.aggregate.entity import STATUS
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, shown
+from domain.event_store.port import EntityReads
 from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.openmetadata import document
 from domain.reading import history
-from domain.requests.references import ClaimLookup
 from projections.visibility.withholding import FieldWithheld
 
 _SOURCES = {"tag": "Classification", "glossaryTerm": "Glossary"}
@@ -113,8 +113,8 @@ def given_items(field: Field, kind: EntityKind, form: Mapping[str, str]) -> list
     return [*items]
 
 
-def named_item(field: Field, kind: EntityKind, claims: ClaimLookup, name: str) -> Item:
-    """The entry that a typed name, or an item, means in a list.
+def named_item(field: Field, kind: EntityKind, claims: EntityReads, name: str) -> Item:
+    """The entry that a typed name, or `Item.value`, means in a list.
 
     Raises NotFound, and InvalidInput for a name that several kinds have.
     """
@@ -131,7 +131,7 @@ def named_item(field: Field, kind: EntityKind, claims: ClaimLookup, name: str) -
     return matches[0]
 
 
-def _live(kind: str, claims: ClaimLookup, name: str) -> Item | None:
+def _live(kind: str, claims: EntityReads, name: str) -> Item | None:
     """The live entity of a kind that a typed name means."""
     for fqn in dict.fromkeys((name, KINDS[kind].spelled(name))):
         claim = claims.claim(kind, fqn)

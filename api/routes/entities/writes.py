@@ -255,4 +255,5 @@ def _delete_alone(
     key: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
 ) -> Callable[[], Plan]:
     _refuse_withheld(kind, asked, {"op": "remove", "path": f"/{key}"})
-    return partial(planner.remove_alone, kind, entity_id, key, asked.context)
+    emptying = [{"op": "add", "path": f"/{key}", "value": None}]
+    return partial(planner.patch, kind, entity_id, emptying, asked.context)

@@ -26,8 +26,7 @@ from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import RUNNING_KINDS, Source
 from domain.openmetadata import document
 from domain.patches.json_input import decode
-from domain.writing.bulk_delete import MAX_EVENTS
-from domain.writing.catalog import NOTHING, EntityProposal, Proposal
+from domain.writing.catalog import MAX_EVENTS, NOTHING, EntityProposal, Proposal
 from domain.writing.lineage import Ends
 from domain.writing.plans import Plan
 from projections.entities.lineage import edges_over, find_entity

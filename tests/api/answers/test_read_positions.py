@@ -12,9 +12,9 @@ from api import services
 from api.answers.read_positions import MAX_POSITION, MAX_WAITING, ReadPositions, may_wait
 from api.callers.permissions import Action, Permission, Principal
 from api.errors import Overloaded, TooManyRequests
+from benchmarks.direct_catalog import DirectCatalog
 from domain.event_store.opening import open_event_log
 from domain.kinds.registry import KINDS
-from domain.writing.catalog import Catalog
 from projections.feeding import daemon
 from projections.feeding.passing import CheckpointWaiters
 from tests.api.conftest import Client, running
@@ -141,7 +141,7 @@ def test_read_waits_for_what_another_process_has_appended(
         client.request("GET", SERVICES)  # which makes its token a known one
         for name, path in (("listed", SERVICES), ("found", "/v1/search/query?q=found")):
             body = {"name": name, "serviceType": "Mysql"}
-            written = Catalog(log).create(KINDS["databaseService"], body, ME)
+            written = DirectCatalog(log).create(KINDS["databaseService"], body, ME)
             response = client.request("GET", path, headers=at(written.position))
             assert response.status_code == 200
             assert f'"name":"{name}"' in response.text

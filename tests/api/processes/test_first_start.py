@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from api.processes.first_start import CLASSIFICATIONS, make_new_catalog
+from benchmarks.direct_catalog import DirectCatalog
 from domain.event_store.port import EventStore
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
-from domain.writing.catalog import Catalog
 from projections.wiring.stores import open_log, open_stores
 from replay_tool.commands import main
 
@@ -34,7 +34,7 @@ def head(directory: Path) -> int:
 def write_one(directory: Path) -> None:
     """What an import does: write to a log that no server has seen."""
     with opened(directory) as log:
-        Catalog(log).create(KINDS["domain"], BODY, CONTEXT)
+        DirectCatalog(log).create(KINDS["domain"], BODY, CONTEXT)
 
 
 def build(directory: Path, command: str) -> None:
@@ -53,7 +53,7 @@ def test_catalog_whose_read_models_a_tool_built_is_still_new(tmp_path: Path, com
         claim = log.claim("classification", "PII")
         assert claim is not None
         kind = KINDS["classification"]
-        Catalog(log).delete(kind, claim.id, CONTEXT, hard=True, recursive=True)
+        DirectCatalog(log).delete(kind, claim.id, CONTEXT, hard=True, recursive=True)
         left = log.head()
     make_new_catalog(tmp_path, None)
     assert head(tmp_path) == left

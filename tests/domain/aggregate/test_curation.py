@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from domain.aggregate.commands import ChangeEntity, Ingestion
 from domain.aggregate.curation import patched
-from domain.aggregate.entity import Entity, decide, encode, fold
+from domain.aggregate.entity import Entity, decide, encode
 from domain.events import EntityChanged, EntityRestored
 from domain.kinds.bodies.columns import NamedPart
 from domain.kinds.bodies.components import Part
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, ROWS
+from tests.domain.folding import fold
 
 ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 Values = dict[str, Any]

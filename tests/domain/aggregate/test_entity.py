@@ -8,7 +8,7 @@ import pytest
 from domain import events
 from domain.aggregate import commands
 from domain.aggregate.commands import Command
-from domain.aggregate.entity import decide, encode, fold
+from domain.aggregate.entity import decide, encode
 from domain.errors import (
     CatalogError,
     Conflict,
@@ -18,6 +18,7 @@ from domain.errors import (
     StaleVersion,
 )
 from domain.events import Body, Event
+from tests.domain.folding import fold
 
 ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 EARLIER: dict[str, Any] = {"actor": "ann", "at": 1_000, "request_id": "r1"}

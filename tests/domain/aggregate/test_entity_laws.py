@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from domain import events
 from domain.aggregate import commands
-from domain.aggregate.entity import Entity, decide, encode, evolve, fold
+from domain.aggregate.entity import Entity, decide, encode, evolve
 from domain.errors import CatalogError
 from domain.event_store.mapper import EventMapper
 from domain.event_store.port import RecordedEvent
 from domain.patches import json_patch
+from tests.domain.folding import fold
 
 ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 FIXED = {"table": {"databaseSchema": {"id": "p"}}, "dataContract": {"entity": {"id": "p"}}}

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.event_store.checks import ClaimChecker, FutureEvents, Problems, StreamReader
 from domain.event_store.opening import open_event_log
 from domain.event_store.sqlite.snapshot import connect
 from domain.event_store.stored import Problem
 from domain.kinds.registry import KINDS
-from domain.writing.catalog import Catalog
 from tests.domain.conftest import World
 
 
@@ -243,9 +243,9 @@ def test_event_of_a_time_to_come_is_a_fault_of_a_clock_and_no_damage(tmp_path: P
     world.schema()
     table = world.table("orders")
     ahead = 10 * 86_400_000
-    world.catalog = Catalog(world.log, now=lambda: ahead)
+    world.catalog = DirectCatalog(world.log, now=lambda: ahead)
     world.patch(table, {"op": "add", "path": "/description", "value": "all"})
-    world.catalog = Catalog(world.log, now=world.now)
+    world.catalog = DirectCatalog(world.log, now=world.now)
     world.delete(table)
     world.log.close()
 

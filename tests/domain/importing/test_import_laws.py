@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.errors import CatalogError, InvalidInput
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
@@ -21,7 +22,6 @@ from domain.importing.readers import LineReaders
 from domain.kinds.registry import KINDS
 from domain.patches import json_input
 from domain.write_context import WriteContext
-from domain.writing.catalog import Catalog
 from tests.depth import examples
 
 CONTEXT = WriteContext(actor="ann", request_id="r")
@@ -137,7 +137,7 @@ def contents(log: EventStore) -> list[StoredRow]:
 
 def put_each(log: EventStore, file: list[bytes], make_id: Callable[[], str]) -> list[BadLine]:
     """PUT each line in turn; gives the refused ones."""
-    catalog = Catalog(log, now=lambda: 1, make_id=make_id)
+    catalog = DirectCatalog(log, now=lambda: 1, make_id=make_id)
     refused = []
     for number, text in enumerate(file, start=1):
         try:
@@ -164,7 +164,7 @@ def test_import_of_any_file_is_a_put_of_each_line(
     with empty_log() as log, empty_log() as expected:
         make_id, expected_id = ids(), ids()
         # Once read by other processes, and once by the one that appends.
-        for readers_used in (readers, LineReaders([])):
+        for readers_used in (readers, LineReaders()):
             chunks = (Chunk(numbered) for numbered in batches(file, size))
             bad = imported(log, readers_used.read(chunks), make_id)
             assert bad == put_each(expected, file, expected_id)

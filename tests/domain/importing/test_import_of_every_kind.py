@@ -12,6 +12,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.direct_catalog import DirectCatalog
 from benchmarks.generate import lines
 from domain.errors import CatalogError
 from domain.event_store.port import EventStore
@@ -19,7 +20,6 @@ from domain.importing.bulk_import import BulkImport
 from domain.importing.lines import Chunk, batches
 from domain.importing.readers import LineReaders
 from domain.kinds.registry import KINDS
-from domain.writing.catalog import Catalog
 from tests.domain.importing.test_import_laws import CONTEXT, contents, empty_log, ids
 
 Line = dict[str, Any]
@@ -126,7 +126,7 @@ def imported(
 
 
 def put_each(log: EventStore, file: list[Line], make_id: Any) -> list[tuple[int, str]]:
-    putting = Catalog(log, now=lambda: 1, make_id=make_id)
+    putting = DirectCatalog(log, now=lambda: 1, make_id=make_id)
     refused = []
     for number, line in enumerate(file, start=1):
         outside = ("fullyQualifiedName", "kind" if "kind" in line else "entityType")
@@ -142,7 +142,7 @@ def delete(log: EventStore, file: list[Line], number: int) -> None:
     line = file[number % len(file)]
     claim = log.claim(kind_of(line), name_of(line))
     if claim is not None and not claim.deleted:
-        deleting = Catalog(log, now=lambda: 2)
+        deleting = DirectCatalog(log, now=lambda: 2)
         kind = KINDS[claim.kind]
         deleting.delete(kind, claim.id, CONTEXT, hard=number % 3 == 0, recursive=True)
 
@@ -167,7 +167,7 @@ def test_import_of_any_kind_is_a_put_of_each_line(
     deleted: int | None,
     read_elsewhere: bool,
 ) -> None:
-    used = readers if read_elsewhere else LineReaders([])
+    used = readers if read_elsewhere else LineReaders()
     with empty_log() as log, empty_log() as expected:
         make_id, expected_id = ids(), ids()
         for some in (file, [*again, *file]):

@@ -12,7 +12,7 @@ from domain.importing.lines import (
     transactions,
 )
 from domain.kinds.registry import KINDS
-from domain.requests.drafts import SentDraft
+from domain.requests.drafts import Draft
 from tests.domain.imported_lines import ID
 
 
@@ -97,7 +97,7 @@ def test_a_line_may_name_its_kind_under_a_key_that_no_kind_has() -> None:
     own = {"entityType": "TABLE", "testPlatforms": ["dbt"], "name": "rows"}
     given = [{"kind": "testDefinition", **own}, {"kind": "tables", **own}]
     made, refused = decode_read(read_ahead([json.dumps(each).encode() for each in given])).lines
-    assert isinstance(made, SentDraft)
+    assert isinstance(made, Draft)
     body = made.recorded(KINDS[made.kind], "rows")
     assert (made.kind, bytes(body["entityType"])) == ("testDefinition", b'"TABLE"')
     assert isinstance(refused, str)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.errors import CatalogError, InvalidInput, StoreUnavailable
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.writing.bulk_put import Done
-from domain.writing.catalog import Catalog
 from domain.writing.plans import Change
 from tests.depth import examples
 from tests.domain.conftest import World
@@ -110,7 +110,7 @@ def test_bulk_put_is_what_puts_one_after_the_other_are(
 def test_requests_are_one_append(world: Any) -> None:
     world.create("glossary", "g", description="-")
     counted = CountedStore(world.log)
-    world.catalog = Catalog(counted, now=world.now)
+    world.catalog = DirectCatalog(counted, now=world.now)
     results = put_all(
         world, [{"name": f"t{n}", "glossary": "g", "description": "-"} for n in range(50)]
     )
@@ -125,7 +125,7 @@ def test_what_is_there_already_is_read_together(world: Any) -> None:
     requests = [{"name": f"t{n}", "glossary": "g", "description": "-"} for n in range(50)]
     put_all(world, requests)
     counted = CountedStore(world.log)
-    world.catalog = Catalog(counted, now=world.now)
+    world.catalog = DirectCatalog(counted, now=world.now)
     results = put_all(world, [*requests, {**requests[0], "description": "new"}])
     changes = [one.change for one in results if isinstance(one, Done)]
     assert changes == [Change.NO_CHANGE] * 50 + [Change.UPDATED]
@@ -171,7 +171,7 @@ def test_what_cannot_be_read_or_stored_fails_all(world: Any) -> None:
     world.create("glossary", "g", description="-")
     for method in ("claims", "append_group"):
         faulty = FaultyStore(world.log, {method: [StoreUnavailable("the disk is full")]})
-        world.catalog = Catalog(faulty, now=world.now)  # type: ignore[arg-type]
+        world.catalog = DirectCatalog(faulty, now=world.now)  # type: ignore[arg-type]
         with pytest.raises(StoreUnavailable):
             put_all(world, [{"name": "a", "glossary": "g", "description": "-"}])
     assert len(world.events()) == 1

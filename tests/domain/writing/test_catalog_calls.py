@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from domain.writing.catalog import Catalog
+from benchmarks.direct_catalog import DirectCatalog
 from tests.domain.counted_store import CountedStore
 
 TABLES = 200
@@ -18,7 +18,7 @@ def counted(world: Any) -> CountedStore:
 
 def begin(world: Any, counted: CountedStore) -> None:
     """Let a catalog without any states in memory go on."""
-    world.catalog = Catalog(counted, now=world.now)
+    world.catalog = DirectCatalog(counted, now=world.now)
     counted.calls.clear()
 
 

@@ -98,7 +98,7 @@ def test_contract_stays_where_it_may_not_go_along(world: Any, family: Family) ->
     with pytest.raises(NotEmpty):
         plan()
     world.delete(family.contract)
-    assert [step.entity_id for step in plan().steps] == [family.one.id]
+    assert [step.after.id for step in plan().steps] == [family.one.id]
 
 
 @pytest.mark.parametrize("recursive", [False, True])

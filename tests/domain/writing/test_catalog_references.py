@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.errors import Conflict, InvalidInput, NotFound
-from domain.writing.catalog import Catalog
 from tests.domain.counted_store import CountedStore
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -249,7 +249,7 @@ def test_a_data_product_may_join_more_domains_but_not_leave_its_first(world: Any
 def test_what_a_payload_names_often_is_looked_up_once(world: Any, ann: Any) -> None:
     world.schema()
     store = CountedStore(world.log)
-    world.catalog = Catalog(store, now=world.now)
+    world.catalog = DirectCatalog(store, now=world.now)
     table = world.table("t", owners=["ann"] * 100)
     assert table.value("owners") == [reference(ann)]
     asked = [key for _, values in store.calls for key in values.get("names", ())]

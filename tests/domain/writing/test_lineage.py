@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from domain.aggregate.entity import Entity
 from domain.errors import AlreadyExists, ConcurrentChange, InvalidInput, NotFound, StaleVersion
 from domain.kinds.registry import KINDS
-from domain.reading import history
 from domain.writing.lineage import Ends
 from domain.writing.plans import Change
 from tests.domain.conftest import World
@@ -28,6 +27,7 @@ from tests.domain.drawing import (
     redraw,
     reference,
 )
+from tests.domain.folding import newest
 
 
 @pytest.fixture
@@ -376,7 +376,7 @@ def test_recursive_purge_takes_the_edges_of_all_below(world: World, tables: list
         draw(world.catalog, beginning, end)
     service = world.log.claim("databaseService", "service")
     assert service is not None
-    whole = history.state(world.log, service.id)
+    whole = newest(world.log, service.id)
     assert whole is not None
     outside = world.create("team", "outside", teamType="Group")
     draw(world.catalog, tables[0], outside)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.importing.bulk_import import Batch, BulkImport
 from domain.importing.lines import Chunk, NumberedLine
 from domain.kinds.registry import KINDS
 from domain.reading.activity import Activity
 from domain.write_context import WriteContext
-from domain.writing.catalog import Catalog
 from domain.writing.entity_cache import EntityCache
 from domain.writing.plans import Change
 from tests.domain.imported_lines import database, outcome, service
@@ -31,18 +31,18 @@ def log(tmp_path: Path) -> Iterator[Any]:
     log.close()
 
 
-def put(catalog: Catalog, **values: Any) -> Change:
+def put(catalog: DirectCatalog, **values: Any) -> Change:
     given = {"name": "s", "serviceType": "Mysql", **values}
     return catalog.put(SERVICE, given, CONTEXT).change
 
 
 def test_state_that_the_log_has_lost_is_not_planned_on(log: Any) -> None:
-    catalog = Catalog(log)
+    catalog = DirectCatalog(log)
     put(catalog)
     older = log.copy("older.db")
     put(catalog, description="lost")
     log.put_back(older)
-    put(Catalog(log), displayName="S")
+    put(DirectCatalog(log), displayName="S")
 
     assert put(catalog, description="lost") is Change.UPDATED
     entity = EntityCache(log).holder(SERVICE, "s")
@@ -54,7 +54,7 @@ def test_state_that_the_log_has_lost_is_not_planned_on(log: Any) -> None:
 @pytest.mark.parametrize("call", ["claims", "streams", "durable_head"])
 def test_answer_without_an_event_is_of_one_epoch(log: Any, call: str) -> None:
     """Wherever between its reads the copy takes the place."""
-    catalog = Catalog(log)
+    catalog = DirectCatalog(log)
     put(catalog)
     older = log.copy("older.db")
     put(catalog, description="lost")
@@ -64,7 +64,7 @@ def test_answer_without_an_event_is_of_one_epoch(log: Any, call: str) -> None:
 
 
 def test_refusal_is_of_one_epoch(log: Any) -> None:
-    catalog = Catalog(log)
+    catalog = DirectCatalog(log)
     older = log.copy("older.db")
     put(catalog)
     log.before["durable_head"] = [lambda: log.put_back(older)]
@@ -75,7 +75,7 @@ def test_refusal_is_of_one_epoch(log: Any) -> None:
 
 
 def test_bulk_put_is_decided_in_one_epoch(log: Any) -> None:
-    catalog = Catalog(log)
+    catalog = DirectCatalog(log)
     put(catalog)
     older = log.copy("older.db")
     put(catalog, description="lost")
@@ -145,7 +145,7 @@ def test_chunk_that_was_decided_on_a_lost_one_is_decided_again(log: Any) -> None
 
 
 def test_activity_is_counted_anew_in_another_epoch(log: Any) -> None:
-    catalog = Catalog(log, now=lambda: HOUR)
+    catalog = DirectCatalog(log, now=lambda: HOUR)
     put(catalog)
     older = log.copy("older.db")
     activity = Activity(log)

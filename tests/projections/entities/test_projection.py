@@ -12,7 +12,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from domain.kinds.registry import KINDS
-from domain.reading import history
 from projections.entities.list_pages import list_page
 from projections.entities.port import Include, ListRequest
 from projections.entities.projection import EntityProjection
@@ -20,6 +19,7 @@ from projections.entities.sqlite.bulk_load import load
 from projections.entities.sqlite.file_check import check
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.feeding.projector import Projector
+from tests.domain.folding import newest
 from tests.projections.conftest import Fixture
 from tests.projections.read_models import ME
 
@@ -55,7 +55,7 @@ def perform(fixture: Fixture, changes: list[tuple[str, int]]) -> None:
             fixture.catalog.patch(kind, claim.id, patch, ME)
         elif action == "status" and not claim.deleted:
             status = {"Draft": "Active", "Active": "Deprecated", "Deprecated": "Active"}
-            entity = history.state(fixture.log, claim.id)
+            entity = newest(fixture.log, claim.id)
             now = (entity and entity.status) or ""
             patch = [{"op": "replace", "path": "/entityStatus", "value": status[now]}]
             fixture.catalog.patch(kind, claim.id, patch, ME)

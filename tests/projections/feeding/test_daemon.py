@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.errors import StoreUnavailable
 from domain.event_store.appends import prepared
 from domain.event_store.opening import open_event_log
 from domain.event_store.writes import StoredAppend
 from domain.kinds.registry import KINDS
-from domain.writing.catalog import Catalog
 from projections.feeding.daemon import (
     Daemon,
     ProjectorLock,
@@ -155,7 +155,7 @@ def test_projector_refuses_what_is_ahead_of_the_log(catalog: Fixture) -> None:
 def test_projector_refuses_what_another_log_led_to(catalog: Fixture, tmp_path: Path) -> None:
     projection = Recording()
     other = open_event_log(tmp_path / "other.db")
-    Catalog(other).create(KINDS["databaseService"], {"name": "x", "serviceType": "Mysql"}, ME)
+    DirectCatalog(other).create(KINDS["databaseService"], {"name": "x", "serviceType": "Mysql"}, ME)
     Projector(projection, other, batch_size=2).step()
     other.close()
     catalog.schema()

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.event_store.port import EventStore
 from domain.event_store.writes import Append, Refusal, StoredAppend
 from domain.kinds.registry import KINDS
-from domain.writing.catalog import Catalog
 from projections.entities.projection import EntityProjection
 from projections.entities.sqlite.model import open_read_model
 from projections.feeding.projector import Projector
@@ -50,8 +50,8 @@ class Handing:
         return results
 
 
-def handing(fixture: Fixture, projector: Projector, *left_out: int) -> Catalog:
-    return Catalog(Handing(fixture.log, projector, frozenset(left_out)))  # type: ignore[arg-type]
+def handing(fixture: Fixture, projector: Projector, *left_out: int) -> DirectCatalog:
+    return DirectCatalog(Handing(fixture.log, projector, frozenset(left_out)))  # type: ignore[arg-type]
 
 
 def replayed(fixture: Fixture) -> dict[str, list[Any]]:
@@ -65,7 +65,7 @@ def replayed(fixture: Fixture) -> dict[str, list[Any]]:
     return rows
 
 
-def describe(catalog: Catalog, entity_id: str, text: str) -> None:
+def describe(catalog: DirectCatalog, entity_id: str, text: str) -> None:
     patch = [{"op": "add", "path": "/columns/0/description", "value": text}]
     catalog.patch(TABLE, entity_id, patch, ME)
 

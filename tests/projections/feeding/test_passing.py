@@ -1,15 +1,16 @@
 """Waiting for a checkpoint takes no thread, and one look at it is for everybody who waits."""
 
 import asyncio
+import queue
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from typing import Any
 
 import pytest
 
 from domain.errors import StoreUnavailable
-from projections.feeding.passing import CheckpointWaiters
+from projections.feeding.passing import CheckpointPoller, CheckpointWaiters
 
 PATIENCE = 10.0
 
@@ -196,3 +197,75 @@ def test_waiter_that_is_cancelled_is_forgotten() -> None:
 
 def test_announcement_to_nobody_is_heard_by_nobody() -> None:
     CheckpointWaiters(Checkpoint(), PATIENCE, announced=True).announce()
+
+
+class Elsewhere:
+    """A checkpoint that somebody else moves, those who wait for it, and what is announced."""
+
+    def __init__(self) -> None:
+        self.position = 1
+        self.is_away = False
+        self.is_waited_for = False
+        self.looks = 0
+        self.looked = threading.Semaphore(0)
+        self.announced: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    def checkpoint(self) -> int:
+        self.looks += 1
+        self.looked.release()
+        if self.is_away:
+            raise StoreUnavailable("away")
+        return self.position
+
+    def wait_for_look(self) -> None:
+        assert self.looked.acquire(timeout=PATIENCE)
+
+
+@pytest.fixture
+def elsewhere() -> Elsewhere:
+    return Elsewhere()
+
+
+@pytest.fixture
+def poller(elsewhere: Elsewhere) -> Iterator[CheckpointPoller]:
+    poller = CheckpointPoller(elsewhere.checkpoint)
+    poller.start(lambda: elsewhere.is_waited_for, lambda: elsewhere.announced.put(None))
+    yield poller
+    poller.close()
+
+
+def test_checkpoint_is_asked_for_only_when_somebody_wants_it(
+    elsewhere: Elsewhere, poller: CheckpointPoller
+) -> None:
+    assert poller.position() == 0
+    poller.look()
+    elsewhere.announced.get(timeout=PATIENCE)
+    assert (poller.position(), elsewhere.looks) == (1, 1)
+
+
+def test_checkpoint_is_asked_for_until_nobody_waits_and_announced_when_it_moved(
+    elsewhere: Elsewhere, poller: CheckpointPoller
+) -> None:
+    elsewhere.is_waited_for = True
+    poller.look()
+    elsewhere.announced.get(timeout=PATIENCE)
+    for _ in range(3):
+        elsewhere.wait_for_look()
+    assert elsewhere.announced.empty()
+    elsewhere.position = 7
+    elsewhere.announced.get(timeout=PATIENCE)
+    assert poller.position() == 7
+
+
+def test_checkpoint_that_cannot_be_read_is_told_until_it_is_looked_at_again(
+    elsewhere: Elsewhere, poller: CheckpointPoller
+) -> None:
+    elsewhere.is_away = True
+    poller.look()
+    elsewhere.announced.get(timeout=PATIENCE)
+    with pytest.raises(StoreUnavailable, match="away"):
+        poller.position()
+    elsewhere.is_away = False
+    poller.look()
+    elsewhere.announced.get(timeout=PATIENCE)
+    assert poller.position() == 1

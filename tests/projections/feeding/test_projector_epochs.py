@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.errors import StoreUnavailable
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
-from domain.writing.catalog import Catalog
 from projections.entities.projection import EntityProjection
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.feeding.port import Folded
@@ -36,7 +36,7 @@ def model(tmp_path: Path) -> Iterator[SqliteReadModel]:
 def put(log: Any, **values: Any) -> str:
     given = {"name": "s", "serviceType": "Mysql", **values}
     context = WriteContext(actor="ann", request_id="r")
-    return Catalog(log, now=lambda: 1).put(SERVICE, given, context).entity.id
+    return DirectCatalog(log, now=lambda: 1).put(SERVICE, given, context).entity.id
 
 
 class FailingOnce(EntityProjection):

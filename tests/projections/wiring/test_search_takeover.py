@@ -11,10 +11,10 @@ from uuid import uuid4
 
 import pytest
 
+from benchmarks.direct_catalog import DirectCatalog
 from benchmarks.opensearch_server import OpenSearchServer
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.kinds.registry import KINDS
-from domain.writing.catalog import Catalog
 from domain.writing.entity_cache import ByName
 from projections.feeding.port import Overtaken
 from projections.generations import shared_supervision
@@ -154,7 +154,7 @@ def test_host_that_is_killed_in_a_commit_is_replaced_and_what_it_sent_late_chang
             step(two)
             assert (len(found(two)), difference(two)) == (6, None)
 
-            catalog = Catalog(two.log)
+            catalog = DirectCatalog(two.log)
             changed = {"name": "meanwhile-0", "serviceType": "Mysql", "description": "newer"}
             catalog.put(SERVICE, changed, ME)
             catalog.delete(SERVICE, ByName("meanwhile-1"), ME, hard=True, recursive=False)

@@ -11,11 +11,11 @@ from socket import gethostname
 
 import pytest
 
+from benchmarks.direct_catalog import DirectCatalog
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.connections import Link
 from domain.kinds.registry import KINDS
-from domain.writing.catalog import Catalog
 from projections.entities import stored_entity
 from projections.entities.list_pages import small_page
 from projections.entities.port import ListRequest
@@ -284,7 +284,7 @@ def test_list_of_two_filters_shows_what_only_the_new_generation_has(host: Hosts)
     """Nothing else has this host look at the pointer between the two reads."""
     one, two = host("one"), host("two")
     create(one, "s")
-    catalog = Catalog(one.log)
+    catalog = DirectCatalog(one.log)
     catalog.create(KINDS["database"], {"name": "d", "service": "s"}, ME)
     schema = catalog.create(KINDS["databaseSchema"], {"name": "x", "database": "s.d"}, ME)
     feed(one)

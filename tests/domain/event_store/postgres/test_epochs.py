@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.direct_catalog import DirectCatalog
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import ConcurrentChange, OutcomeUnknown, StoreUnavailable
 from domain.event_store.appends import prepared
@@ -22,7 +23,6 @@ from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Expectations, RememberedAnswer
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
-from domain.writing.catalog import Catalog
 from domain.writing.entity_cache import EntityCache
 from domain.writing.plans import Change
 from tests.contracts.recorded import changed, created, purged, unplaced
@@ -114,7 +114,7 @@ def test_crash_of_a_process_of_the_server_begins_an_epoch(
 def test_write_is_planned_anew_on_what_an_older_copy_has(
     store: EventStore, other: EventStore, copies: Copies
 ) -> None:
-    ours, theirs = Catalog(store), Catalog(other)
+    ours, theirs = DirectCatalog(store), DirectCatalog(other)
     entity_id = ours.put(DOMAIN, described("first"), context("1")).entity.id
     copies.keep("older")
     ours.put(DOMAIN, described("lost"), context("2"))
@@ -131,7 +131,7 @@ def test_write_is_planned_anew_on_what_an_older_copy_has(
 def test_plan_from_before_an_older_copy_is_refused(
     store: EventStore, other: EventStore, copies: Copies
 ) -> None:
-    ours, theirs = Catalog(store), Catalog(other)
+    ours, theirs = DirectCatalog(store), DirectCatalog(other)
     entity_id = ours.put(DOMAIN, described("first"), context("1")).entity.id
     copies.keep("older")
     ours.put(DOMAIN, described("lost"), context("2"))
@@ -158,7 +158,7 @@ def test_answer_of_no_change_is_of_one_epoch(
     store: EventStore, other: EventStore, copies: Copies
 ) -> None:
     """Also where the server is replaced after the plan, and before it is found that it is empty."""
-    ours, theirs = Catalog(store), Catalog(other)
+    ours, theirs = DirectCatalog(store), DirectCatalog(other)
     entity_id = ours.put(DOMAIN, described("first"), context("1")).entity.id
     copies.keep("older")
     ours.put(DOMAIN, described("lost"), context("2"))

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.errors import CatalogError, Conflict, InvalidInput, StoreUnavailable
 from domain.event_store.opening import (
     address_in,
@@ -25,7 +26,6 @@ from domain.event_store.sqlite.log import SqliteEventStore
 from domain.kinds.registry import KINDS
 from domain.machine import write_turns
 from domain.write_context import WriteContext
-from domain.writing.catalog import Catalog
 
 ME = WriteContext(actor="me", request_id="request")
 OLD, NEW = 12, 5
@@ -35,7 +35,7 @@ OLD, NEW = 12, 5
 def append(log: Any, *numbers: int) -> None:
     for number in numbers:
         values = {"name": f"s{number}", "serviceType": "Mysql", "description": "x" * 20_000}
-        Catalog(log).create(KINDS["databaseService"], values, ME)
+        DirectCatalog(log).create(KINDS["databaseService"], values, ME)
 
 
 def back_up(source: Path, target: Path) -> None:

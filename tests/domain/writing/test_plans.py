@@ -5,19 +5,18 @@ from contextlib import closing
 from typing import Any
 
 from domain.event_store.writes import Expectations
-from domain.reading.history import state
-from domain.writing.hierarchy import expectations
-from domain.writing.plans import Change
+from domain.writing.plans import Change, Step, expectations
 from tests.domain.drawing import draw, erase
+from tests.domain.folding import newest
 
 
 def expected_of(world: Any, after: int) -> Expectations:
     """What an append of the events after a position would expect, entity by entity."""
     recorded = world.log.read(after, 99)
     ids = dict.fromkeys(each.entity_id for each in recorded)
-    states = {entity_id: state(world.log, entity_id) for entity_id in ids}
+    states = {entity_id: newest(world.log, entity_id) for entity_id in ids}
     return expectations(
-        ([each.event for each in recorded if each.entity_id == entity_id], states[entity_id])
+        Step(None, [each for each in recorded if each.entity_id == entity_id], states[entity_id])
         for entity_id in ids
     )
 
@@ -62,7 +61,7 @@ def test_edges_expect_live_ends_when_they_are_drawn(world: Any) -> None:
 def test_write_that_changes_nothing_expects_nothing(world: Any) -> None:
     world.create("databaseService", "s", serviceType="Mysql")
     database = world.create("database", "d", service="s")
-    assert expectations([([], database)]) == Expectations()
+    assert expectations([Step(None, [], database)]) == Expectations()
 
 
 def test_state_that_the_log_lost_is_forgotten(world: Any) -> None:

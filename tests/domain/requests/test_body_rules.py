@@ -128,7 +128,7 @@ def test_import_reads_the_columns_of_many_tables_together(world: Any) -> None:
     loading = BulkImport(store, world.context(), now=world.now)  # type: ignore[arg-type]
     batch = loading.load(lines(*described))
     assert [(one.number, one.reason) for one in batch.bad] == [(n, MISSING) for n in (1, 3, 5)]
-    assert store.names == ["claims", "streams", "having_live", "append"]
+    assert store.names == ["claims", "streams", "having_live", "append_unsynced"]
 
 
 def test_entity_has_one_live_contract(world: Any) -> None:
