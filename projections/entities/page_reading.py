@@ -12,6 +12,9 @@ from projections.entities.port import ListedEntity, ListHead, ListRequest
 _MOST_ROWS = 2_000
 """Rows that one statement reads at most: PostgreSQL measures all of them before it ends."""
 
+ANY_LENGTH = -1
+"""Stands for no bound of a value's bytes."""
+
 
 class PageReader(ABC):
     """Reads one page; the reader of each database derives from it and asks its database."""
@@ -23,6 +26,8 @@ class PageReader(ABC):
         self._selection = sql.select(request)
         self._is_own = False
         """Whether the connection is of this reader alone, to be kept for as long as it reads."""
+        self._longest = ANY_LENGTH
+        """Bytes of a value above which a database need not read it; it ends the reading then."""
 
     @abstractmethod
     def run(self, statement: Statement) -> list[Any]:
@@ -81,6 +86,7 @@ class PageReader(ABC):
         """
         if not self.has_keys:
             self._begin_once()
+        self._longest = most_bytes
         head = self._head(most_bytes)
         if not head.cut_off or self._is_own:
             return head
@@ -103,6 +109,7 @@ class PageReader(ABC):
         They are read forward, also where the page lies before its cursor: backward, all of them
         would have to be held before the first could be shown.
         """
+        self._longest = ANY_LENGTH
         start, left = nearest or self._place, self._request.limit - count
         if self._request.backward:
             start, left = self._beginning(start, left)

@@ -17,7 +17,6 @@ import msgspec
 from domain.kinds.entity_kind import EntityKind
 from projections.entities.cursors import Place
 from projections.entities.name_filters import NameFilter
-from projections.entities.scopes import Sought, sought_scope
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, ReadModel
 
@@ -59,13 +58,8 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def identity(self) -> str:
         """Names the list that the cursors of this request belong to."""
         narrowed = sorted(self.filters.items())
-        listing = f"{self.kind.name} {self.include.value} {self.status} {narrowed}"
+        listing = f"{self.kind.name} {self.include} {self.status} {narrowed}"
         return f"{listing} {self.names.identity}" if self.names else listing
-
-    @property
-    def sought(self) -> list[Sought]:
-        """How the scope of each filter is found, by parameter."""
-        return [sought_scope(self.kind, *given) for given in sorted(self.filters.items())]
 
 
 ListedEntity = tuple[str, str, bytes, bytes | None]

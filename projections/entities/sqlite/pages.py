@@ -6,16 +6,13 @@ from typing import Any
 
 from projections.entities.cursors import Place
 from projections.entities.list_sql import Statement
-from projections.entities.named_lists import size_of
 from projections.entities.page_reading import PageReader
-from projections.entities.port import ListedEntity, ListHead, ListRequest
+from projections.entities.port import ListedEntity, ListRequest
 from projections.entities.sqlite.database import EntityDatabase
 from projections.entities.sqlite.errors import raise_as_ours
 from projections.entities.sqlite.list_sql import SqliteListSql
 
 _SQL = SqliteListSql()
-_ANY_LENGTH = -1
-"""Changes nothing as a limit of a connection."""
 
 
 class SqliteListReader(PageReader):
@@ -27,8 +24,6 @@ class SqliteListReader(PageReader):
     def __init__(self, database: EntityDatabase, request: ListRequest, place: Place | None) -> None:
         super().__init__(_SQL, request, place)
         self._database = database
-        self._longest = _ANY_LENGTH
-        """Bytes of a value above which it raises sqlite3.DataError before it is read."""
 
     def __enter__(self) -> "SqliteListReader":
         """Takes the connection; raises StoreUnavailable."""
@@ -109,13 +104,6 @@ class SqliteListReader(PageReader):
         finally:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
 
-    def _head(self, most_bytes: int) -> ListHead:
-        self._longest = most_bytes
-        try:
-            return super()._head(most_bytes)
-        finally:
-            self._longest = _ANY_LENGTH
-
 
 def _read(rows: sqlite3.Cursor, most_bytes: int) -> tuple[list[ListedEntity], bool]:
     """The rows until they have `most_bytes`, and whether that or a value too large ended them."""
@@ -124,7 +112,8 @@ def _read(rows: sqlite3.Cursor, most_bytes: int) -> tuple[list[ListedEntity], bo
     try:
         for row in rows:
             entities.append(row)
-            size += size_of(row)
+            _, _, core, optional = row
+            size += len(core) if optional is None else len(core) + len(optional)
             if size >= most_bytes:
                 rows.close()
                 return entities, True
