@@ -8,6 +8,22 @@ from projections.entities.stored_entity import DIGEST_MODULUS
 WHOLE_KIND = ""
 """The scope of the counters of a list that no filter narrows."""
 
+WRONG_COUNTERS = """
+WITH due AS (
+    SELECT kind, {empty} AS scope, deleted, coalesce(status, '') AS status, count(*) AS n
+    FROM {schema}entities GROUP BY 1, 3, 4
+    UNION ALL SELECT kind, scope, deleted, coalesce(status, ''), count(*)
+    FROM {schema}scopes GROUP BY 1, 2, 3, 4),
+held AS (SELECT kind, scope, deleted, status, n FROM {schema}counters WHERE n <> 0),
+wrong AS (
+    SELECT kind, scope, deleted, status FROM (SELECT * FROM held EXCEPT SELECT * FROM due) more
+    UNION SELECT kind, scope, deleted, status FROM (SELECT * FROM due EXCEPT SELECT * FROM held) x)
+SELECT kind, scope, deleted, status, coalesce(due.n, 0), coalesce(held.n, 0)
+FROM wrong LEFT JOIN due USING (kind, scope, deleted, status)
+LEFT JOIN held USING (kind, scope, deleted, status) ORDER BY 1, 2, 3, 4
+"""
+"""Gives the totals that are wrong, with the number of rows; `{empty}` stands for an empty text."""
+
 
 class CommitChanges:
     """Sums over the entities that a commit takes out and puts in."""

@@ -4,7 +4,6 @@ from collections.abc import Generator, Iterator, Sequence
 
 from domain.errors import InvalidInput
 from projections.entities.cursors import Place, decode, encode
-from projections.entities.entity_json import with_fields
 from projections.entities.port import (
     ListedEntity,
     ListHead,
@@ -12,6 +11,7 @@ from projections.entities.port import (
     ListRequest,
     SortedReadModel,
 )
+from projections.entities.single_entities import with_fields
 
 MOST_ROWS, MOST_BYTES = 2_000, 256 * 1024
 """What is read of a page before it is said to take long: a millisecond or two of work."""

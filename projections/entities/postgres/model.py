@@ -1,23 +1,24 @@
 """The port of the sorted read model over a schema of a PostgreSQL database."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
+from domain.edges import EDGE
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.link import Link
 from domain.event_store.postgres.reading import MAX_INTEGER
 from domain.kinds.names import name_key
 from projections.entities.cursors import Place
-from projections.entities.entity_json import with_all_fields
 from projections.entities.list_sql import Statement
-from projections.entities.port import EntityTooLarge, ListRequest, StoredDocument
+from projections.entities.port import EdgeReader, EntityTooLarge, ListRequest, StoredDocument
 from projections.entities.postgres.commit import DIGESTS, held_digests, write_entities
 from projections.entities.postgres.database import EntityTables
-from projections.entities.postgres.edges import PostgresEdgeReader
 from projections.entities.postgres.errors import postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
+from projections.entities.single_entities import with_all_fields
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, Damaged, Superseded, moved_on
 
@@ -46,6 +47,44 @@ _MOVE = (
 _CHECKPOINT = "SELECT position, fingerprint FROM {}.checkpoint"
 _AT_ONCE = 50
 """Documents that one statement reads."""
+_EDGES_AT_ONCE = 100
+"""Edges that one statement reads."""
+_EDGES_OF_SCOPE = (
+    "SELECT s.name, s.id, e.core FROM (SELECT name, id FROM {{}}.scopes"
+    f" WHERE scope = %b AND kind = '{EDGE}' AND deleted = 0 AND name {{}} %b"
+    f" AND (name, id) > (%b, %b) ORDER BY name, id LIMIT {_EDGES_AT_ONCE}) s"
+    " JOIN {{}}.entities e ON e.id = s.id ORDER BY s.name, s.id"
+)
+_EDGE_OF_NAME = "SELECT core FROM {}.entities WHERE fqn_key = %b"
+_DELETED_OF = "SELECT id FROM {}.entities WHERE id = ANY (%b::text[]) AND deleted = 1"
+
+
+class PostgresEdgeReader(EdgeReader):
+    """Reads edges on a connection that sees one state of the tables."""
+
+    def __init__(self, tables: EntityTables, link: Link) -> None:
+        self._tables = tables
+        self._link = link
+
+    def deleted(self, ids: Sequence[str]) -> set[str]:
+        """Which of these entities are soft-deleted."""
+        return {entity_id for (entity_id,) in self._rows(_DELETED_OF, [*ids])}
+
+    def _named(self, fqn: str) -> Iterator[bytes]:
+        for (core,) in self._rows(_EDGE_OF_NAME, name_key(EDGE, fqn)):
+            yield core
+
+    def _listed(self, entity_id: str, sign: str) -> Iterator[bytes]:
+        sql, after = _EDGES_OF_SCOPE.format(sign), ("", "")
+        while rows := self._rows(sql, entity_id, entity_id, *after):
+            for name, edge_id, core in rows:
+                after = name, edge_id
+                yield core
+            if len(rows) < _EDGES_AT_ONCE:
+                return
+
+    def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        return self._link.rows(self._tables.within(sql), *values)
 
 
 class PostgresReadModel:

@@ -1,16 +1,18 @@
 """The port of the sorted read model over a SQLite file."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
+from domain.edges import EDGE
 from projections.entities.cursors import Place
-from projections.entities.entity_json import with_all_fields
-from projections.entities.port import EntityTooLarge, ListRequest, StoredDocument
+from projections.entities.port import EdgeReader, EntityTooLarge, ListRequest, StoredDocument
+from projections.entities.single_entities import with_all_fields
 from projections.entities.sqlite.commit import write_entities
 from projections.entities.sqlite.database import EntityDatabase
-from projections.entities.sqlite.edges import SqliteEdgeReader
 from projections.entities.sqlite.errors import sqlite_errors
 from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
@@ -23,6 +25,40 @@ _BY_ID, _BY_FQN = (
     f" WHERE kind = ? AND {column} = ?"
     for column in ("id", "fqn")
 )
+
+_EDGES_OF_SCOPE = (
+    "SELECT e.core FROM scopes s JOIN entities e"
+    " ON e.kind = s.kind AND e.deleted = 0 AND e.name = s.name AND e.id = s.id"
+    f" WHERE s.scope = ? AND s.kind = '{EDGE}' AND s.deleted = 0 AND s.name {{}} ?"
+    " ORDER BY s.name, s.id"
+)
+_EDGE_OF_NAME = f"SELECT core FROM entities WHERE kind = '{EDGE}' AND fqn = ?"
+_DELETED = (
+    "SELECT e.id FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value"
+    " WHERE e.deleted = 1"
+)
+
+
+class SqliteEdgeReader(EdgeReader):
+    """Reads edges on a connection that sees one state of the file."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def deleted(self, ids: Sequence[str]) -> set[str]:
+        """Which of these entities are soft-deleted."""
+        rows = self._connection.execute(_DELETED, (msgspec.json.encode([*ids]).decode(),))
+        return {entity_id for (entity_id,) in rows}
+
+    def _listed(self, entity_id: str, sign: str) -> Iterator[bytes]:
+        return self._cores(_EDGES_OF_SCOPE.format(sign), entity_id, entity_id)
+
+    def _named(self, fqn: str) -> Iterator[bytes]:
+        return self._cores(_EDGE_OF_NAME, fqn)
+
+    def _cores(self, sql: str, *parameters: str) -> Iterator[bytes]:
+        for (core,) in self._connection.execute(sql, parameters):
+            yield core
 
 
 class SqliteReadModel:
