@@ -245,6 +245,18 @@ class SortedReadModel(ReadModel, Protocol):
     database tells that another generation is live (`Definition.tells_when_superseded`).
     """
 
+    def checkpoint(self) -> int:
+        """The position of the log up to which the rows are current; 0 before the first commit."""
+        return self.checkpoint_and_fingerprint()[0]
+
+    def revision(self) -> int:
+        """The checkpoint, which every commit moves."""
+        return self.checkpoint()
+
+    def count(self) -> int:
+        """The number of entities, soft-deleted ones included."""
+        return sum(n for n, _ in self.digests().values())
+
     def read_list(
         self, request: ListRequest, place: Place | None
     ) -> AbstractContextManager[ListReader]:

@@ -10,10 +10,17 @@ from domain.errors import StoreUnavailable
 from domain.event_store.postgres.link import Link
 from domain.event_store.postgres.reading import MAX_INTEGER
 from domain.kinds.names import name_key
+from projections.entities.commit_changes import held_digests
 from projections.entities.cursors import Place
 from projections.entities.list_sql import Statement
-from projections.entities.port import EdgeReader, EntityTooLarge, ListRequest, StoredDocument
-from projections.entities.postgres.commit import DIGESTS, held_digests, write_entities
+from projections.entities.port import (
+    EdgeReader,
+    EntityTooLarge,
+    ListRequest,
+    SortedReadModel,
+    StoredDocument,
+)
+from projections.entities.postgres.commit import DIGESTS, write_entities
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.errors import postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
@@ -87,7 +94,7 @@ class PostgresEdgeReader(EdgeReader):
         return self._link.rows(self._tables.within(sql), *values)
 
 
-class PostgresReadModel:
+class PostgresReadModel(SortedReadModel):
     """The sorted read model in the schema of one generation."""
 
     def __init__(self, tables: EntityTables, writer: Callable[[], Link]) -> None:
@@ -95,22 +102,10 @@ class PostgresReadModel:
         self.tables = tables
         self._writer = writer
 
-    def checkpoint(self) -> int:
-        """The position of the log up to which the rows are current; 0 before the first commit."""
-        return self.checkpoint_and_fingerprint()[0]
-
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
         ((position, fingerprint),) = self.tables.ask((_CHECKPOINT, ()))
         return position, fingerprint
-
-    def revision(self) -> int:
-        """The checkpoint, which every commit moves."""
-        return self.checkpoint()
-
-    def count(self) -> int:
-        """The number of entities, soft-deleted ones included."""
-        return sum(n for n, _ in self.digests().values())
 
     def deleted(self) -> dict[str, int]:
         """Kind -> how many of its entities are soft-deleted; kinds without any may be absent."""

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from domain.event_store.postgres.link import Link
-from projections.entities.commit_changes import WRONG_COUNTERS
+from projections.entities.commit_changes import WRONG_COUNTERS, held_digests
 from projections.entities.port import WrongList, WrongTotal
-from projections.entities.postgres.commit import DIGESTS, held_digests
+from projections.entities.postgres.commit import DIGESTS
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.errors import postgres_errors
 from projections.entities.postgres.tables import COLUMNS

@@ -9,7 +9,13 @@ import msgspec
 
 from domain.edges import EDGE
 from projections.entities.cursors import Place
-from projections.entities.port import EdgeReader, EntityTooLarge, ListRequest, StoredDocument
+from projections.entities.port import (
+    EdgeReader,
+    EntityTooLarge,
+    ListRequest,
+    SortedReadModel,
+    StoredDocument,
+)
 from projections.entities.single_entities import with_all_fields
 from projections.entities.sqlite.commit import write_entities
 from projections.entities.sqlite.database import EntityDatabase
@@ -61,15 +67,11 @@ class SqliteEdgeReader(EdgeReader):
             yield core
 
 
-class SqliteReadModel:
+class SqliteReadModel(SortedReadModel):
     """The sorted read model in the tables of one file; made by `open_read_model`."""
 
     def __init__(self, database: EntityDatabase) -> None:
         self.database = database
-
-    def checkpoint(self) -> int:
-        """The position of the log up to which the rows are current; 0 before the first commit."""
-        return self.checkpoint_and_fingerprint()[0]
 
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
@@ -78,16 +80,6 @@ class SqliteReadModel:
                 "SELECT position, fingerprint FROM checkpoint"
             ).fetchone()
         return (0, "") if row is None else row
-
-    def revision(self) -> int:
-        """The checkpoint, which every commit moves."""
-        return self.checkpoint()
-
-    def count(self) -> int:
-        """The number of entities, soft-deleted ones included."""
-        with sqlite_errors():
-            row = self.database.connection.execute("SELECT sum(n) FROM digests").fetchone()
-        return row[0] or 0
 
     def deleted(self) -> dict[str, int]:
         """Kind -> how many of its entities are soft-deleted; kinds without any may be absent."""
