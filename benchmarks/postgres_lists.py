@@ -19,7 +19,7 @@ from projections.entities.cursors import Place, encode
 from projections.entities.list_pages import MOST_BYTES, small_page
 from projections.entities.port import ListRequest
 from projections.entities.postgres.database import EntityTables
-from projections.entities.postgres.list_sql import PostgresListSql
+from projections.entities.postgres.pages import PostgresListSql
 from projections.entities.postgres.tables import COLUMNS, INDEXES, TABLES, TYPES
 from projections.entities.sqlite.model import open_read_model
 from projections.generations.current_generation import CurrentGeneration

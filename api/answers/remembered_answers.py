@@ -13,6 +13,8 @@ LONGEST_ADDRESS = 1_024
 """Characters of an address whose answer is remembered."""
 _OVERHEAD = 2 * LONGEST_ADDRESS
 """Bytes that a remembered answer takes beside its body: key, headers and places in tables."""
+_MOST_ASKED = 4_096
+"""How many addresses that were asked for once are known, before all of them are forgotten."""
 
 
 def key_of(scope: Any) -> Hashable | None:
@@ -35,6 +37,8 @@ class RememberedAnswers:
     def __init__(self) -> None:
         self._answers: OrderedDict[Hashable, tuple[Hashable, Finished]] = OrderedDict()
         self._bytes = 0
+        self._asked = set[int]()
+        """Hashes of the keys whose answers are worth keeping when they are made again."""
 
     def get(self, key: Hashable | None, revision: Hashable) -> Finished | None:
         """The answer kept under a key, if there is one, and it was made from this revision."""
@@ -46,6 +50,22 @@ class RememberedAnswers:
             return None
         self._answers.move_to_end(key)
         return kept[1]
+
+    def keep_if_asked_again(
+        self, key: Hashable | None, revision: Hashable, answer: Finished
+    ) -> None:
+        """Keep an answer, as `keep` does, whose key was given here before.
+
+        Whoever walks through all pages of a list asks for each of them once, and keeping them takes
+        a part of the time in which they are made.
+        """
+        hashed = hash(key)
+        if hashed in self._asked:
+            self.keep(key, revision, answer)
+        else:
+            if len(self._asked) >= _MOST_ASKED:
+                self._asked.clear()
+            self._asked.add(hashed)
 
     def keep(self, key: Hashable | None, revision: Hashable, answer: Finished) -> None:
         """Keep an answer, unless it has no key or is too long, and forget older ones for it.

@@ -117,7 +117,7 @@ class QuickPath:
             return answer
         started = route.start(Request(scope))
         if type(started) is Finished:
-            self._answers.keep(key, revision, started)
+            self._answers.keep_if_asked_again(key, revision, started)
         return started
 
     def _find(self, scope: Any) -> JsonRoute | None:

@@ -12,17 +12,18 @@ from typing import Any
 
 import msgspec
 
+from domain.kinds.registry import ALL_KINDS
 from projections.entities.commit_changes import WHOLE_KIND
 from projections.entities.cursors import Place
 from projections.entities.port import Include, ListRequest
-from projections.entities.scopes import NOWHERE, Sought
+from projections.entities.scopes import NOWHERE, Sought, sought_scope
 
 _AFTER_ANY_ID = "~"
 """An id above those of all entities."""
 _STATES = {Include.NON_DELETED: (0,), Include.DELETED: (1,), Include.ALL: (0, 1)}
 """The values of the `deleted` column that a read sees."""
 _STATEMENTS = 256
-"""How many statements of a database are kept as they were put together."""
+"""How many statements and selections of a database are kept as they were put together."""
 
 Parameters = tuple[Any, ...]
 Statement = tuple[str, Parameters]
@@ -117,6 +118,7 @@ class ListSql(ABC):
 
     def __init__(self) -> None:
         self._spelled = lru_cache(_STATEMENTS)(self._spell)
+        self._selected = lru_cache(_STATEMENTS)(self._select)
 
     def name_values(self, kind: str, fqn: str) -> Parameters:
         """The values of `by_name`."""
@@ -128,12 +130,8 @@ class ListSql(ABC):
 
     def select(self, request: ListRequest) -> Selection:
         """The rows of the list that a request pages through, but for its filter by names."""
-        status = request.status
-        name = request.kind.name
-        of_kind = (name,) if status is None else (name, _text(status))
-        states, sought = _STATES[request.include], request.sought
-        shape = Shape(states, status is not None, tuple(map(_scope_shape, sought)))
-        return Selection(shape, of_kind, tuple(map(self._scope_values, sought)))
+        filters = tuple(sorted(request.filters.items()))
+        return self._selected(request.kind.name, request.include, request.status, filters)
 
     def page(
         self,
@@ -210,6 +208,14 @@ class ListSql(ABC):
         totals = [self._spelled(self._total, shape) for shape in shapes or [Shape(states, False)]]
         values = tuple(value for given in selection.scopes or [()] for value in (*given, *kind))
         return f"SELECT {', '.join(totals)}", values
+
+    def _select(
+        self, kind: str, include: Include, status: str | None, filters: tuple[tuple[str, str], ...]
+    ) -> Selection:
+        of_kind = (kind,) if status is None else (kind, _text(status))
+        sought = [sought_scope(ALL_KINDS[kind], *given) for given in filters]
+        shape = Shape(_STATES[include], status is not None, tuple(map(_scope_shape, sought)))
+        return Selection(shape, of_kind, tuple(map(self._scope_values, sought)))
 
     def _keys_values(self, selection: Selection, place: Place | None, limit: int) -> Parameters:
         """The values of `_keys`."""

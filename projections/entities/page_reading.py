@@ -5,12 +5,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from projections.entities.cursors import Place
-from projections.entities.list_sql import ListSql, Statement, place_of
-from projections.entities.named_lists import NamedList
+from projections.entities.list_sql import ListSql, Selection, Statement, place_of
+from projections.entities.name_filters import NameFilter
 from projections.entities.port import ListedEntity, ListHead, ListRequest
 
 _MOST_ROWS = 2_000
 """Rows that one statement reads at most: PostgreSQL measures all of them before it ends."""
+
+_KEYS = 1_000
+"""Entities whose names one statement reads, where a list is narrowed by names."""
+ANY_LENGTH = -1
+"""Stands for no bound of a value's bytes."""
 
 
 class PageReader(ABC):
@@ -23,6 +28,8 @@ class PageReader(ABC):
         self._selection = sql.select(request)
         self._is_own = False
         """Whether the connection is of this reader alone, to be kept for as long as it reads."""
+        self._longest = ANY_LENGTH
+        """Bytes of a value above which a database need not read it; it ends the reading then."""
 
     @abstractmethod
     def run(self, statement: Statement) -> list[Any]:
@@ -81,6 +88,7 @@ class PageReader(ABC):
         """
         if not self.has_keys:
             self._begin_once()
+        self._longest = most_bytes
         head = self._head(most_bytes)
         if not head.cut_off or self._is_own:
             return head
@@ -103,6 +111,7 @@ class PageReader(ABC):
         They are read forward, also where the page lies before its cursor: backward, all of them
         would have to be held before the first could be shown.
         """
+        self._longest = ANY_LENGTH
         start, left = nearest or self._place, self._request.limit - count
         if self._request.backward:
             start, left = self._beginning(start, left)
@@ -199,6 +208,78 @@ class PageReader(ABC):
         )
         return Place(name, entity_id, inclusive=True), count
 
-    def _named(self) -> NamedList | None:
+    def _named(self) -> "NamedList | None":
         names = self._request.names
         return None if names is None else NamedList(self._sql, self, self._selection, names)
+
+
+class NamedList:
+    """The rows of a selection that a filter by names admits.
+
+    This process decides on them, as databases have other regular expressions.
+    """
+
+    def __init__(
+        self, sql: ListSql, asking: "PageReader", selection: Selection, names: NameFilter
+    ) -> None:
+        self._sql = sql
+        self._asking = asking
+        self._selection = selection
+        self._names = names
+
+    def count(self) -> int:
+        """How many entities the list has."""
+        return sum(len(keys) for keys in self._admitted(None, backward=False))
+
+    def read(
+        self, place: Place | None, limit: int, most_bytes: int, *, backward: bool, optional: bool
+    ) -> tuple[list[ListedEntity], bool]:
+        """At most `limit` rows beyond a place, the nearest first, and whether size ended them."""
+        rows: list[ListedEntity] = []
+        size = 0
+        for keys in self._admitted(place, backward=backward):
+            left = [entity_id for _, entity_id in keys[: limit - len(rows)]]
+            while left:
+                statement = self._sql.rows_of(
+                    left, most_bytes - size, backward=backward, optional=optional
+                )
+                part, cut_off = self._asking.read(statement, most_bytes - size)
+                rows += part
+                if cut_off:
+                    return rows, True
+                left = left[len(part) :]
+                size += sum(map(size_of, part))
+            if len(rows) == limit:
+                break
+        return rows, False
+
+    def goes_on(self, place: Place, *, backward: bool) -> bool:
+        """Whether the list has anything beyond a place, in a direction."""
+        return next(self._admitted(place, backward=backward), None) is not None
+
+    def beginning(self, place: Place | None, limit: int) -> tuple[Place | None, int]:
+        """Where the page of at most `limit` rows before a place begins, and how many it has."""
+        first, number = None, 0
+        for keys in self._admitted(place, backward=True):
+            part = keys[: limit - number]
+            first, number = Place(*part[-1], inclusive=True), number + len(part)
+            if number == limit:
+                break
+        return first, number
+
+    def _admitted(self, place: Place | None, *, backward: bool) -> Iterator[list[tuple[str, str]]]:
+        """Name and id of what the filter admits, in parts, none of which is empty."""
+        while True:
+            statement = self._sql.keys(self._selection, place, _KEYS, backward=backward, fqn=True)
+            rows = self._asking.run(statement)
+            admitted = [(name, each) for name, each, fqn in rows if self._names.admits(fqn)]
+            if admitted:
+                yield admitted
+            if len(rows) < _KEYS:
+                return
+            place = Place(rows[-1][0], rows[-1][1])
+
+
+def size_of(row: ListedEntity) -> int:
+    """Bytes of the JSON of a row."""
+    return len(row[2]) if row[3] is None else len(row[2]) + len(row[3])

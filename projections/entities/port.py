@@ -6,18 +6,20 @@ Whatever a method cannot do because the database cannot be used is raised as Sto
 only building the read model anew can mend is raised as Damaged.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from typing import Protocol
 
 import msgspec
 
+from domain.edges import edge_name
 from domain.kinds.entity_kind import EntityKind
 from projections.entities.cursors import Place
 from projections.entities.name_filters import NameFilter
-from projections.entities.scopes import Sought, sought_scope
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, ReadModel
 
@@ -59,13 +61,8 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def identity(self) -> str:
         """Names the list that the cursors of this request belong to."""
         narrowed = sorted(self.filters.items())
-        listing = f"{self.kind.name} {self.include.value} {self.status} {narrowed}"
+        listing = f"{self.kind.name} {self.include} {self.status} {narrowed}"
         return f"{listing} {self.names.identity}" if self.names else listing
-
-    @property
-    def sought(self) -> list[Sought]:
-        """How the scope of each filter is found, by parameter."""
-        return [sought_scope(self.kind, *given) for given in sorted(self.filters.items())]
 
 
 ListedEntity = tuple[str, str, bytes, bytes | None]
@@ -198,11 +195,18 @@ class EntitySnapshot(Protocol):
         """Where the totals are not the numbers of stored entities."""
 
 
-class EdgeReader(Protocol):
-    """The edges of the lineage in one consistent state of the read model."""
+class EdgeReader(ABC):
+    """The edges of the lineage in one consistent state of the read model.
+
+    They are rows of `entities` that `scopes` finds by their ends. An edge is narrowed to the
+    entities that it begins and ends at, and to its pipeline, and its name is the id of its end. So
+    the edges that end at an entity are one range of `scopes`, and all others of the entity the two
+    ranges beside it.
+    """
 
     def ending_at(self, entity_id: str) -> Iterator[bytes]:
         """The JSON of the edges that end at an entity, in order of their ids."""
+        return self._listed(entity_id, "=")
 
     def leaving(self, entity_id: str) -> Iterator[bytes]:
         """The JSON of the edges that begin at an entity, or have it as their pipeline.
@@ -210,9 +214,27 @@ class EdgeReader(Protocol):
         They come in order of the ids of their ends, and of their own. Those that have the entity as
         their pipeline and end at it are left out. No more edges are read than are taken.
         """
+        return chain(
+            self._listed(entity_id, "<"),
+            # The one that begins and ends there has the place between the two ranges.
+            self._named(edge_name(entity_id, entity_id)),
+            self._listed(entity_id, ">"),
+        )
 
+    @abstractmethod
     def deleted(self, ids: Sequence[str]) -> set[str]:
         """Which of these entities are soft-deleted."""
+
+    @abstractmethod
+    def _listed(self, entity_id: str, sign: str) -> Iterator[bytes]:
+        """The JSON of the live edges in the scope of an entity, in order of their names and ids.
+
+        `sign` is how their names compare with the id of the entity.
+        """
+
+    @abstractmethod
+    def _named(self, fqn: str) -> Iterator[bytes]:
+        """The JSON of the edge with a qualified name, if there is one."""
 
 
 class SortedReadModel(ReadModel, Protocol):
@@ -222,6 +244,18 @@ class SortedReadModel(ReadModel, Protocol):
     whole commits only. `read_list`, `document`, `documents` and `edges` raise Superseded where the
     database tells that another generation is live (`Definition.tells_when_superseded`).
     """
+
+    def checkpoint(self) -> int:
+        """The position of the log up to which the rows are current; 0 before the first commit."""
+        return self.checkpoint_and_fingerprint()[0]
+
+    def revision(self) -> int:
+        """The checkpoint, which every commit moves."""
+        return self.checkpoint()
+
+    def count(self) -> int:
+        """The number of entities, soft-deleted ones included."""
+        return sum(n for n, _ in self.digests().values())
 
     def read_list(
         self, request: ListRequest, place: Place | None

@@ -1,12 +1,13 @@
-"""Reads of one entity by its id or its qualified name, for any sorted read model."""
+"""The JSON of single entities, read by id or qualified name, for any sorted read model."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from domain.errors import NotFound
+from domain.events import Body
 from domain.kinds.entity_kind import EntityKind
-from projections.entities.entity_json import with_fields
 from projections.entities.port import Include, SortedReadModel
 
 
@@ -27,6 +28,7 @@ class _Versioned(msgspec.Struct):
     version: msgspec.Raw
 
 
+_to_keys = msgspec.json.Decoder(Body)
 _versioned = msgspec.json.Decoder(_Versioned)
 
 
@@ -52,3 +54,32 @@ def read_one(
     body = with_fields(kind, stored.core, stored.optional, fields, large=kind.large)
     version = bytes(_versioned.decode(stored.core).version).decode()
     return EntityAnswer(body, version, stored.position, stored.last_event)
+
+
+def with_fields(
+    kind: EntityKind,
+    core: bytes,
+    optional: bytes,
+    fields: Iterable[str],
+    large: Iterable[str] = (),
+) -> bytes:
+    """The JSON object `core` with some of the members of the JSON object `optional` added.
+
+    A field named in `fields` that the entity does not have shows as [] when it is an array of the
+    kind, else not at all; a field named in `large` shows only when the entity has it.
+    """
+    held = _to_keys.decode(optional)
+    wanted: dict[str, Any] = {field: held[field] for field in large if field in held}
+    for field in fields:
+        if field in held:
+            wanted[field] = held[field]
+        elif field in kind.arrays:
+            wanted[field] = []
+    if not wanted:
+        return core
+    return core[:-1] + b"," + msgspec.json.encode(wanted)[1:]
+
+
+def with_all_fields(core: bytes, optional: bytes) -> bytes:
+    """The JSON object `core` with every member of the JSON object `optional` added."""
+    return core if optional == b"{}" else core[:-1] + b"," + optional[1:]

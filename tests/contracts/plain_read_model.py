@@ -17,7 +17,7 @@ from projections.entities.port import (
     WrongList,
     WrongTotal,
 )
-from projections.entities.scopes import Sought
+from projections.entities.scopes import Sought, sought_scope
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, moved_on
 
@@ -35,7 +35,9 @@ class PlainReader:
         self, entities: Iterable[StoredEntity], request: ListRequest, place: Place | None
     ) -> None:
         entities = list(entities)
-        scopes = {scope(entities, sought) for sought in request.sought}
+        scopes = {
+            scope(entities, sought_scope(request.kind, *given)) for given in request.filters.items()
+        }
         self.request = request
         self.place = place
         self.all = sorted(

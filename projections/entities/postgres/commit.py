@@ -1,16 +1,13 @@
 """Writes stored entities to PostgreSQL, and keeps lists, totals and digests equal to them."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from domain.event_store.postgres.link import Link
-from projections.entities.commit_changes import CommitChanges, added_digests
+from projections.entities.commit_changes import CommitChanges, held_digests
 from projections.entities.postgres.database import EntityTables
-from projections.entities.postgres.tables import TYPES, by_columns, entity_row
-from projections.entities.stored_entity import StoredEntity, decode_scopes
+from projections.entities.postgres.tables import TYPES, entity_row
+from projections.entities.stored_entity import StoredEntity
 
-_ScopeRow = tuple[str, str, int, str, str, str | None]
-"""Scope, kind, deletion state, name, id and status: the columns of `scopes`."""
 _STORED = (
     "SELECT kind, deleted, name, id, status, scopes, digest FROM {}.entities"
     " WHERE id = ANY (%b::text[])"
@@ -42,58 +39,19 @@ def write_entities(
     link: Link, tables: EntityTables, entities: Mapping[str, StoredEntity | None]
 ) -> None:
     """Replaces, adds or (None) removes entities by id, within the link's transaction."""
-    changes = CommitChanges()
-    listed = _remove(link, tables, entities, changes)
-    rows, to_list = [], set[_ScopeRow]()
-    for one in entities.values():
-        if one is None:
-            continue
-        scopes = decode_scopes(one.scopes)
-        rows.append(entity_row(one))
-        to_list.update(
-            (scope, one.kind, one.deleted, one.name, one.id, one.status) for scope in scopes
-        )
-        changes.add(1, (one.kind, one.deleted, one.status), scopes, one.digest)
-    _run(link, tables, _INSERT, rows)
-    # What stays is not written.
-    _run(link, tables, _UNLIST, [row[:5] for row in sorted(listed - to_list, key=_key)])
-    _run(link, tables, _LIST, sorted(to_list - listed, key=_key))
-    _run(link, tables, _COUNT, [(*key, n) for key, n in changes.totals.items() if n])
-    sums = {kind: (n, changes.sums[kind]) for kind, n in changes.counts.items()}
+    stored = link.rows(tables.within(_STORED), [*entities])
+    to_store = [*filter(None, entities.values())]
+    changes = CommitChanges(stored, to_store)
     held = held_digests(link.rows(tables.within(DIGESTS)))
-    _run(link, tables, _DIGEST, added_digests(held, sums))
-
-
-def held_digests(rows: Iterable[tuple[str, int, bytes]]) -> dict[str, tuple[int, int]]:
-    """Kind -> number of its entities and sum of their digests, as DIGESTS gives them."""
-    return {kind: (n, int.from_bytes(total, "big")) for kind, n, total in rows}
-
-
-def _remove(
-    link: Link, tables: EntityTables, ids: Iterable[str], changes: CommitChanges
-) -> set[_ScopeRow]:
-    """Takes out the rows of those entities that have any, and uncounts them.
-
-    Gives their rows of `scopes`, which are left.
-    """
-    found, listed = [], set[_ScopeRow]()
-    for kind, deleted, name, entity_id, status, scopes_json, digest in link.rows(
-        tables.within(_STORED), [*ids]
+    for statement, rows in (
+        (_REMOVE, [(entity_id,) for _, _, _, entity_id, *_ in stored]),
+        (_INSERT, [entity_row(one) for one in to_store]),
+        (_UNLIST, changes.unlisted),
+        (_LIST, changes.listed),
+        (_COUNT, changes.totals),
+        (_DIGEST, changes.digests(held)),
     ):
-        scopes = decode_scopes(scopes_json)
-        listed.update((scope, kind, deleted, name, entity_id, status) for scope in scopes)
-        changes.add(-1, (kind, deleted, status), scopes, digest)
-        found.append(entity_id)
-    if found:
-        link.execute(tables.within(_REMOVE).encode(), [found])
-    return listed
-
-
-def _run(link: Link, tables: EntityTables, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Runs a statement on some rows, if there are any, whose columns are its parameters."""
-    if rows:
-        link.execute(tables.within(statement).encode(), by_columns(rows, len(rows[0])))
-
-
-def _key(row: _ScopeRow) -> tuple[Any, ...]:
-    return row[:5]
+        if rows:
+            # The columns are the parameters of `unnest`.
+            columns = [[*column] for column in zip(*rows, strict=True)]
+            link.execute(tables.within(statement).encode(), columns)

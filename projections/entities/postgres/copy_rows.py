@@ -4,7 +4,6 @@ The one that loads hands the bytes on to the database as they are. The format is
 documentation of COPY: fields with their lengths before them, numbers with the high byte first.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from struct import Struct
 
@@ -12,9 +11,10 @@ import msgspec
 
 from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
+from projections.entities.commit_changes import add_digests, added_digests
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.tables import COLUMNS
-from projections.entities.stored_entity import DIGEST_MODULUS, StoredEntity, decode_scopes
+from projections.entities.stored_entity import StoredEntity, decode_scopes
 
 _ENTITIES = f"COPY {{}}.entities ({COLUMNS}, fqn_key) FROM STDIN (FORMAT binary, FREEZE)"
 _SCOPES = (
@@ -49,7 +49,8 @@ class CopyPart(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 def copy_part(entities: Sequence[StoredEntity]) -> CopyPart:
     """The rows of some entities, and what they add to the digests."""
-    sums: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    sums = dict[str, tuple[int, int]]()
+    add_digests(sums, ((one.kind, 1, one.digest) for one in entities))
     rows, scopes = list[bytes](), list[bytes]()
     for one in entities:
         # These begin the row of an entity, and follow the scope in those of its scopes.
@@ -64,12 +65,7 @@ def copy_part(entities: Sequence[StoredEntity]) -> CopyPart:
         )
         for scope in decode_scopes(one.scopes):
             scopes += (_SCOPE_FIELDS, _text(scope), key, status)
-        held = sums[one.kind]
-        held[0] += 1
-        held[1] += int.from_bytes(one.digest, "big")
-    added = [
-        (kind, n, (total % DIGEST_MODULUS).to_bytes(16, "big")) for kind, (n, total) in sums.items()
-    ]
+    added = added_digests({}, sums)
     return CopyPart(len(entities), b"".join(rows), b"".join(scopes), added)
 
 

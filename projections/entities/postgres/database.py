@@ -1,10 +1,13 @@
 """The tables of one generation in PostgreSQL, and the connections that read them."""
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
 
 import msgspec
 import psycopg
@@ -15,9 +18,10 @@ from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections
 from domain.event_store.postgres.link import Link
 from projections.entities.list_sql import Statement
-from projections.entities.postgres.errors import WHAT, postgres_errors
-from projections.entities.postgres.readers import Readers
+from projections.entities.postgres.errors import WHAT, postgres_errors, raise_as_ours
 from projections.feeding.port import Superseded
+
+T = TypeVar("T")
 
 MOST_KEPT = 16
 """Connections of a process that large pages keep while they are sent, at most."""
@@ -25,6 +29,10 @@ MOST_MILLISECONDS = 10_000
 """How long a statement may take; those of a request take some milliseconds."""
 GRACE_SECONDS = 2
 """How much later a server is given up that does not even end a statement in time."""
+READERS = 8
+"""Connections to read by that a process has at most, beside those that are kept for long."""
+_PAUSE_SECONDS = 0.1
+"""How long lies between two attempts to connect."""
 _LOOKERS = 4
 """Connections of a process to look at pointers and the like by."""
 _SETTINGS = "-c statement_timeout={} -c max_parallel_workers_per_gather=0"
@@ -37,6 +45,99 @@ _FOR_ALL = (
     "SET LOCAL enable_hashjoin = on",
     "SET LOCAL enable_mergejoin = on",
 )
+
+
+class Readers:
+    """Lends the connections by which a process reads lists: a stack, quicker than a pool.
+
+    The one that was given back last is taken first, so it is seldom too old to be trusted; one is
+    made when none is idle. A pool that looks after its connections in threads of its own would take
+    half as long again as a page does.
+    """
+
+    def __init__(self, connections: Connections, answers_within: float) -> None:
+        """`answers_within`: seconds that the server may take for a statement."""
+        self._connections = connections
+        self._answers_within = answers_within
+        self._places: SimpleQueue[None] = SimpleQueue()
+        """One for each connection that may be taken; quicker than a semaphore."""
+        for _ in range(READERS):
+            self._places.put(None)
+        self._idle: deque[Link] = deque()
+
+    def take(self) -> Link:
+        """A connection that the caller gives back; raises StoreUnavailable."""
+        ends = time.monotonic() + pools.WAIT_SECONDS
+        try:
+            self._places.get(timeout=pools.WAIT_SECONDS)
+        except Empty:
+            raise StoreUnavailable(
+                f"{WHAT} cannot be used now: all {READERS} connections are in use"
+            ) from None
+        try:
+            link = self._idle_one() or self._connect(ends)
+            link.answers_within = self._answers_within
+            return link
+        except BaseException:
+            self._places.put(None)
+            raise
+
+    def give_back(self, link: Link) -> None:
+        """Returns a connection of `take`, which has no transaction open unless it is closed."""
+        link.used_at = time.monotonic()
+        if link.closed:
+            # What has ended this connection has most likely ended the others.
+            self.close()
+        else:
+            self._idle.append(link)
+        self._places.put(None)
+
+    def ask(self, work: Callable[[Link], T]) -> T:
+        """What some work that changes nothing comes to; it is done again on a new connection.
+
+        Raises StoreUnavailable, also for psycopg's errors, and Superseded when tables are gone.
+        """
+        ends = time.monotonic() + pools.WAIT_SECONDS
+        while True:
+            link = self.take()
+            try:
+                return work(link)
+            except psycopg.Error as error:
+                if not link.closed or time.monotonic() >= ends:
+                    raise_as_ours(error)
+            finally:
+                self.give_back(link)
+
+    def close(self) -> None:
+        """Closes the connections that nobody uses."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def _idle_one(self) -> Link | None:
+        """A connection that answers, of those that were used before."""
+        with suppress(IndexError):
+            while True:
+                link = self._idle.pop()
+                if self._connections.is_usable(link):
+                    return link
+                link.close()
+                # To ask each of the others would take as long again.
+                self.close()
+        return None
+
+    def _connect(self, ends: float) -> Link:
+        """A new connection, for which the database is asked until a time."""
+        while True:
+            try:
+                return self._connections.connect()
+            except StoreUnavailable as error:
+                # Its reason is for operators alone, whom the connections of the log tell it.
+                if time.monotonic() >= ends:
+                    raise StoreUnavailable(
+                        f"{WHAT} cannot be used now: its database is away"
+                    ) from error
+            time.sleep(_PAUSE_SECONDS)
 
 
 class EntityDatabase:

@@ -1,23 +1,31 @@
 """The port of the sorted read model over a schema of a PostgreSQL database."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
+from domain.edges import EDGE
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.link import Link
 from domain.event_store.recorded_log import MAX_INTEGER
 from domain.kinds.names import name_key
+from projections.entities.commit_changes import held_digests
 from projections.entities.cursors import Place
-from projections.entities.entity_json import with_all_fields
 from projections.entities.list_sql import Statement
-from projections.entities.port import EntityTooLarge, ListRequest, StoredDocument
-from projections.entities.postgres.commit import DIGESTS, held_digests, write_entities
+from projections.entities.port import (
+    EdgeReader,
+    EntityTooLarge,
+    ListRequest,
+    SortedReadModel,
+    StoredDocument,
+)
+from projections.entities.postgres.commit import DIGESTS, write_entities
 from projections.entities.postgres.database import EntityTables
-from projections.entities.postgres.edges import PostgresEdgeReader
 from projections.entities.postgres.errors import postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
+from projections.entities.single_entities import with_all_fields
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, Damaged, Superseded, moved_on
 
@@ -46,9 +54,47 @@ _MOVE = (
 _CHECKPOINT = "SELECT position, fingerprint FROM {}.checkpoint"
 _AT_ONCE = 50
 """Documents that one statement reads."""
+_EDGES_AT_ONCE = 100
+"""Edges that one statement reads."""
+_EDGES_OF_SCOPE = (
+    "SELECT s.name, s.id, e.core FROM (SELECT name, id FROM {{}}.scopes"
+    f" WHERE scope = %b AND kind = '{EDGE}' AND deleted = 0 AND name {{}} %b"
+    f" AND (name, id) > (%b, %b) ORDER BY name, id LIMIT {_EDGES_AT_ONCE}) s"
+    " JOIN {{}}.entities e ON e.id = s.id ORDER BY s.name, s.id"
+)
+_EDGE_OF_NAME = "SELECT core FROM {}.entities WHERE fqn_key = %b"
+_DELETED_OF = "SELECT id FROM {}.entities WHERE id = ANY (%b::text[]) AND deleted = 1"
 
 
-class PostgresReadModel:
+class PostgresEdgeReader(EdgeReader):
+    """Reads edges on a connection that sees one state of the tables."""
+
+    def __init__(self, tables: EntityTables, link: Link) -> None:
+        self._tables = tables
+        self._link = link
+
+    def deleted(self, ids: Sequence[str]) -> set[str]:
+        """Which of these entities are soft-deleted."""
+        return {entity_id for (entity_id,) in self._rows(_DELETED_OF, [*ids])}
+
+    def _named(self, fqn: str) -> Iterator[bytes]:
+        for (core,) in self._rows(_EDGE_OF_NAME, name_key(EDGE, fqn)):
+            yield core
+
+    def _listed(self, entity_id: str, sign: str) -> Iterator[bytes]:
+        sql, after = _EDGES_OF_SCOPE.format(sign), ("", "")
+        while rows := self._rows(sql, entity_id, entity_id, *after):
+            for name, edge_id, core in rows:
+                after = name, edge_id
+                yield core
+            if len(rows) < _EDGES_AT_ONCE:
+                return
+
+    def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        return self._link.rows(self._tables.within(sql), *values)
+
+
+class PostgresReadModel(SortedReadModel):
     """The sorted read model in the schema of one generation."""
 
     def __init__(self, tables: EntityTables, writer: Callable[[], Link]) -> None:
@@ -56,22 +102,10 @@ class PostgresReadModel:
         self.tables = tables
         self._writer = writer
 
-    def checkpoint(self) -> int:
-        """The position of the log up to which the rows are current; 0 before the first commit."""
-        return self.checkpoint_and_fingerprint()[0]
-
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
         ((position, fingerprint),) = self.tables.ask((_CHECKPOINT, ()))
         return position, fingerprint
-
-    def revision(self) -> int:
-        """The checkpoint, which every commit moves."""
-        return self.checkpoint()
-
-    def count(self) -> int:
-        """The number of entities, soft-deleted ones included."""
-        return sum(n for n, _ in self.digests().values())
 
     def deleted(self) -> dict[str, int]:
         """Kind -> how many of its entities are soft-deleted; kinds without any may be absent."""

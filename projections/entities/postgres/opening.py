@@ -13,7 +13,7 @@ from psycopg import sql
 from domain.event_store.port import EventStore
 from domain.event_store.postgres.link import Link
 from projections.entities.bulk_folding import folded_parts
-from projections.entities.commit_changes import added_digests
+from projections.entities.commit_changes import add_digests, added_digests
 from projections.entities.postgres.copy_rows import CopyPart, copy_in, copy_part
 from projections.entities.postgres.database import EntityDatabase, EntityTables
 from projections.entities.postgres.errors import postgres_errors
@@ -68,9 +68,7 @@ def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progr
         done, sums = 0, dict[str, tuple[int, int]]()
         for part in parts:
             copy_in(link, tables, part)
-            for kind, number, digests in part.sums:
-                n, total = sums.get(kind, (0, 0))
-                sums[kind] = n + number, total + int.from_bytes(digests, "big")
+            add_digests(sums, part.sums)
             done += part.number
             progress(done, len(live))
         _run(link, INDEXES.replace("{schema}", tables.schema), tables.within(_TOTALS))

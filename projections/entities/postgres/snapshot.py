@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from domain.event_store.postgres.link import Link
+from projections.entities.commit_changes import WRONG_COUNTERS, held_digests
 from projections.entities.port import WrongList, WrongTotal
-from projections.entities.postgres.commit import DIGESTS, held_digests
+from projections.entities.postgres.commit import DIGESTS
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.errors import postgres_errors
 from projections.entities.postgres.tables import COLUMNS
@@ -51,20 +52,8 @@ SELECT scope, kind, id, name FROM (
     {_LISTED} EXCEPT SELECT scope, kind, deleted, name, id, status FROM ({_SAID}) said) stray
 ORDER BY 1, 2, 3
 """
-_WRONG_COUNTERS = """
-WITH due AS (
-    SELECT kind, '' COLLATE "C" AS scope, deleted, coalesce(status, '') AS status, count(*) AS n
-    FROM {}.entities GROUP BY 1, 3, 4
-    UNION ALL SELECT kind, scope, deleted, coalesce(status, ''), count(*)
-    FROM {}.scopes GROUP BY 1, 2, 3, 4),
-held AS (SELECT kind, scope, deleted, status, n FROM {}.counters WHERE n <> 0),
-wrong AS (
-    SELECT kind, scope, deleted, status FROM (SELECT * FROM held EXCEPT SELECT * FROM due) more
-    UNION SELECT kind, scope, deleted, status FROM (SELECT * FROM due EXCEPT SELECT * FROM held) x)
-SELECT kind, scope, deleted, status, coalesce(due.n, 0), coalesce(held.n, 0)
-FROM wrong LEFT JOIN due USING (kind, scope, deleted, status)
-LEFT JOIN held USING (kind, scope, deleted, status) ORDER BY 1, 2, 3, 4
-"""
+
+_WRONG_COUNTERS = WRONG_COUNTERS.format(schema="{}.", empty="'' COLLATE \"C\"")
 
 
 class PostgresEntitySnapshot:

@@ -4,7 +4,6 @@ They are those of the model in SQLite. Texts are in the order of their bytes, wh
 points. Names that are looked up by are keyed by a digest, because an index takes no long texts.
 """
 
-from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -63,8 +62,3 @@ _columns: Any = attrgetter(*StoredEntity.__struct_fields__)
 def entity_row(one: StoredEntity) -> tuple[Any, ...]:
     """The row of an entity: COLUMNS, and the key of its qualified name."""
     return (*_columns(one), name_key(one.kind, one.fqn))
-
-
-def by_columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
-    """The columns of some rows of so many values, as parameters of `unnest`."""
-    return [[*column] for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]

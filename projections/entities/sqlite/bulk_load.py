@@ -15,13 +15,14 @@ import msgspec
 from domain.event_store.port import EventStore
 from domain.machine import durable_files
 from projections.entities.bulk_folding import folded_parts
+from projections.entities.commit_changes import add_digests, added_digests
 from projections.entities.sqlite.errors import sqlite_errors
 from projections.entities.sqlite.tables import (
     INDEXES,
+    INSERT_DIGEST,
     INSERT_ENTITY,
     PAGE_BYTES,
     TABLES,
-    add_digests,
 )
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.log_fingerprint import fingerprint_at
@@ -61,11 +62,13 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
             connection.execute(f"PRAGMA {pragma}")
         connection.executescript(TABLES)
         connection.execute("BEGIN")
-        done = 0
+        done, sums = 0, dict[str, tuple[int, int]]()
         for entities in parts:
-            _insert(connection, entities)
+            connection.executemany(INSERT_ENTITY, map(msgspec.structs.astuple, entities))
+            add_digests(sums, ((one.kind, 1, one.digest) for one in entities))
             done += len(entities)
             progress(done, len(live))
+        connection.executemany(INSERT_DIGEST, added_digests({}, sums))
         connection.execute("COMMIT")
         connection.executescript(INDEXES + _DERIVED)
         if live.head:
@@ -73,12 +76,3 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
         connection.execute("PRAGMA locking_mode=NORMAL")
         connection.execute("PRAGMA journal_mode=WAL")
     durable_files.sync(path)
-
-
-def _insert(connection: sqlite3.Connection, entities: list[StoredEntity]) -> None:
-    connection.executemany(INSERT_ENTITY, map(msgspec.structs.astuple, entities))
-    sums: dict[str, tuple[int, int]] = {}
-    for one in entities:
-        n, total = sums.get(one.kind, (0, 0))
-        sums[one.kind] = (n + 1, total + int.from_bytes(one.digest, "big"))
-    add_digests(connection, sums)

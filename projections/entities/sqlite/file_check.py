@@ -9,10 +9,11 @@ holds and against the sums kept for its kind, and lists and totals against the r
 from collections.abc import Callable
 from pathlib import Path
 
+from projections.entities.commit_changes import add_digests
 from projections.entities.sqlite.model import SqliteReadModel
 from projections.entities.sqlite.snapshot import READ_ENTITIES, SqliteEntitySnapshot
 from projections.entities.sqlite.tables import read_digests
-from projections.entities.stored_entity import DIGEST_MODULUS, columns_digest
+from projections.entities.stored_entity import columns_digest
 from projections.entities.verification_source import list_differences
 from projections.feeding.port import Damaged
 
@@ -32,8 +33,7 @@ def check(model: SqliteReadModel, go_on: Callable[[], None]) -> None:
                 go_on()
             if columns_digest(tuple(columns)) != digest:
                 raise Damaged(f"the sorted read model is damaged: {columns[0]} {columns[3]}")
-            n, total = sums.get(columns[0], (0, 0))
-            sums[columns[0]] = (n + 1, (total + int.from_bytes(digest, "big")) % DIGEST_MODULUS)
+            add_digests(sums, [(columns[0], 1, digest)])
         if sums != read_digests(connection):
             raise Damaged("the sorted read model is damaged: rows are missing, or too many")
         for difference in list_differences(SqliteEntitySnapshot(connection)):

@@ -1,16 +1,24 @@
 """The port of the sorted read model over a SQLite file."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
+from domain.edges import EDGE
 from projections.entities.cursors import Place
-from projections.entities.entity_json import with_all_fields
-from projections.entities.port import EntityTooLarge, ListRequest, StoredDocument
+from projections.entities.port import (
+    EdgeReader,
+    EntityTooLarge,
+    ListRequest,
+    SortedReadModel,
+    StoredDocument,
+)
+from projections.entities.single_entities import with_all_fields
 from projections.entities.sqlite.commit import write_entities
 from projections.entities.sqlite.database import EntityDatabase
-from projections.entities.sqlite.edges import SqliteEdgeReader
 from projections.entities.sqlite.errors import sqlite_errors
 from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
@@ -24,16 +32,46 @@ _BY_ID, _BY_FQN = (
     for column in ("id", "fqn")
 )
 
+_EDGES_OF_SCOPE = (
+    "SELECT e.core FROM scopes s JOIN entities e"
+    " ON e.kind = s.kind AND e.deleted = 0 AND e.name = s.name AND e.id = s.id"
+    f" WHERE s.scope = ? AND s.kind = '{EDGE}' AND s.deleted = 0 AND s.name {{}} ?"
+    " ORDER BY s.name, s.id"
+)
+_EDGE_OF_NAME = f"SELECT core FROM entities WHERE kind = '{EDGE}' AND fqn = ?"
+_DELETED = (
+    "SELECT e.id FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value"
+    " WHERE e.deleted = 1"
+)
 
-class SqliteReadModel:
+
+class SqliteEdgeReader(EdgeReader):
+    """Reads edges on a connection that sees one state of the file."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def deleted(self, ids: Sequence[str]) -> set[str]:
+        """Which of these entities are soft-deleted."""
+        rows = self._connection.execute(_DELETED, (msgspec.json.encode([*ids]).decode(),))
+        return {entity_id for (entity_id,) in rows}
+
+    def _listed(self, entity_id: str, sign: str) -> Iterator[bytes]:
+        return self._cores(_EDGES_OF_SCOPE.format(sign), entity_id, entity_id)
+
+    def _named(self, fqn: str) -> Iterator[bytes]:
+        return self._cores(_EDGE_OF_NAME, fqn)
+
+    def _cores(self, sql: str, *parameters: str) -> Iterator[bytes]:
+        for (core,) in self._connection.execute(sql, parameters):
+            yield core
+
+
+class SqliteReadModel(SortedReadModel):
     """The sorted read model in the tables of one file; made by `open_read_model`."""
 
     def __init__(self, database: EntityDatabase) -> None:
         self.database = database
-
-    def checkpoint(self) -> int:
-        """The position of the log up to which the rows are current; 0 before the first commit."""
-        return self.checkpoint_and_fingerprint()[0]
 
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
@@ -42,16 +80,6 @@ class SqliteReadModel:
                 "SELECT position, fingerprint FROM checkpoint"
             ).fetchone()
         return (0, "") if row is None else row
-
-    def revision(self) -> int:
-        """The checkpoint, which every commit moves."""
-        return self.checkpoint()
-
-    def count(self) -> int:
-        """The number of entities, soft-deleted ones included."""
-        with sqlite_errors():
-            row = self.database.connection.execute("SELECT sum(n) FROM digests").fetchone()
-        return row[0] or 0
 
     def deleted(self) -> dict[str, int]:
         """Kind -> how many of its entities are soft-deleted; kinds without any may be absent."""

@@ -1,21 +1,63 @@
 """Pages of lists, read from SQLite."""
 
 import sqlite3
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+import msgspec
+
 from projections.entities.cursors import Place
-from projections.entities.list_sql import Statement
-from projections.entities.named_lists import size_of
+from projections.entities.list_sql import Beyond, ListSql, Shape, Statement
 from projections.entities.page_reading import PageReader
-from projections.entities.port import ListedEntity, ListHead, ListRequest
+from projections.entities.port import ListedEntity, ListRequest
 from projections.entities.sqlite.database import EntityDatabase
 from projections.entities.sqlite.errors import raise_as_ours
-from projections.entities.sqlite.list_sql import SqliteListSql
+
+_SAME_ENTITY = "e.kind = k.kind AND e.deleted = k.deleted AND e.name = k.name AND e.id = k.id"
+
+
+class SqliteListSql(ListSql):
+    """Statements for SQLite, whose reader ends what it has read enough of."""
+
+    by_status = " INDEXED BY entities_by_status"
+    is_listed = _SAME_ENTITY
+
+    def spell(self, sql: str) -> str:
+        """A statement without the schema, which a file has only one of."""
+        return sql.replace("{}.", "")
+
+    def rows_of(
+        self, ids: Sequence[str], most_bytes: int, *, backward: bool, optional: bool
+    ) -> Statement:
+        """A query for the rows of the entities with these ids, in their order."""
+        sql = (
+            f"SELECT e.name, e.id, e.core, {'e.optional' if optional else 'NULL'}"
+            " FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value"
+        )
+        return sql, (msgspec.json.encode(ids).decode(),)
+
+    def _page(
+        self, shape: Shape, beyond: Beyond, any_rows: bool, backward: bool, optional: bool
+    ) -> str:
+        """The total and whether the list goes on behind the place come in a row of their own."""
+        head = f"SELECT {self._head(shape, beyond, any_rows, backward)}, NULL, NULL"
+        if not any_rows:
+            return head
+        return f"{head} UNION ALL SELECT * FROM ({self._rows(shape, beyond, backward, optional)})"
+
+    def _rows(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
+        core, fields = "k.core", "k.optional"
+        if shape.scopes:
+            # Not a join: it would put all rows of the page through a sorter before the first.
+            core, fields = (
+                f"(SELECT e.{column} FROM {{}}.entities e NOT INDEXED WHERE {_SAME_ENTITY})"
+                for column in ("core", "optional")
+            )
+        return self._keys(shape, beyond, backward, f", {core}, {fields if optional else 'NULL'}")
+
 
 _SQL = SqliteListSql()
-_ANY_LENGTH = -1
-"""Changes nothing as a limit of a connection."""
 
 
 class SqliteListReader(PageReader):
@@ -27,8 +69,6 @@ class SqliteListReader(PageReader):
     def __init__(self, database: EntityDatabase, request: ListRequest, place: Place | None) -> None:
         super().__init__(_SQL, request, place)
         self._database = database
-        self._longest = _ANY_LENGTH
-        """Bytes of a value above which it raises sqlite3.DataError before it is read."""
 
     def __enter__(self) -> "SqliteListReader":
         """Takes the connection; raises StoreUnavailable."""
@@ -109,13 +149,6 @@ class SqliteListReader(PageReader):
         finally:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
 
-    def _head(self, most_bytes: int) -> ListHead:
-        self._longest = most_bytes
-        try:
-            return super()._head(most_bytes)
-        finally:
-            self._longest = _ANY_LENGTH
-
 
 def _read(rows: sqlite3.Cursor, most_bytes: int) -> tuple[list[ListedEntity], bool]:
     """The rows until they have `most_bytes`, and whether that or a value too large ended them."""
@@ -124,7 +157,8 @@ def _read(rows: sqlite3.Cursor, most_bytes: int) -> tuple[list[ListedEntity], bo
     try:
         for row in rows:
             entities.append(row)
-            size += size_of(row)
+            _, _, core, optional = row
+            size += len(core) if optional is None else len(core) + len(optional)
             if size >= most_bytes:
                 rows.close()
                 return entities, True

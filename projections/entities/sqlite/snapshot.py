@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 
+from projections.entities.commit_changes import WRONG_COUNTERS
 from projections.entities.port import WrongList, WrongTotal
 from projections.entities.sqlite.errors import sqlite_errors
 from projections.entities.sqlite.tables import read_digests
@@ -34,20 +35,8 @@ SELECT scope, kind, id, name FROM (
     SELECT scope, kind, deleted, name, id FROM scopes
     EXCEPT SELECT s.scope, s.kind, s.deleted, s.name, s.id {_SAID_AND_LISTED})
 """
-_WRONG_COUNTERS = """
-WITH due AS (
-    SELECT kind, '' AS scope, deleted, coalesce(status, '') AS status, count(*) AS n
-    FROM entities GROUP BY 1, 3, 4
-    UNION ALL SELECT kind, scope, deleted, coalesce(status, ''), count(*)
-    FROM scopes GROUP BY 1, 2, 3, 4),
-held AS (SELECT kind, scope, deleted, status, n FROM counters WHERE n != 0),
-wrong AS (
-    SELECT kind, scope, deleted, status FROM (SELECT * FROM held EXCEPT SELECT * FROM due)
-    UNION SELECT kind, scope, deleted, status FROM (SELECT * FROM due EXCEPT SELECT * FROM held))
-SELECT kind, scope, deleted, status, coalesce(due.n, 0), coalesce(held.n, 0)
-FROM wrong LEFT JOIN due USING (kind, scope, deleted, status)
-LEFT JOIN held USING (kind, scope, deleted, status) ORDER BY 1, 2, 3, 4
-"""
+
+_WRONG_COUNTERS = WRONG_COUNTERS.format(schema="", empty="''")
 
 
 class SqliteEntitySnapshot:

@@ -8,9 +8,8 @@ rows, both kept in the transaction that changes the rows.
 """
 
 import sqlite3
-from collections.abc import Mapping
 
-from projections.entities.commit_changes import added_digests
+from projections.entities.commit_changes import held_digests
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS entities (
@@ -39,6 +38,7 @@ CREATE INDEX IF NOT EXISTS entities_by_status ON entities (kind, deleted, status
     WHERE status IS NOT NULL;
 """
 INSERT_ENTITY = "INSERT INTO entities VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+INSERT_DIGEST = "INSERT OR REPLACE INTO digests VALUES (?,?,?)"
 PAGE_BYTES = 16_384
 """Size of a page of the file. Rows have some kilobytes, and in tables without a rowid nearly each
 of them would overflow a page of the usual size."""
@@ -48,13 +48,6 @@ MOST_WAL_BYTES = 64 * 1024 * 1024
 
 def read_digests(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
     """Kind -> number of its rows and sum of their digests, of the kinds that have rows."""
-    rows = connection.execute("SELECT kind, n, sum FROM digests WHERE n > 0 ORDER BY kind")
-    return {kind: (n, int.from_bytes(total, "big")) for kind, n, total in rows}
-
-
-def add_digests(connection: sqlite3.Connection, changes: Mapping[str, tuple[int, int]]) -> None:
-    """Adds to each kind's number of rows and sum of digests; either change may be negative."""
-    known = connection.execute("SELECT kind, n, sum FROM digests").fetchall()
-    held = {kind: (n, int.from_bytes(total, "big")) for kind, n, total in known}
-    rows = added_digests(held, changes)
-    connection.executemany("INSERT OR REPLACE INTO digests VALUES (?,?,?)", rows)
+    return held_digests(
+        connection.execute("SELECT kind, n, sum FROM digests WHERE n > 0 ORDER BY kind")
+    )

@@ -372,7 +372,7 @@ def test_quick_read_is_what_the_route_answers(
         assert quick == world.routed(world.scope(path, query, role=role))
 
 
-def test_page_that_is_to_be_compressed_is_made_once(
+def test_page_that_is_to_be_compressed_is_made_once_for_each_request(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = f"/v1/glossaries/{world.client.create('glossaries', name='some')['id']}"
@@ -392,7 +392,8 @@ def test_page_that_is_to_be_compressed_is_made_once(
         assert answer.headers.get("Content-Encoding") == ("gzip" if encoding == "gzip" else None)
         assert answer.json()["description"] == "x" * 40_000
 
-    assert len(made) == 1
+    # The first answer is not remembered, as it might have been asked for only once.
+    assert len(made) == 2
 
 
 def test_application_is_litestars(world: World) -> None:

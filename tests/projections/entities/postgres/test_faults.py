@@ -20,10 +20,9 @@ from projections.entities.list_pages import list_page, small_page
 from projections.entities.name_filters import name_filter
 from projections.entities.port import ListRequest
 from projections.entities.postgres import database
-from projections.entities.postgres.database import EntityDatabase
+from projections.entities.postgres.database import READERS, EntityDatabase
 from projections.entities.postgres.model import PostgresReadModel
 from projections.entities.postgres.opening import open_read_model
-from projections.entities.postgres.readers import READERS
 from projections.feeding.port import Damaged, Superseded
 from tests.contracts.plain_read_model import PlainReadModel
 from tests.contracts.test_sorted_read_model import fill, stored, uuid

@@ -10,8 +10,8 @@ from domain.kinds.registry import KINDS
 from projections.entities.cursors import Place
 from projections.entities.list_sql import Statement
 from projections.entities.port import Include, ListRequest
-from projections.entities.postgres.list_sql import PostgresListSql
 from projections.entities.postgres.model import PostgresReadModel
+from projections.entities.postgres.pages import PostgresListSql
 from tests.contracts.test_sorted_read_model import fill, stored, uuid
 from tests.postgres_models import postgres_model
 

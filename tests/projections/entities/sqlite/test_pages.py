@@ -13,8 +13,8 @@ from projections.entities.list_pages import list_page
 from projections.entities.list_sql import ScopeShape, Selection, Shape
 from projections.entities.port import ListRequest
 from projections.entities.sqlite.database import EntityDatabase
-from projections.entities.sqlite.list_sql import SqliteListSql
 from projections.entities.sqlite.model import SqliteReadModel
+from projections.entities.sqlite.pages import SqliteListSql
 from projections.feeding.port import Damaged
 from tests.projections.conftest import Fixture
 
