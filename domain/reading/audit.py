@@ -1,5 +1,6 @@
 """The log for auditors: each event with its author, time and request."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,7 +8,7 @@ import msgspec
 
 from domain import events
 from domain.edges import EDGE, edge_ends
-from domain.event_store.port import EventStore, RecordedEvent, StreamSpan
+from domain.event_store.port import EventStore, RecordedEvent
 from domain.events import TYPE_NAMES, Body, Event
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import RUNNING_KINDS
@@ -164,15 +165,39 @@ class AuditTrail:
     def _stream(
         self, query: AuditQuery, span: LogSpan
     ) -> Iterator[tuple[list[RecordedEvent], int]]:
-        """The events of the requested entity one by one, each with its position."""
+        """The events of the requested entity one by one, each with the position reached."""
         entity_id = query.entity_id or ""
-        upto_end = self._store.streams([StreamSpan(entity_id)], upto=span.upto)
-        versions = [each.stream_version for each in upto_end if each.position > span.after]
-        # They are read again, each when its turn comes: all of them may be gigabytes together.
-        for version in reversed(versions) if span.newest_first else versions:
-            for recorded in self._store.stream(entity_id, after=version - 1, upto=version):
-                yield [recorded], recorded.position
+        version = self._versions_upto(entity_id, span.upto if span.newest_first else span.after)
+        step = -1 if span.newest_first else 1
+        if not span.newest_first:
+            version += 1
+        while (recorded := self._event(entity_id, version)) is not None:
+            if not span.after < recorded.position <= span.upto:
+                break
+            yield [recorded], recorded.position
+            version += step
         yield [], span.end
+
+    def _versions_upto(self, entity_id: str, position: int) -> int:
+        """The stream version of an entity's last event up to a position, 0 without one.
+
+        It reads few events, however many the entity has.
+        """
+
+        def lies_beyond(version: int) -> bool:
+            recorded = self._event(entity_id, version)
+            return recorded is None or recorded.position > position
+
+        beyond = 1
+        while not lies_beyond(beyond):
+            beyond *= 2
+        return bisect_left(range(1, beyond), True, key=lies_beyond)
+
+    def _event(self, entity_id: str, version: int) -> RecordedEvent | None:
+        """One event of an entity's stream, None without an event of this version."""
+        if version < 1:
+            return None
+        return next(iter(self._store.stream(entity_id, after=version - 1, upto=version)), None)
 
     def _named(self, recorded: RecordedEvent) -> _Named:
         """The kind and name of an event's entity, from its creation."""

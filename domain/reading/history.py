@@ -1,7 +1,7 @@
 """An entity as its stream has it: now, earlier, and at each of its versions."""
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import attrgetter
 from types import MappingProxyType
@@ -124,27 +124,15 @@ def version(store: EventStore, kind: EntityKind, entity_id: str, text: str) -> R
     Raises NotFound as `versions` does, and for a version that the entity never had.
     """
     _last(store, kind, entity_id)
-    found = at_versions(store, entity_id, [text])
-    if not found:
-        raise NotFound(f"{kind.name} instance for {entity_id} and version {text[:64]} not found")
-    return found[text]
-
-
-def at_versions(store: EventStore, entity_id: str, texts: Collection[str]) -> dict[str, Revision]:
-    """Decimal version -> the revision that led to it, of those versions that the entity had.
-
-    Nothing is folded that came later than the last of them.
-    """
-    upto = max(
-        (
-            recorded.stream_version
-            for recorded in store.stream(entity_id)
-            if format_version(recorded.event.version) in texts
-        ),
-        default=0,
+    stream_versions = (
+        recorded.stream_version
+        for recorded in store.stream(entity_id)
+        if format_version(recorded.event.version) == text
     )
-    found = ((format_version(e.entity.version), e) for e in revisions(store, entity_id, upto=upto))
-    return {text: revision for text, revision in found if text in texts}
+    last = deque(revisions(store, entity_id, upto=max(stream_versions, default=0)), maxlen=1)
+    if not last:
+        raise NotFound(f"{kind.name} instance for {entity_id} and version {text[:64]} not found")
+    return last[0]
 
 
 def _last(store: EventStore, kind: EntityKind, entity_id: str) -> RecordedEvent:

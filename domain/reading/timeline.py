@@ -5,7 +5,8 @@ place, event by event, and each operation is looked at right before it is carrie
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import groupby
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -13,10 +14,10 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from domain import events
-from domain.aggregate.entity import STATUS, Entity, evolve
+from domain.aggregate.entity import STATUS, Entity, encode, evolve
 from domain.aggregate.lifecycle import format_version
 from domain.event_store.port import EventStore
-from domain.events import TYPE_NAMES, Event
+from domain.events import TYPE_NAMES, Body, Event
 from domain.patches import json_patch
 
 _NESTED = "children"
@@ -53,6 +54,17 @@ class Step(msgspec.Struct, Generic[Told], frozen=True):
     changes: tuple[Told, ...]
 
 
+class VersionBody(msgspec.Struct, frozen=True):
+    """The body of an entity as one of its versions left it, and how it came to be."""
+
+    version: str
+    at: int
+    actor: str
+    request_id: str
+    body: Body
+    deleted: bool
+
+
 def read_steps(
     store: EventStore,
     entity_id: str,
@@ -83,7 +95,7 @@ def read_steps(
     for recorded in store.stream(entity_id, upto=upto_now):
         event = recorded.event
         if recorded.stream_version < starts[0]:
-            deque(entity.changes(event), maxlen=0)
+            entity.take(event)
             continue
         told = tuple(each for change in entity.changes(event) if (each := tell(change)) is not None)
         version_text = format_version(event.version)
@@ -100,6 +112,25 @@ def read_steps(
     return steps[::-1]
 
 
+def read_versions(
+    store: EventStore, entity_id: str, versions: Collection[str]
+) -> Mapping[str, VersionBody]:
+    """The bodies of an entity at those of the decimal versions that it had."""
+    bodies: dict[str, VersionBody] = {}
+    entity = _ChangingEntity(entity_id)
+    for version, group in groupby(store.stream(entity_id), lambda each: each.event.version):
+        for recorded in group:
+            event = recorded.event
+            entity.take(event)
+        if (text := format_version(version)) in versions:
+            bodies[text] = VersionBody(
+                text, event.at, event.actor, event.request_id, entity.encoded(), entity.deleted
+            )
+            if len(bodies) == len(set(versions)):
+                break
+    return bodies
+
+
 class _ChangingEntity:
     """An entity whose body patches change in place; a key is decoded when it is first touched.
 
@@ -110,6 +141,20 @@ class _ChangingEntity:
     def __init__(self, entity_id: str) -> None:
         self._id = entity_id
         self._state: Entity | None = None
+
+    @property
+    def deleted(self) -> bool:
+        """Whether the entity is soft-deleted now."""
+        return self._state is not None and self._state.deleted
+
+    def take(self, event: Event) -> None:
+        """Carry out an event."""
+        if isinstance(event, events.EntityChanged):
+            for operation in event.patch:
+                self._decoded(json_patch.pointer(operation["path"])[0])
+            json_patch.apply(self._values, event.patch)
+        else:
+            self._evolve(event)
 
     def changes(self, event: Event) -> Iterator[Change]:
         """What an event changes, each change given right before it is carried out."""
@@ -124,6 +169,13 @@ class _ChangingEntity:
             old = self._decoded(STATUS)
             yield Change("updated", (STATUS,), ((STATUS, STATUS),), old, event.status)
         self._evolve(event)
+
+    def encoded(self) -> Body:
+        """The body as it is now."""
+        return {
+            key: value if isinstance(value, Raw) else encode(value)
+            for key, value in self._values.items()
+        }
 
     @property
     def _values(self) -> dict[str, Any]:

@@ -17,9 +17,7 @@ from api.pages.frame.rendering import Renderer
 from api.pages.frame.routing import asked, hidden_fields
 from api.pages.history import comparison
 from api.services import Services
-from domain.aggregate.entity import Entity
 from domain.errors import NotFound
-from domain.reading import history as history_of
 from domain.reading import timeline
 from projections.visibility.withholding import Withheld
 
@@ -76,12 +74,12 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
         head = read(at)
         newest = f"{head['entity']['version']:.1f}"
         wanted = (from_ or newest, to or newest)
-        revisions = history_of.at_versions(services.stores.log, head["entity"]["id"], wanted)
+        bodies = timeline.read_versions(services.stores.log, head["entity"]["id"], wanted)
         for version in wanted:
-            if version not in revisions:
+            if version not in bodies:
                 raise NotFound(f"{at.kind.name} {at.name} never had a version {version[:40]!r}")
         withheld = at.access.withheld(Action.VIEW, at.kind.name)
-        old, new = (_document(revisions[version].entity, withheld) for version in wanted)
+        old, new = (_document(bodies[version], withheld) for version in wanted)
         rows, total, following = comparison.page_of(comparison.compare(old, new), start)
         address = entity_address(at.kind.name, head["entity"]["fullyQualifiedName"], "compare")
         kept: dict[str, str | None] = {"from": wanted[0], "to": wanted[1]}
@@ -107,12 +105,12 @@ def _write(document: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
     return {key: msgspec.json.decode(document[key]) for key in _WRITTEN if key in document}
 
 
-def _document(version: Entity, withheld: Withheld | None) -> dict[str, msgspec.Raw]:
+def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[str, msgspec.Raw]:
     """The keys of a version as the caller may see it."""
     shown = {
         **version.body,
-        "updatedAt": version.updated_at,
-        "updatedBy": version.updated_by,
+        "updatedAt": version.at,
+        "updatedBy": version.actor,
         **({"deleted": True} if version.deleted else {}),
     }
     encoded = msgspec.json.encode(shown)

@@ -11,7 +11,7 @@ from domain.event_store.port import RecordedEvent
 from domain.events import EntityChanged
 from domain.kinds.registry import KINDS
 from domain.reading import history
-from domain.reading.history import at_versions, revisions, version, versions
+from domain.reading.history import revisions, version, versions
 
 
 def shown(world: Any, entity: Any) -> list[tuple[int, object, str, bool]]:
@@ -153,21 +153,3 @@ def test_versions_of_a_large_entity_are_not_held_together(world: Any) -> None:
     assert found == count + 1
     # Events read together, twice: as stored and decoded; states, of each span and within it.
     assert peak < (2 * 16 + 3 * 8) * size
-
-
-def test_bodies_of_versions_are_those_of_their_states(world: Any) -> None:
-    world.schema()
-    contract = world.contract("c", world.table("t"))
-    for number in range(4):
-        world.patch(contract, {"op": "add", "path": "/description", "value": f"{number}"})
-    world.delete(contract)
-    states = [each.entity for each in versions(world.log, KINDS["dataContract"], contract.id)]
-    wanted = ("0.1", "0.3", "0.6", "7.7")
-
-    found = at_versions(world.log, contract.id, wanted)
-
-    bodies = {f"0.{state.version}": (state.body, state.deleted) for state in states}
-    assert {each: (found[each].entity.body, found[each].entity.deleted) for each in found} == {
-        each: bodies[each] for each in wanted if each in bodies
-    }
-    assert len(found) == 3

@@ -6,7 +6,7 @@ import msgspec
 
 from domain.kinds.registry import KINDS
 from domain.reading.history import versions
-from domain.reading.timeline import Change, read_steps
+from domain.reading.timeline import Change, read_steps, read_versions
 
 
 def seen(change: Change) -> tuple[str, str, str]:
@@ -81,3 +81,21 @@ def test_parts_go_by_their_names(world: Any) -> None:
             ),
         )
     ]
+
+
+def test_bodies_of_versions_are_those_of_their_states(world: Any) -> None:
+    world.schema()
+    contract = world.contract("c", world.table("t"))
+    for number in range(4):
+        world.patch(contract, {"op": "add", "path": "/description", "value": f"{number}"})
+    world.delete(contract)
+    states = [each.entity for each in versions(world.log, KINDS["dataContract"], contract.id)]
+    wanted = ("0.1", "0.3", "0.6", "7.7")
+
+    found = read_versions(world.log, contract.id, wanted)
+
+    bodies = {f"0.{state.version}": (state.body, state.deleted) for state in states}
+    assert {each: (found[each].body, found[each].deleted) for each in found} == {
+        each: bodies[each] for each in wanted if each in bodies
+    }
+    assert len(found) == 3
