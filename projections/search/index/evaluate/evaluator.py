@@ -1,35 +1,33 @@
 """The query tree against the segments of a snapshot.
 
-Every node comes to documents and scores by whole arrays: conjunctions begin with the rarest clause
-and look the others up, disjunctions add up over the segment. Filters are kept as masks, by node.
+Every node comes to documents and scores by whole arrays. Clauses are joined one by one, so that no
+more than two are held at once. Filters are kept as masks, by node.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projections.search import tree
 from projections.search.index.evaluate.leaves import Leaves
 from projections.search.index.evaluate.nested import Nesting
 from projections.search.index.evaluate.results import (
     Combine,
-    Dense,
     Matches,
-    Scores,
     Sparse,
+    conjunction,
     everything,
-    is_many,
     nothing,
-    of_mask,
+    restricted,
     union,
 )
-from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView, Snapshot
+from projections.search.index.evaluate.segments import Mask, SegmentView, Snapshot
 
 _LARGE = 64
 """Values in a filter that is too large to be remembered."""
 HELD_BYTES = 32_000_000
-"""Memory that the clauses of one node may take before they are joined, and known nodes together."""
+"""Memory that what a query remembers of its nodes in a segment may take."""
 
 
 class Evaluator:
@@ -67,20 +65,6 @@ class Evaluator:
                 self._known[node] = known
         return known
 
-    def _held(
-        self, nodes: Iterable[tree.Node], join: Callable[[list[Matches]], Matches]
-    ) -> list[Matches]:
-        """What the nodes match, in their order; the first of them joined when they take much."""
-        held: list[Matches] = []
-        held_bytes = 0
-        for node in nodes:
-            held.append(self.matches(node))
-            held_bytes += held[-1].nbytes
-            if len(held) > 1 and held_bytes > HELD_BYTES:
-                held = [join(held)]
-                held_bytes = held[0].nbytes
-        return held
-
     def _evaluate(self, node: tree.Node) -> Matches:
         match node:
             case tree.Bool():
@@ -101,100 +85,49 @@ class Evaluator:
                 return self._leaves.matches(node)
 
     def _dis_max(self, nodes: Sequence[tree.Node], tie: float) -> Matches:
-        best = self._union(self._held(nodes, self._best), np.maximum)
+        best = self._union(nodes, np.maximum)
         if not tie:
             return best
-        total = self._union(self._held(nodes, self._union))
+        total = self._union(nodes, np.add)
         ids = best.ids()
         highest = best.scores_at(ids)
         rest = total.scores_at(ids) - highest
         return Sparse(self._view.size, ids, highest + np.float32(tie) * rest)
 
-    def _union(self, clauses: Sequence[Matches], combine: Combine = np.add) -> Matches:
-        return union(self._view, clauses, combine, self._check)
-
-    def _best(self, clauses: Sequence[Matches]) -> Matches:
-        return self._union(clauses, np.maximum)
+    def _union(self, nodes: Iterable[tree.Node], combine: Combine) -> Matches:
+        return union(self._view, map(self.matches, nodes), combine, self._check)
 
     def _bool(self, node: tree.Bool) -> Matches:
-        required, must_nodes, should_nodes = node.required, node.must, node.should
-        if should_nodes and required == len(should_nodes):
-            must_nodes, should_nodes, required = (*must_nodes, *should_nodes), (), 0
-        must = self._held(must_nodes, lambda held: self._summed(self._intersection(held, []), held))
-        filters = self._held(node.filter, self._all)
-        excluded = [clause for clause in self._held(node.must_not, self._union) if clause.count]
-        if required > len(should_nodes):
+        required, must, should = node.required, node.must, node.should
+        if should and required == len(should):
+            must, should, required = (*must, *should), (), 0
+        filters = (self.matches(each).fixed(0.0) for each in node.filter)
+        clauses = chain(filters, map(self.matches, must))
+        matches = conjunction(self._view, clauses, self._check)
+        if required > len(should):
             return nothing(self._view)
-        if len(must) == 1 and not filters and not should_nodes and not excluded:
-            return must[0]
-        if must or filters:
-            ids = self._intersection([*must, *filters], excluded)
-            if not should_nodes:
-                return self._summed(ids, must)
-            return self._with_should(ids, must, map(self.matches, should_nodes), required)
-        if should_nodes and required:
-            return self._any_of(should_nodes, excluded, required)
-        every = everything(self._view, 0.0 if should_nodes else 1.0)
-        if excluded:
-            mask = every.mask()
-            for clause in excluded:
-                self._check()
-                mask = mask & ~clause.mask()
-            every = of_mask(mask, 0.0 if should_nodes else 1.0)
-        if not should_nodes:
-            return every
-        optional = self._union(self._held(should_nodes, self._union))
-        return Dense(every.mask(), optional.dense() * every.mask())
+        if matches is not None:
+            excluding = self._without(matches, node.must_not)
+            return self._with_should(excluding, should, required) if should else excluding
+        any_of = self._any_of(should, required) if should else everything(self._view, 1.0)
+        return self._without(any_of, node.must_not)
 
-    def _all(self, clauses: list[Matches]) -> Matches:
-        return Sparse(self._view.size, self._intersection(clauses, []), 0.0)
-
-    def _intersection(self, clauses: list[Matches], excluded: list[Matches]) -> DocIds:
-        """The documents of all clauses and none of the excluded."""
-        first, *others = sorted(clauses, key=lambda clause: clause.count)
-        if first.count * 4 > self._view.size and not isinstance(first, Sparse):
-            mask = first.mask()
-            for clause in others:
-                self._check()
-                mask = mask & clause.mask()
-            for clause in excluded:
-                self._check()
-                mask = mask & ~clause.mask()
-            return np.flatnonzero(mask).astype(np.int32)
-        ids = first.ids()
-        for clause in others:
+    def _without(self, matches: Matches, nodes: Iterable[tree.Node]) -> Matches:
+        for node in nodes:
             self._check()
-            ids = ids.compress(clause.present(ids))
-        for clause in excluded:
-            self._check()
-            ids = ids.compress(~clause.present(ids))
-        return ids
+            excluded = self.matches(node)
+            if excluded.count:
+                matches = restricted(matches, ~excluded.mask())
+        return matches
 
-    def _summed(self, ids: DocIds, must: list[Matches]) -> Matches:
-        """Documents that match all of `must`, with the sum of the clauses' scores."""
-        if not must:
-            return Sparse(self._view.size, ids, 0.0)
-        constants = [clause.constant for clause in must if clause.constant is not None]
-        if len(constants) == len(must):
-            total = np.cumsum(np.array(constants, np.float32))[-1]
-            return Sparse(self._view.size, ids, float(total))
-        return Sparse(self._view.size, ids, self._sum(ids, must))
-
-    def _sum(self, ids: DocIds, clauses: Sequence[Matches]) -> Scores:
-        scores = clauses[0].scores_at(ids)
-        for clause in clauses[1:]:
-            self._check()
-            scores = scores + clause.scores_at(ids)
-        return scores
-
-    def _with_should(
-        self, ids: DocIds, must: list[Matches], should: Iterable[Matches], required: int
-    ) -> Matches:
-        """Those of the documents with enough of `should`, which is gone through once."""
-        scores = self._sum(ids, must) if must else np.zeros(len(ids), np.float32)
+    def _with_should(self, matches: Matches, nodes: Iterable[tree.Node], required: int) -> Matches:
+        """Those of the documents with enough of the nodes, scored by these too."""
+        ids = matches.ids()
+        scores = matches.scores_at(ids)
         counts = np.zeros(len(ids), np.uint16)
-        for clause in should:
+        for node in nodes:
             self._check()
+            clause = self.matches(node)
             scores = scores + clause.scores_at(ids)
             if required:
                 counts += clause.present(ids)
@@ -203,52 +136,20 @@ class Evaluator:
             ids, scores = ids.compress(enough), scores.compress(enough)
         return Sparse(self._view.size, ids, scores)
 
-    def _any_of(
-        self, nodes: Sequence[tree.Node], excluded: list[Matches], required: int
-    ) -> Matches:
-        """The documents with enough of the nodes and none of the excluded."""
-        counts: NDArray[np.uint16] | None = None
-        """(documents,): how many of the nodes that were joined each document matches."""
+    def _any_of(self, nodes: Sequence[tree.Node], required: int) -> Matches:
+        """The documents with enough of the nodes."""
+        if required == 1:
+            return self._union(nodes, np.add)
+        counts = np.zeros(self._view.size, np.uint16)
+        """(documents,): how many of the nodes each document matches."""
 
-        def join(clauses: list[Matches]) -> Matches:
-            nonlocal counts
-            counts = self._counted(clauses, counts)
-            return self._union(clauses)
+        def counted() -> Iterator[Matches]:
+            for clause in map(self.matches, nodes):
+                counts[clause.mask() if clause.is_dense else clause.ids()] += 1
+                yield clause
 
-        should = self._held(nodes, join)
-        either = self._union(should)
-        if required == 1 and not excluded:
-            return either
-        if counts is None and not is_many(self._view, should):
-            ids = either.ids()
-            for clause in excluded:
-                self._check()
-                ids = ids.compress(~clause.present(ids))
-            return self._with_should(ids, [], should, required)
-        mask = either.mask()
-        if required > 1:
-            mask = self._counted(should, counts) >= required
-        for clause in excluded:
-            self._check()
-            mask = mask & ~clause.mask()
-        return Dense(mask, either.dense() * mask)
-
-    def _counted(
-        self, clauses: Sequence[Matches], counts: NDArray[np.uint16] | None
-    ) -> NDArray[np.uint16]:
-        """(documents,): how many clauses each document matches.
-
-        `counts` has them for the first clause, which was joined of others; None where it was not.
-        """
-        if counts is None:
-            counts = np.zeros(self._view.size, np.uint16)
-        else:
-            clauses = clauses[1:]
-        for clause in clauses:
-            self._check()
-            if clause.count:
-                counts += clause.mask()
-        return counts
+        either = union(self._view, counted(), np.add, self._check)
+        return restricted(either, counts >= required)
 
 
 def evaluate(snapshot: Snapshot, view: SegmentView, nesting: Nesting, node: tree.Node) -> Matches:

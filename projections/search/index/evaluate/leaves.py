@@ -23,7 +23,6 @@ from projections.search.index.evaluate.results import (
     union,
 )
 from projections.search.index.evaluate.segments import DocIds, SegmentView, Snapshot
-from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import ranges
 from projections.search.language.field_texts import is_whole
 from projections.search.language.patterns import TermPattern, wildcard
@@ -36,7 +35,6 @@ from projections.search.matching.terms import (
     PRESENT,
     SEPARATOR,
     TEXT,
-    WHOLE,
     WORDS,
     sortable,
 )
@@ -143,11 +141,15 @@ class Leaves:
         number = self._view.number(field, name)
         return [] if number < 0 else [self._scored(field, number, name)]
 
-    def _scored(self, field: str, number: int, name: bytes) -> Postings:
+    def _scored(self, field: str, number: int, name: bytes) -> Sparse:
+        view = self._view
         weight = self._snapshot.term_weight(field, name)
-        if field in (EXACT, WHOLE):
-            return Postings(self._view, field, number, 0.0, weight)
-        return Postings(self._view, field, number, weight)
+        inverted = view.fields[field]
+        place = inverted.postings(number)
+        if inverted.impacts is None:
+            return Sparse(view.size, inverted.ids[place], weight)
+        scores = np.multiply(inverted.impacts[place], np.float32(weight), dtype=np.float32)
+        return Sparse(view.size, inverted.ids[place], scores)
 
     def _best(self, clauses: Sequence[Matches]) -> Matches:
         return union(self._view, clauses, np.maximum, self._check)

@@ -12,8 +12,8 @@ from projections.search.index.evaluate.phrases import (
     positions_of,
     with_all,
 )
+from projections.search.index.evaluate.results import Matches
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
-from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import Inverted, distinct, ranges, starts
 
 MAX_POSITIONS = 1 << 20
@@ -27,7 +27,7 @@ _DOCUMENT = 32
 def begun_together(
     view: SegmentView,
     field: str,
-    words: tuple[Sequence[int], Sequence[Postings]],
+    words: tuple[Sequence[int], Sequence[Matches]],
     begun: tuple[int, int],
     slop: int,
     check: Callable[[], None],

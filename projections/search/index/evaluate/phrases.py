@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from projections.search.index.evaluate.results import Matches
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
-from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import Inverted, ranges, starts
 
 STEP_DOCUMENTS = 48_000
@@ -24,7 +24,7 @@ def together(
     view: SegmentView,
     field: str,
     numbers: Sequence[int],
-    postings: Sequence[Postings],
+    postings: Sequence[Matches],
     slop: int,
     check: Callable[[], None],
 ) -> DocIds:
@@ -50,7 +50,7 @@ def together(
     return np.concatenate(matching)
 
 
-def with_all(postings: Sequence[Postings], check: Callable[[], None]) -> DocIds:
+def with_all(postings: Sequence[Matches], check: Callable[[], None]) -> DocIds:
     """The documents that have every one of the terms."""
     rarest, *others = sorted(postings, key=lambda each: each.count)
     ids = rarest.ids()

@@ -1,12 +1,11 @@
 """What a node of the query tree comes to in one segment: documents and their scores.
 
-Few documents are kept as their numbers, many as a mask over the segment; the postings of a term
-stay where they are until it is known which of them are needed. All sums are made in the order of
-the clauses and in single precision, so that the same document scores the same on every way.
+Few documents are kept as their numbers, many as a mask over the segment. All sums are made in the
+order of the clauses and in single precision, so that the same document scores the same on every
+way.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, overload
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,64 +14,27 @@ from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 from projections.search.index.format.arrays import distinct
 
 Scores = NDArray[np.float32]
+Combine = Callable[[Scores, Scores], Scores]
 _NONE = np.empty(0, np.int32)
 DENSE = 32
 """A mask is better than numbers from one document in so many on."""
 
 
-class Matches(Protocol):
-    """Documents of a segment, each with a score."""
-
-    @property
-    def count(self) -> int:
-        """How many documents there are."""
-
-    @property
-    def constant(self) -> float | None:
-        """The score of all documents, where it is the same."""
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether masks are the cheaper form."""
-
-    @property
-    def nbytes(self) -> int:
-        """Memory that the documents and scores take beside the segment's own, in bytes."""
-
-    def ids(self) -> DocIds:
-        """The documents in order."""
-
-    def mask(self) -> Mask:
-        """The documents as a mask; not to be changed."""
-
-    def present(self, ids: DocIds) -> Mask:
-        """Which of the documents are here."""
-
-    def scores_at(self, ids: DocIds) -> Scores:
-        """Scores of documents, 0 for those that are not here."""
-
-    def dense(self) -> Scores:
-        """Scores of all documents of the segment, 0 for those that are not here."""
-
-    def scaled(self, factor: float) -> "Matches":
-        """The documents with their scores multiplied."""
-
-    def fixed(self, score: float) -> "Matches":
-        """The documents, all with this score."""
-
-
 class Sparse:
     """Documents by number; `scores` of each, or one for all."""
 
-    is_dense = False
-
     def __init__(self, size: int, ids: DocIds, scores: Scores | float) -> None:
+        """`size` is that of the segment; `ids` ascend."""
         self._size = size
         self._ids = ids
         self._scores = scores
         self.count = len(ids)
-        self.constant = None if isinstance(scores, np.ndarray) else rounded(scores)
-        self.nbytes = ids.nbytes + _bytes(scores)
+        """How many documents there are."""
+        self.is_dense = self.count * DENSE > size
+        """Whether masks are the cheaper form."""
+        self.constant = None if isinstance(scores, np.ndarray) else float(np.float32(scores))
+        """The score of all documents, where it is the same."""
+        self.nbytes = ids.nbytes + (scores.nbytes if isinstance(scores, np.ndarray) else 0)
         """Memory of the documents and their scores, in bytes."""
 
     def ids(self) -> DocIds:
@@ -87,14 +49,26 @@ class Sparse:
 
     def present(self, ids: DocIds) -> Mask:
         """Which of the documents `ids` are here: bool, one for each of `ids`."""
-        return among(self._ids, ids)[1]
+        return self.mask().take(ids) if self.is_dense else self._places(ids)[1]
 
     def scores_at(self, ids: DocIds) -> Scores:
         """Scores of the documents `ids`, 0 for absent ones: float32, one for each of `ids`."""
+        if not isinstance(self._scores, np.ndarray):
+            return self.present(ids) * np.float32(self._scores)
         if ids is self._ids:
-            return filled(self._scores, len(ids))
-        places, present = among(self._ids, ids)
-        return picked(self._scores, places, present)
+            return self._scores
+        if self.is_dense:
+            return self.dense().take(ids)
+        places, present = self._places(ids)
+        return self._scores.take(places) * present if self.count else np.zeros(len(ids), np.float32)
+
+    def _places(self, ids: DocIds) -> tuple[NDArray[np.intp], Mask]:
+        """Where each document is among these, and whether it is."""
+        if not self.count:
+            return np.zeros(len(ids), np.intp), np.zeros(len(ids), np.bool_)
+        places = self._ids.searchsorted(ids)
+        np.minimum(places, self.count - 1, out=places)
+        return places, self._ids.take(places) == ids
 
     def dense(self) -> Scores:
         """Scores of all documents of the segment, 0 for absent ones: float32."""
@@ -102,13 +76,13 @@ class Sparse:
         scores[self._ids] = self._scores
         return scores
 
-    def scaled(self, factor: float) -> Matches:
+    def scaled(self, factor: float) -> "Sparse":
         """These documents with their scores multiplied by a factor."""
-        return Sparse(self._size, self._ids, times(self._scores, factor))
+        return self.fixed(np.multiply(self._scores, np.float32(factor), dtype=np.float32))
 
-    def fixed(self, score: float) -> Matches:
-        """These documents, all with one score."""
-        return Sparse(self._size, self._ids, score)
+    def fixed(self, scores: Scores | float) -> "Sparse":
+        """These documents with one score for all, or one for each."""
+        return Sparse(self._size, self._ids, scores)
 
 
 class Dense:
@@ -120,8 +94,9 @@ class Dense:
         self._mask = mask
         self._scores = scores
         self._count = -1
-        self.constant = None if isinstance(scores, np.ndarray) else rounded(scores)
-        self.nbytes = mask.nbytes + _bytes(scores)
+        self.constant = None if isinstance(scores, np.ndarray) else float(np.float32(scores))
+        """The score of all documents, where it is the same."""
+        self.nbytes = mask.nbytes + (scores.nbytes if isinstance(scores, np.ndarray) else 0)
         """Memory of the mask and the scores, in bytes."""
 
     @property
@@ -136,7 +111,7 @@ class Dense:
         return np.flatnonzero(self._mask).astype(np.int32)
 
     def mask(self) -> Mask:
-        """The documents as a mask: bool, one for each document of the segment."""
+        """The documents as a mask: bool, one for each document; not to be changed."""
         return self._mask
 
     def present(self, ids: DocIds) -> Mask:
@@ -155,17 +130,16 @@ class Dense:
             return self._scores
         return self._mask * np.float32(self._scores)
 
-    def scaled(self, factor: float) -> Matches:
+    def scaled(self, factor: float) -> "Dense":
         """These documents with their scores multiplied by a factor."""
-        return Dense(self._mask, times(self._scores, factor))
+        return self.fixed(np.multiply(self._scores, np.float32(factor), dtype=np.float32))
 
-    def fixed(self, score: float) -> Matches:
-        """These documents, all with one score."""
-        return Dense(self._mask, score)
+    def fixed(self, scores: Scores | float) -> "Dense":
+        """These documents with one score for all, or one for each of the segment's."""
+        return Dense(self._mask, scores)
 
 
-def _bytes(scores: Scores | float) -> int:
-    return scores.nbytes if isinstance(scores, np.ndarray) else 0
+Matches = Sparse | Dense
 
 
 def nothing(view: SegmentView) -> Sparse:
@@ -173,17 +147,9 @@ def nothing(view: SegmentView) -> Sparse:
     return Sparse(view.size, _NONE, 0.0)
 
 
-def everything(view: SegmentView, score: float) -> Matches:
+def everything(view: SegmentView, score: float) -> Dense:
     """All documents."""
     return Dense(view.everyone, score)
-
-
-def of_mask(mask: Mask, score: float) -> Sparse | Dense:
-    """The documents of a mask, by number where they are few."""
-    dense = Dense(mask, score)
-    if dense.count * DENSE > len(mask):
-        return dense
-    return Sparse(len(mask), dense.ids(), score)
 
 
 def gathered(
@@ -192,7 +158,7 @@ def gathered(
     count: int,
     score: float,
     check: Callable[[], None],
-) -> Sparse | Dense:
+) -> Matches:
     """The documents of all lists, which may be in any order and come again.
 
     `count` is how many the lists have together: where they are many, each list is asked for when
@@ -204,79 +170,71 @@ def gathered(
     for ids in lists:
         check()
         mask[ids] = True
-    return of_mask(mask, score)
-
-
-Combine = Callable[..., Scores]
+    dense = Dense(mask, score)
+    return dense if dense.count * DENSE > view.size else Sparse(view.size, dense.ids(), score)
 
 
 def union(
-    view: SegmentView, clauses: Sequence[Matches], combine: Combine, check: Callable[[], None]
+    view: SegmentView, clauses: Iterable[Matches], combine: Combine, check: Callable[[], None]
 ) -> Matches:
     """The documents of any clause; their scores combined in the order of the clauses.
 
-    `check` raises when the time is up.
+    Each clause is asked for when those before it are joined. `check` raises when the time is up.
     """
-    clauses = [clause for clause in clauses if clause.count]
-    if not clauses:
-        return nothing(view)
-    if len(clauses) == 1:
-        return clauses[0]
-    if is_many(view, clauses):
-        mask = clauses[0].mask() | clauses[1].mask()
-        scores = combine(clauses[0].dense(), clauses[1].dense())
-        for clause in clauses[2:]:
-            check()
-            mask |= clause.mask()
-            combine(scores, clause.dense(), out=scores)
-        return Dense(mask, scores)
-    ids = distinct(np.concatenate([clause.ids() for clause in clauses]))
-    scores = clauses[0].scores_at(ids)
-    for clause in clauses[1:]:
+    joined: Matches = nothing(view)
+    for clause in clauses:
         check()
-        scores = combine(scores, clause.scores_at(ids))
-    return Sparse(view.size, ids, scores)
+        if not joined.count or not clause.count:
+            joined = joined if joined.count else clause
+        elif joined.is_dense or clause.is_dense:
+            scores = combine(joined.dense(), clause.dense())
+            joined = Dense(joined.mask() | clause.mask(), scores)
+        else:
+            ids = distinct(np.concatenate((joined.ids(), clause.ids())))
+            scores = combine(joined.scores_at(ids), clause.scores_at(ids))
+            joined = Sparse(view.size, ids, scores)
+    return joined
 
 
-def is_many(view: SegmentView, clauses: Sequence[Matches]) -> bool:
-    """Whether the documents of all clauses are better kept as a mask."""
-    return sum(clause.count for clause in clauses) * DENSE > view.size or any(
-        clause.is_dense for clause in clauses
-    )
+def conjunction(
+    view: SegmentView, clauses: Iterable[Matches], check: Callable[[], None]
+) -> Matches | None:
+    """The documents of every clause, scored by their sum in order; None where there is no clause.
+
+    The rarer of two clauses is looked up in the other. `check` raises when the time is up.
+    """
+    joined: Matches | None = None
+    for clause in clauses:
+        check()
+        if joined is None:
+            joined = clause
+            continue
+        rarer, other = sorted((joined, clause), key=lambda each: each.count)
+        if rarer.count * 4 > view.size:
+            ids = np.flatnonzero(rarer.mask() & other.mask()).astype(np.int32)
+        else:
+            ids = rarer.ids()
+            ids = ids.compress(other.present(ids))
+        joined = Sparse(view.size, ids, _sum(ids, joined, clause))
+    return joined
 
 
-def among(known: DocIds, ids: DocIds) -> tuple[NDArray[np.intp], Mask]:
-    """Where each document is among the known ones, and whether it is."""
-    if not len(known):
-        return np.zeros(len(ids), np.intp), np.zeros(len(ids), np.bool_)
-    places = known.searchsorted(ids)
-    np.minimum(places, len(known) - 1, out=places)
-    return places, known.take(places) == ids
+def _sum(ids: DocIds, first: Matches, second: Matches) -> Scores | float:
+    if first.constant is not None and second.constant is not None:
+        return float(np.float32(first.constant) + np.float32(second.constant))
+    if first.constant == 0:
+        return second.scores_at(ids)
+    return first.scores_at(ids) + second.scores_at(ids)
 
 
-def picked(scores: Scores | float, places: NDArray[np.intp], present: Mask) -> Scores:
-    """Scores from these places, 0 where the document is not present."""
-    if isinstance(scores, np.ndarray):
-        return scores.take(places) * present if len(scores) else np.zeros(len(places), np.float32)
-    return present * np.float32(scores)
-
-
-def filled(scores: Scores | float, size: int) -> Scores:
-    """A score for each of so many documents."""
-    return scores if isinstance(scores, np.ndarray) else np.full(size, scores, np.float32)
-
-
-@overload
-def times(scores: float, factor: float) -> float: ...
-@overload
-def times(scores: Scores | float, factor: float) -> Scores | float: ...
-def times(scores: Scores | float, factor: float) -> Scores | float:
-    """The scores multiplied, in single precision."""
-    if isinstance(scores, np.ndarray):
-        return scores * np.float32(factor)
-    return float(np.float32(scores) * np.float32(factor))
-
-
-def rounded(score: float) -> float:
-    """The score in single precision."""
-    return float(np.float32(score))
+def restricted(matches: Matches, allowed: Mask | None) -> Matches:
+    """The allowed ones (None: all) of the documents."""
+    if allowed is None:
+        return matches
+    constant = matches.constant
+    if isinstance(matches, Dense):
+        scores = matches.dense() * allowed if constant is None else constant
+        return Dense(matches.mask() & allowed, scores)
+    ids, inside = matches.ids(), allowed.take(matches.ids())
+    scores = matches.scores_at(ids).compress(inside) if constant is None else constant
+    return Sparse(len(allowed), ids.compress(inside), scores)

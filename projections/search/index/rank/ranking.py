@@ -23,10 +23,10 @@ from projections.search.engine import (
     FacetResult,
     Sort,
 )
-from projections.search.index.evaluate.results import Dense, Matches
+from projections.search.index.evaluate.results import Dense, Matches, restricted
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 from projections.search.index.rank.after import After, Key, comparable
-from projections.search.index.rank.selection import best, first, kept, walk
+from projections.search.index.rank.selection import best, first, walk
 
 _BEST_FIRST = Sort(SCORE, descending=True)
 _PLACE = {path: place for place, path in enumerate(SORTABLE)}
@@ -60,7 +60,7 @@ def page(
         view = of_view.view
         if not of_view.matches.count:
             continue
-        matches = kept(of_view.matches, of_view.allowed, view.size)
+        matches = restricted(of_view.matches, of_view.allowed)
         total += matches.count
         if matches.count:
             parts.append(_Part(view, matches, sort, wanted, after))

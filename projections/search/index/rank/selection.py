@@ -1,37 +1,15 @@
 """The best few of many documents, without sorting them all."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.index.evaluate.results import Dense, Matches, Scores, Sparse, filled
+from projections.search.index.evaluate.results import Dense, Matches, Scores
 from projections.search.index.evaluate.segments import DocIds, Mask
-from projections.search.index.evaluate.term_results import Postings
 
 _BLOCKS = 128
 """The best of so many equal strides give a bound below which no document is among the best."""
 _FEW = 1_000
-_FEW_BYTES = 4_000
 _FIRST_LOOK = 4
-
-
-def kept(matches: Matches, allowed: Mask | None, size: int) -> Matches:
-    """The allowed ones of the documents."""
-    if allowed is None:
-        return matches
-    if isinstance(matches, Postings):
-        return matches.among(allowed)
-    if not matches.is_dense:
-        ids = matches.ids()
-        ids = ids.compress(allowed.take(ids))
-        return Sparse(
-            size, ids, matches.scores_at(ids) if matches.constant is None else matches.constant
-        )
-    mask = matches.mask() & allowed
-    if matches.constant is not None:
-        return Dense(mask, matches.constant)
-    return Dense(mask, matches.dense() * allowed)
 
 
 def first(mask: Mask, wanted: int) -> DocIds:
@@ -67,12 +45,8 @@ def best(matches: Matches, wanted: int, *, ascending: bool = False) -> tuple[Doc
         ids = (
             first(matches.mask(), wanted) if isinstance(matches, Dense) else matches.ids()[:wanted]
         )
-        return ids, filled(matches.constant, len(ids))
-    if isinstance(matches, Postings) and not ascending:
-        impacts = matches.impacts()
-        places = _highest(impacts, wanted)
-        return matches.ids().take(places), matches.scored(impacts.take(places))
-    if not ascending and matches.is_dense:
+        return ids, np.full(len(ids), matches.constant, np.float32)
+    if not ascending and isinstance(matches, Dense):
         scores = matches.dense()
         places = _highest(scores, wanted)
         if len(places) and scores[places[-1]] > 0:
@@ -83,13 +57,12 @@ def best(matches: Matches, wanted: int, *, ascending: bool = False) -> tuple[Doc
     return ids.take(places), scores.take(places)
 
 
-def _highest(scores: NDArray[Any], wanted: int) -> NDArray[np.intp]:
+def _highest(scores: Scores, wanted: int) -> NDArray[np.intp]:
     """Where the highest scores are, the highest first, ties in order."""
     if wanted <= 0:
         return np.empty(0, np.intp)
     places: NDArray[np.intp] | None = None
-    # Bytes are sorted by counting.
-    if wanted < len(scores) and (len(scores) > _FEW_BYTES or scores.dtype != np.uint8):
+    if wanted < len(scores):
         places = np.flatnonzero(scores >= _bound(scores, wanted))
         if len(places) > max(_FEW, 4 * wanted):
             some = scores.take(places)
@@ -100,15 +73,11 @@ def _highest(scores: NDArray[Any], wanted: int) -> NDArray[np.intp]:
             places = np.concatenate((above, equal))
             places.sort()
     if places is None:
-        return _descending(scores)[:wanted]
-    return places.take(_descending(scores.take(places))[:wanted])
+        return (-scores).argsort(kind="stable")[:wanted]
+    return places.take((-scores.take(places)).argsort(kind="stable")[:wanted])
 
 
-def _descending(scores: NDArray[Any]) -> NDArray[np.intp]:
-    return (~scores if scores.dtype == np.uint8 else -scores).argsort(kind="stable")
-
-
-def _bound(scores: NDArray[Any], wanted: int) -> float:
+def _bound(scores: Scores, wanted: int) -> float:
     """A score that at least `wanted` documents reach, and few others."""
     strides = len(scores) // _BLOCKS
     if strides < wanted * 2:
