@@ -5,13 +5,16 @@ the caller sees them are looked at, and only up to `MAX_BYTES` of an answer.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from html import escape
+
+import msgspec
 
 from domain.kinds.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import compose
 from projections.search.answers.sought_words import Marks, SoughtWords
-from projections.search.documents.sources import texts_at, values_for
+from projections.search.documents.sources import raw_values_for, texts_at
 from projections.search.language.field_types import field_type
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
@@ -54,22 +57,32 @@ class Highlighter:
         self._left -= len(visible_json)
         named = [path for path in self._leaves if path is not None]
         paths = dict.fromkeys([*(field.path for field in KINDS[kind].search), *named])
-        body = values_for(paths, visible_json)
-        texts = {
-            path: [compose(text) for text in texts_at(body, path, MAX_CHARACTERS)] for path in paths
-        }
+        raw = raw_values_for(paths, visible_json)
+        value_of = cache(lambda key: msgspec.json.decode(raw[key]))
+
+        @cache
+        def texts_of(path: str) -> list[str]:
+            key = path.partition(".")[0]
+            if key not in raw:
+                return []
+            return [compose(text) for text in texts_at({key: value_of(key)}, path, MAX_CHARACTERS)]
+
         met: set[str] = set()
-        found = {path: self._marked(path, of_path, met) for path, of_path in texts.items()}
+        found: dict[str, dict[int, Marks]] = {}
+        for path in paths:
+            held = raw.get(path.partition(".")[0])
+            if held is not None and self._sought(path).may_be_in(bytes(held)):
+                found[path] = self._marked(path, texts_of(path), met)
         has_any = any(found.values())
         pieces: dict[str, list[str]] = {}
-        for path, of_path in texts.items():
-            marks = found[path]
+        for path in paths:
+            marks = found.get(path, {})
             # The texts of parts are many: they are gone through letter by letter in need only.
             if not (has_any and "." in path) and self._sought(path).has_slips(met):
-                marks = self._slipped(path, of_path, marks, met)
+                marks = self._slipped(path, texts_of(path), marks, met)
             for at, own in sorted(marks.items()):
                 known = pieces.setdefault(path, [])
-                known += _pieces(of_path[at], own)
+                known += _pieces(texts_of(path)[at], own)
                 del known[MAX_FRAGMENTS:]
         return pieces
 
@@ -80,8 +93,6 @@ class Highlighter:
         """
         sought = self._sought(path)
         marked: dict[int, Marks] = {}
-        if not texts or not sought.may_be_in(texts):
-            return marked
         for at, text in enumerate(texts):
             if marks := sought.marks(text, met):
                 marked[at] = marks

@@ -70,7 +70,8 @@ class SoughtWords:
         words = (*self._words, *self._begun, *self._rows)
         self._hints = tuple({_literal(word) for word in words})
         """What a text has in it, one of these at least, that any of the words can be in."""
-        alone = bool(self._hints) and not self._rows and all(map(str.isalnum, self._hints))
+        self._are_plain = all(map(str.isalnum, self._hints))
+        alone = bool(self._hints) and not self._rows and self._are_plain
         self._alone = words_with(self._hints) if alone else None
         """Finds the words of an ASCII text that need to be taken apart; None where all do."""
 
@@ -107,11 +108,12 @@ class SoughtWords:
             for form in {parts[0], stem(parts[0])}:
                 self._words.setdefault(form, set()).add(text)
 
-    def may_be_in(self, texts: Sequence[str]) -> bool:
-        """Whether any of the texts may have words, but for slips; when in doubt, they may."""
-        if self._wholes or self._patterns:
+    def may_be_in(self, texts_json: bytes) -> bool:
+        """Whether texts in JSON may have words, but for slips; when in doubt, they may."""
+        if self._wholes or self._patterns or b"\\u" in texts_json:
             return True
-        return self._may_have("\n".join(texts))
+        # Of what JSON writes in another way, no hint of letters and digits has anything.
+        return not self._are_plain or self._may_have(texts_json.decode())
 
     def _may_have(self, text: str) -> bool:
         lower = lowered(text)
