@@ -14,7 +14,7 @@ from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 from projections.search.index.format.arrays import distinct
 
 Scores = NDArray[np.float32]
-Combine = Callable[[Scores, Scores], Scores]
+Combine = Callable[..., Scores]
 _NONE = np.empty(0, np.int32)
 DENSE = 32
 """A mask is better than numbers from one document in so many on."""
@@ -130,6 +130,18 @@ class Dense:
             return self._scores
         return self._mask * np.float32(self._scores)
 
+    def add(self, clause: "Matches", combine: Combine) -> None:
+        """Join the documents of a clause with these, whose arrays must be nobody else's."""
+        assert isinstance(self._scores, np.ndarray)
+        if isinstance(clause, Dense):
+            combine(self._scores, clause.dense(), out=self._scores)
+            self._mask |= clause.mask()
+        else:
+            ids = clause.ids()
+            self._scores[ids] = combine(self._scores.take(ids), clause.scores_at(ids))
+            self._mask[ids] = True
+        self._count = -1
+
     def scaled(self, factor: float) -> "Dense":
         """These documents with their scores multiplied by a factor."""
         return self.fixed(np.multiply(self._scores, np.float32(factor), dtype=np.float32))
@@ -182,18 +194,21 @@ def union(
     Each clause is asked for when those before it are joined. `check` raises when the time is up.
     """
     joined: Matches = nothing(view)
+    own: Dense | None = None
     for clause in clauses:
         check()
-        if not joined.count or not clause.count:
-            joined = joined if joined.count else clause
-        elif joined.is_dense or clause.is_dense:
-            scores = combine(joined.dense(), clause.dense())
-            joined = Dense(joined.mask() | clause.mask(), scores)
-        else:
+        if not clause.count:
+            continue
+        if own is not None or (joined.count and (joined.is_dense or clause.is_dense)):
+            own = own or Dense(np.array(joined.mask()), np.array(joined.dense()))
+            own.add(clause, combine)
+        elif joined.count:
             ids = distinct(np.concatenate((joined.ids(), clause.ids())))
             scores = combine(joined.scores_at(ids), clause.scores_at(ids))
             joined = Sparse(view.size, ids, scores)
-    return joined
+        else:
+            joined = clause
+    return own or joined
 
 
 def conjunction(
@@ -210,21 +225,18 @@ def conjunction(
             joined = clause
             continue
         rarer, other = sorted((joined, clause), key=lambda each: each.count)
-        if rarer.count * 4 > view.size:
-            ids = np.flatnonzero(rarer.mask() & other.mask()).astype(np.int32)
+        ids = rarer.ids()
+        inside = other.present(ids)
+        both = ids.compress(inside)
+        scores: Scores | float
+        if rarer.constant is not None and other.constant is not None:
+            scores = float(np.float32(rarer.constant) + np.float32(other.constant))
+        elif other.constant == 0:
+            scores = rarer.scores_at(ids).compress(inside)
         else:
-            ids = rarer.ids()
-            ids = ids.compress(other.present(ids))
-        joined = Sparse(view.size, ids, _sum(ids, joined, clause))
+            scores = rarer.scores_at(ids).compress(inside) + other.scores_at(both)
+        joined = Sparse(view.size, both, scores)
     return joined
-
-
-def _sum(ids: DocIds, first: Matches, second: Matches) -> Scores | float:
-    if first.constant is not None and second.constant is not None:
-        return float(np.float32(first.constant) + np.float32(second.constant))
-    if first.constant == 0:
-        return second.scores_at(ids)
-    return first.scores_at(ids) + second.scores_at(ids)
 
 
 def restricted(matches: Matches, allowed: Mask | None) -> Matches:
