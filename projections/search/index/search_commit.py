@@ -13,12 +13,12 @@ from projections.search.engine import (
     FacetResult,
     TopDocuments,
 )
-from projections.search.index.aggregate.aggregator import Aggregator, Part
+from projections.search.index.aggregate.aggregator import Aggregator
 from projections.search.index.evaluate.evaluator import Evaluator, evaluate
 from projections.search.index.evaluate.nested import Nesting
 from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.index.evaluate.results import Matches
-from projections.search.index.evaluate.segments import Mask, SegmentView, Snapshot
+from projections.search.index.evaluate.segments import Mask, Snapshot
 from projections.search.index.rank import ranking
 from projections.search.matching.candidates import Candidates
 from projections.search.matching.deadline import Deadline, OutOfTime
@@ -48,8 +48,8 @@ def search(
     except OutOfTime:
         views = ()
         timed_out = True
-    matched: list[ranking.Matching] = []
-    parts: dict[Node | None, list[Part]] = {facet.filter: [] for facet in query.facets}
+    parts: dict[Node | None, list[ranking.Matching]] = {query.post_filter: []}
+    parts |= {facet.filter: [] for facet in query.facets}
     nesting = Nesting(Candidates(read_objects, deadline, ObjectSearch))
     try:
         for view in views:
@@ -57,17 +57,10 @@ def search(
             evaluator = Evaluator(snapshot, view, nesting)
             allowed = view.allowed(query.kinds, query.include_deleted)
             allowed = evaluator.restricted(allowed, _filters(query.filter))
-            restricted = {
-                node: evaluator.restricted(allowed, _filters(node))
-                for node in {query.post_filter, *parts}
-            }
-            matches = evaluator.matches(query.tree)
-            decided = {
-                node: nesting.without_undecided(view, mask) for node, mask in restricted.items()
-            }
-            matched.append(ranking.Matching(view, matches, decided[query.post_filter]))
-            for node, documents in parts.items():
-                documents.append(Part(view, matches, _mask(view, matches, decided[node])))
+            restricted = {node: evaluator.restricted(allowed, _filters(node)) for node in parts}
+            matching = ranking.Matching(view, evaluator.matches(query.tree))
+            for node, mask in restricted.items():
+                parts[node].append(matching.restricted(nesting.without_undecided(view, mask)))
     except OutOfTime:
         timed_out = True
     facets: list[FacetResult] = []
@@ -79,7 +72,7 @@ def search(
         timed_out = True
         facets += [_empty(facet) for facet in query.facets[len(facets) :]]
     timed_out = timed_out or nesting.has_undecided
-    return ranking.page(query, matched, facets=tuple(facets), timed_out=timed_out)
+    return ranking.page(query, parts[query.post_filter], facets=tuple(facets), timed_out=timed_out)
 
 
 def _decided(snapshot: Snapshot, query: EngineQuery, deadline: Deadline) -> EngineQuery:
@@ -108,14 +101,6 @@ def _any(matches: Matches, allowed: Mask | None) -> bool:
 
 def _filters(node: Node | None) -> tuple[Node, ...]:
     return () if node is None else (node,)
-
-
-def _mask(view: SegmentView, matches: Matches, allowed: Mask | None) -> Mask | None:
-    """The allowed documents (None: all) that match; None when that is all of the segment."""
-    if matches.count < view.size:
-        mask = matches.mask()
-        return mask if allowed is None else mask & allowed
-    return None if allowed is None or allowed.all() else allowed
 
 
 def _empty(facet: Facet) -> FacetResult:

@@ -6,7 +6,6 @@ was chosen, over a mask of its documents.
 
 from collections.abc import Callable, Iterator, Sequence
 
-import msgspec
 import numpy as np
 
 from domain.errors import InvalidInput
@@ -34,9 +33,6 @@ from projections.search.index.aggregate.counting import counts
 from projections.search.index.aggregate.intervals import intervals
 from projections.search.index.aggregate.moments import number_prefix
 from projections.search.index.evaluate.lexicons import Span
-from projections.search.index.evaluate.results import Matches, Sparse
-from projections.search.index.evaluate.segments import Mask, SegmentView
-from projections.search.index.format.arrays import Inverted
 from projections.search.index.rank.ranking import Matching, page
 from projections.search.language.patterns import TermPattern, wildcard
 from projections.search.language.regex import regex
@@ -50,16 +46,6 @@ _SPAN_BYTES = 200
 """Memory that a span takes."""
 
 
-class Part(msgspec.Struct, frozen=True):
-    """Some documents of one segment."""
-
-    view: SegmentView
-    matches: Matches
-    """What matches in the segment, with scores."""
-    mask: Mask | None
-    """The documents that the part has; None for all of the segment."""
-
-
 class Aggregator:
     """Carries out the aggregations of one search, within what one answer may have."""
 
@@ -68,7 +54,7 @@ class Aggregator:
         self._buckets = 0
         self._documents = 0
 
-    def result(self, aggregation: Aggregation, parts: Sequence[Part]) -> FacetResult:
+    def result(self, aggregation: Aggregation, parts: Sequence[Matching]) -> FacetResult:
         """What comes of an aggregation over some documents; InvalidInput when it is too much."""
         self._check()
         match aggregation:
@@ -81,7 +67,7 @@ class Aggregator:
 
     # Values
 
-    def _terms(self, asked: Terms, parts: Sequence[Part]) -> Buckets:
+    def _terms(self, asked: Terms, parts: Sequence[Matching]) -> Buckets:
         prefix, low_is_number = _prefix(asked)
         counted = [self._counted(asked, prefix, part, low_is_number) for part in parts]
         chosen = self._chosen(asked, counted)
@@ -93,7 +79,7 @@ class Aggregator:
         )
         return Buckets(buckets, others)
 
-    def _counted(self, asked: Terms, prefix: bytes, part: Part, numbers: bool) -> merging.Terms:
+    def _counted(self, asked: Terms, prefix: bytes, part: Matching, numbers: bool) -> merging.Terms:
         """The terms of a segment that the aggregation is about and that some document has."""
         inverted = part.view.fields[EXACT]
         start = keyword(asked.prefix).encode() if asked.prefix else b""
@@ -123,7 +109,7 @@ class Aggregator:
         return chosen
 
     def _inside(
-        self, below: Sequence[Aggregation], parts: Sequence[Part], term: bytes
+        self, below: Sequence[Aggregation], parts: Sequence[Matching], term: bytes
     ) -> tuple[FacetResult, ...]:
         """What comes of aggregations over those documents of the parts that have a term."""
         if not below:
@@ -137,10 +123,10 @@ class Aggregator:
 
     # Time
 
-    def _histogram(self, asked: DateHistogram, parts: Sequence[Part]) -> Buckets:
+    def _histogram(self, asked: DateHistogram, parts: Sequence[Matching]) -> Buckets:
         path = indexed_path(asked.field)
         total: dict[int, int] = {}
-        places: dict[int, list[tuple[Part, int, int]]] = {}
+        places: dict[int, list[tuple[Matching, int, int]]] = {}
         for part in parts:
             self._check()
             for each in intervals(part.view, part.mask, path, asked.interval):
@@ -157,11 +143,10 @@ class Aggregator:
 
     # Documents
 
-    def _top(self, asked: TopHits, parts: Sequence[Part]) -> TopDocuments:
+    def _top(self, asked: TopHits, parts: Sequence[Matching]) -> TopDocuments:
         sort = Sort(asked.sort_field or SCORE, asked.descending)
         query = EngineQuery(tree=tree.MatchAll(), sort=sort, size=asked.size)
-        matching = [Matching(part.view, _scored(part), None) for part in parts]
-        hits = page(query, matching, timed_out=False)
+        hits = page(query, parts, timed_out=False)
         self._documents += len(hits.hits)
         if self._documents > MAX_TOP_HITS:
             raise InvalidInput(
@@ -218,20 +203,9 @@ def _beginning(terms: merging.Terms, text: bytes, *, beginning: bool) -> merging
     return terms.select(np.flatnonzero(inside == beginning))
 
 
-def _restricted(part: Part, low: int, high: int) -> Part:
+def _restricted(part: Matching, low: int, high: int) -> Matching:
     """The documents of a part that have any of the terms from `low` up to `high`."""
-    inverted: Inverted = part.view.fields[EXACT]
-    ids = inverted.ids[int(inverted.starts[low]) : int(inverted.starts[high])]
+    inverted = part.view.fields[EXACT]
     mask = np.zeros(part.view.size, np.bool_)
-    mask[ids if part.mask is None else ids.compress(part.mask.take(ids))] = True
-    return Part(part.view, part.matches, mask)
-
-
-def _scored(part: Part) -> Matches:
-    """The documents of a part with their scores."""
-    if part.mask is None:
-        return part.matches
-    ids = np.flatnonzero(part.mask).astype(np.int32)
-    constant = part.matches.constant
-    scores = part.matches.scores_at(ids) if constant is None else constant
-    return Sparse(part.view.size, ids, scores)
+    mask[inverted.ids[int(inverted.starts[low]) : int(inverted.starts[high])]] = True
+    return part.restricted(mask)

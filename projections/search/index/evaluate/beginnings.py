@@ -5,14 +5,13 @@ segments, and the best posting of a document counts. So a beginning costs what i
 however many terms they are of; they are gone through in pieces of bounded work.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from projections.search.index.evaluate.best_scores import BestScores
 from projections.search.index.evaluate.lexicons import spans
-from projections.search.index.evaluate.results import Dense, Matches, Sparse, gathered
-from projections.search.index.evaluate.segments import SegmentView, Snapshot
+from projections.search.index.evaluate.results import Matches, Scores, best_scored, gathered
+from projections.search.index.evaluate.segments import DocIds, SegmentView, Snapshot
 
 PIECE = 1 << 18
 """Postings that are scored without a look at the clock."""
@@ -32,13 +31,16 @@ class Beginnings:
         """The segment's documents with a word in the field that begins with `start`, scored."""
         return self._snapshot.memory.get(
             ("beginning", view.name, field, start),
-            lambda: self._scored(view, field, start),
+            lambda: best_scored(
+                view, self._scored(view, field, start), _postings(_ranges(view, field, start))
+            ),
             lambda matches: matches.nbytes,
         )
 
-    def _scored(self, view: SegmentView, field: str | None, start: str) -> Sparse | Dense:
+    def _scored(
+        self, view: SegmentView, field: str | None, start: str
+    ) -> Iterator[tuple[DocIds, Scores]]:
         places = _ranges(view, field, start)
-        best = BestScores(view, sum(end - begin for _, begin, end in places))
         frequency = self._frequency(field, start) if places else 0
         for name, begin, end in places:
             inverted = view.fields[name]
@@ -47,11 +49,8 @@ class Beginnings:
                 self._check()
                 part = slice(low, min(low + PIECE, end))
                 ids = inverted.ids[part]
-                if inverted.impacts is None:
-                    best.add(ids, np.full(len(ids), weight, np.float32))
-                else:
-                    best.add(ids, inverted.impacts[part] * weight)
-        return best.matches()
+                impacts = 1 if inverted.impacts is None else inverted.impacts[part]
+                yield ids, np.full(len(ids), weight) * impacts
 
     def _frequency(self, field: str | None, start: str) -> int:
         """How many living documents have such a word."""
@@ -68,8 +67,7 @@ class Beginnings:
             for name, begin, end in places
             for low in range(begin, end, PIECE)
         )
-        size = sum(end - begin for _, begin, end in places)
-        documents = gathered(view, pieces, size, 1.0, self._check)
+        documents = gathered(view, pieces, _postings(places), 1.0, self._check)
         if view.dead is None:
             return documents.count
         return documents.count - int(np.count_nonzero(view.dead.take(documents.ids())))
@@ -83,3 +81,7 @@ def _ranges(view: SegmentView, field: str | None, start: str) -> list[Range]:
         if span.low < span.high:
             found.append((name, int(starts[span.low]), int(starts[span.high])))
     return found
+
+
+def _postings(places: list[Range]) -> int:
+    return sum(end - begin for _, begin, end in places)

@@ -4,7 +4,7 @@ Which terms are near is remembered with a segment, their scores with the snapsho
 is that over all segments.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import msgspec
@@ -12,10 +12,9 @@ import numpy as np
 
 from projections.search import tree
 from projections.search.analysis import fold
-from projections.search.index.evaluate.best_scores import BestScores
 from projections.search.index.evaluate.lexicons import TermNumbers, spans
-from projections.search.index.evaluate.results import Dense, Matches, Sparse
-from projections.search.index.evaluate.segments import SegmentView, Snapshot
+from projections.search.index.evaluate.results import Matches, Scores, best_scored
+from projections.search.index.evaluate.segments import DocIds, SegmentView, Snapshot
 from projections.search.index.format.arrays import ranges, starts
 
 _LEAST_NEARNESS = 0.1
@@ -53,13 +52,15 @@ class Fuzzy:
             (view.name, self._node), lambda: self._evaluate(view), lambda matches: matches.nbytes
         )
 
-    def _evaluate(self, view: SegmentView) -> Sparse | Dense:
+    def _evaluate(self, view: SegmentView) -> Matches:
+        count = sum(near.postings(view) for near in self._near(view))
+        return best_scored(view, self._scored(view), count)
+
+    def _scored(self, view: SegmentView) -> Iterator[tuple[DocIds, Scores]]:
         weights = self._snapshot.memory.get(
             self._node, self._weigh, lambda weights: _BYTES_PER_TERM * len(weights)
         )
-        nearby = self._near(view)
-        best = BestScores(view, sum(near.postings(view) for near in nearby))
-        for near in nearby:
+        for near in self._near(view):
             inverted = view.fields[near.field]
             of_term = np.array([weights[near.field, term] for term in near.terms], np.float32)
             begins = inverted.starts.take(near.numbers)
@@ -72,8 +73,7 @@ class Fuzzy:
                 score = np.repeat(of_term[low:high], sizes[low:high])
                 if inverted.impacts is not None:
                     score *= inverted.impacts.take(where)
-                best.add(inverted.ids.take(where), score)
-        return best.matches()
+                yield inverted.ids.take(where), score
 
     def _near(self, view: SegmentView) -> list[_Near]:
         key = ("near", self._node)

@@ -186,6 +186,24 @@ def gathered(
     return dense if dense.count * DENSE > view.size else Sparse(view.size, dense.ids(), score)
 
 
+def best_scored(view: SegmentView, scored: Iterable[tuple[DocIds, Scores]], count: int) -> Matches:
+    """Documents given in pieces, where they may come again, each with the highest of its scores.
+
+    `count` is how many there are at most in all pieces together.
+    """
+    if count * DENSE > view.size:
+        dense = np.zeros(view.size, np.float32)
+        for ids, scores in scored:
+            np.maximum.at(dense, ids.astype(np.intp), scores)
+        return Dense(dense > 0, dense)
+    pieces = [(_NONE, np.empty(0, np.float32)), *scored]
+    every = np.concatenate([ids for ids, _ in pieces])
+    ids = distinct(every)
+    best = np.zeros(len(ids), np.float32)
+    np.maximum.at(best, ids.searchsorted(every), np.concatenate([scores for _, scores in pieces]))
+    return Sparse(view.size, ids, best)
+
+
 def union(
     view: SegmentView, clauses: Iterable[Matches], combine: Combine, check: Callable[[], None]
 ) -> Matches:

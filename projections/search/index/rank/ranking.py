@@ -5,6 +5,7 @@ Each segment gives its best documents in order; merged, they are compared by wha
 
 import heapq
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from operator import itemgetter
 from typing import Any
@@ -35,12 +36,20 @@ _SPARSE = 64
 """A segment's order is walked unless fewer than one document in so many matches."""
 
 
-class Matching(msgspec.Struct, frozen=True):
-    """What matches in a segment, and which documents are allowed (None: all)."""
+class Matching(msgspec.Struct, frozen=True, dict=True):
+    """Documents of a segment that match."""
 
     view: SegmentView
     matches: Matches
-    allowed: Mask | None
+
+    @cached_property
+    def mask(self) -> Mask | None:
+        """The documents as a mask; None when they are all of the segment."""
+        return self.matches.mask() if self.matches.count < self.view.size else None
+
+    def restricted(self, allowed: Mask | None) -> "Matching":
+        """The allowed ones (None: all) of the documents."""
+        return Matching(self.view, restricted(self.matches, allowed))
 
 
 def page(
@@ -57,13 +66,9 @@ def page(
     total = 0
     parts: list[_Part] = []
     for of_view in matching:
-        view = of_view.view
-        if not of_view.matches.count:
-            continue
-        matches = restricted(of_view.matches, of_view.allowed)
-        total += matches.count
-        if matches.count:
-            parts.append(_Part(view, matches, sort, wanted, after))
+        total += of_view.matches.count
+        if of_view.matches.count:
+            parts.append(_Part(of_view.view, of_view.matches, sort, wanted, after))
     hits = tuple(_hits(parts, sort, query.offset, wanted))
     capped = not query.exact_total and total > TOTAL_CAP
     return EngineHits(
