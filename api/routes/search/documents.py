@@ -11,10 +11,10 @@ from litestar.params import PathParameter
 
 from api.answers.responses import Heavy, Large
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.declared_query import Parameters
 from api.declaring.signatures import ENTITY_ID, id_in_path, route
 from api.declaring.spellings import Rows, both_spellings, given_values
-from api.routes.search.searches import INDEX, Q
+from api.routes.search.searches import INDEX, PAGE, Q, encoded, parameter
 from api.services import Services
 from api.use_cases.searcher import Searcher, check_index
 from projections.search.answers.csv_export import export
@@ -28,21 +28,8 @@ from projections.search.restriction import Visibility
 
 CSV = "text/csv"
 _SOURCE: Parameters = {
-    "source_url": (
-        Annotated[
-            str, QueryParameter(name="sourceUrl", description="The whole address of the source.")
-        ],
-        ...,
-    ),
-    "deleted": (
-        Annotated[bool, QueryParameter(description="Find soft-deleted entities, and no others.")],
-        False,
-    ),
-    "from_": (
-        Annotated[int, QueryParameter(name="from", description="Offset of the first hit.")],
-        0,
-    ),
-    "size": (Annotated[int, QueryParameter(description="Number of hits, 0 to 1,000.")], 10),
+    "source_url": parameter("sourceUrl", str, ..., "The whole address of the source."),
+    **PAGE,
 }
 _DOCUMENT: Parameters = {
     "index": (Annotated[str, PathParameter(description=INDEX)], ...),
@@ -86,8 +73,8 @@ def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHan
             deleted=values["deleted"],
             sort_field=values["sortField"],
             sort_order=values["sortOrder"],
-            query_filter=_encoded(values["queryFilter"]),
-            post_filter=_encoded(values["postFilter"]),
+            query_filter=encoded(values["queryFilter"]),
+            post_filter=encoded(values["postFilter"]),
         )
         visibility = Visibility.of(visible, access.hidden.get(Action.SEARCH, {}))
         parts = export(sought, visibility, opened)
@@ -108,7 +95,3 @@ def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHan
         route("GET", document, searching, by_id, _DOCUMENT),
         route("GET", "/v1/search/export", searching, as_csv, export_parameters),
     ]
-
-
-def _encoded(text: str | None) -> bytes | None:
-    return None if text is None else text.encode()

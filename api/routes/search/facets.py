@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
@@ -10,10 +10,10 @@ from litestar.handlers import HTTPRouteHandler
 from api.answers.bodies import JSON_TYPES, MAX_SEARCH_BODY, check_media_type, read_body
 from api.answers.responses import Large
 from api.callers.permissions import Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.declared_query import Parameters
 from api.declaring.signatures import route
 from api.declaring.spellings import Rows, both_spellings, given_values
-from api.routes.search.searches import INDEX, Q
+from api.routes.search.searches import INDEX, Q, encoded, parameter
 from api.use_cases.searcher import Searcher, check_index
 from domain.kinds.registry import KINDS
 from domain.patches.json_input import decode
@@ -25,35 +25,29 @@ from projections.search.engine import SearchEngine
 from projections.search.index_names import ALL, DATA_ASSETS
 from projections.visibility.withholding import Withheld
 
-
-def _query(name: str, hint: Any, default: Any, description: str) -> tuple[Any, Any]:
-    """The annotation and default of a query parameter."""
-    return Annotated[hint, QueryParameter(name=name, description=description)], default
-
-
 _AGGREGATE: Parameters = {
-    "field_name": _query("field", str, ..., "Field whose values are counted."),
-    "field_value": _query(
+    "field_name": parameter("field", str, ..., "Field whose values are counted."),
+    "field_value": parameter(
         "value",
         str,
         "",
         "Regular expression for the whole values; `.*text.*` gives the text itself first, then what"
         " begins with it, then what contains it. Empty or `.*` is every value.",
     ),
-    "index": _query("index", str, KINDS["table"].index, INDEX),
-    "text": _query("q", str, "", "Query text, or a filter as JSON."),
-    "query_text": _query("queryText", str | None, None, "Query text that must match too."),
-    "size": _query("size", int, 10, "Number of buckets, 0 to 10,000."),
-    "deleted": _query("deleted", bool, False, "Count soft-deleted entities, and no others."),
-    "source_fields": _query(
+    "index": parameter("index", str, KINDS["table"].index, INDEX),
+    "text": parameter("q", str, "", "Query text, or a filter as JSON."),
+    "query_text": parameter("queryText", str | None, None, "Query text that must match too."),
+    "size": parameter("size", int, 10, "Number of buckets, 0 to 10,000."),
+    "deleted": parameter("deleted", bool, False, "Count soft-deleted entities, and no others."),
+    "source_fields": parameter(
         "sourceFields",
         str,
         "",
         "Fields, with commas between, of the documents that each bucket then gives.",
     ),
-    "top_size": _query("topHitsSize", int, 10, "How many documents each bucket gives, to 100."),
-    "top_field": _query("topHitsSortField", str, "_doc", "Their order; `_doc` is by name."),
-    "top_order": _query("topHitsSortOrder", Literal["asc", "desc"], "asc", "Its direction."),
+    "top_size": parameter("topHitsSize", int, 10, "How many documents each bucket gives, to 100."),
+    "top_field": parameter("topHitsSortField", str, "_doc", "Their order; `_doc` is by name."),
+    "top_order": parameter("topHitsSortOrder", Literal["asc", "desc"], "asc", "Its direction."),
 }
 COUNT_PARAMETERS: Rows = (
     ("q", str | None, "", Q),
@@ -101,8 +95,8 @@ def facet_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
             index=values["index"],
             size=int(top),
             deleted=values["deleted"],
-            query_filter=_encoded(values["queryFilter"]),
-            post_filter=_encoded(values["postFilter"]),
+            query_filter=encoded(values["queryFilter"]),
+            post_filter=encoded(values["postFilter"]),
             include_source_fields=("entityType",) if top else (),
         )
         return await searcher.answer(request, sought.index, partial(kind_counts, sought))
@@ -137,7 +131,3 @@ def _count_asked(
     sought = search_request(decode(body, AggregateRequest, "the body"))
     check_index(sought.index, visible)
     return search(sought, engine, read_sources, visible, withheld)
-
-
-def _encoded(text: str | None) -> bytes | None:
-    return None if text is None else text.encode()

@@ -51,31 +51,29 @@ PARAMETERS: tuple[tuple[str, Any, Any, str], ...] = (
 """(name, type, default, meaning) of each parameter; its snake_case spelling is accepted too."""
 _JSON = ("queryFilter", "postFilter", "aggregations")
 
+
+def encoded(text: str | None) -> bytes | None:
+    """A filter of the query as a request has it."""
+    return None if text is None else text.encode()
+
+
+def parameter(name: str, hint: Any, default: Any, description: str) -> tuple[Any, Any]:
+    """The annotation and default of a query parameter."""
+    return Annotated[hint, QueryParameter(name=name, description=description)], default
+
+
+PAGE: Parameters = {
+    "deleted": parameter("deleted", bool, False, "Find soft-deleted entities, and no others."),
+    "from_": parameter("from", int, 0, "Offset of the first hit."),
+    "size": parameter("size", int, 10, "Number of hits, 0 to 1,000."),
+}
 _FIELD_PARAMETERS: Parameters = {
-    "field_name": (
-        Annotated[str, QueryParameter(name="fieldName", description="Field to look in.")],
-        ...,
+    "field_name": parameter("fieldName", str, ..., "Field to look in."),
+    "field_value": parameter(
+        "fieldValue", str, ..., "A whole value of the field; `*` is any characters, `?` one."
     ),
-    "field_value": (
-        Annotated[
-            str,
-            QueryParameter(
-                name="fieldValue",
-                description="A whole value of the field; `*` is any characters, `?` one.",
-            ),
-        ],
-        ...,
-    ),
-    "index": (Annotated[str, QueryParameter(description=INDEX)], KINDS["table"].index),
-    "deleted": (
-        Annotated[bool, QueryParameter(description="Find soft-deleted entities, and no others.")],
-        False,
-    ),
-    "from_": (
-        Annotated[int, QueryParameter(name="from", description="Offset of the first hit.")],
-        0,
-    ),
-    "size": (Annotated[int, QueryParameter(description="Number of hits, 0 to 1,000.")], 10),
+    "index": parameter("index", str, KINDS["table"].index, INDEX),
+    **PAGE,
 }
 
 

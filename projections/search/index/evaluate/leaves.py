@@ -1,9 +1,11 @@
 """Leaves of the query tree against one segment: which documents, and how well each matches."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from domain.errors import InvalidInput
 from projections.search import tree
@@ -14,7 +16,8 @@ from projections.search.index.evaluate.lexicons import TermNumbers, spans
 from projections.search.index.evaluate.phrase_prefixes import begun_together
 from projections.search.index.evaluate.phrases import together
 from projections.search.index.evaluate.results import (
-    Dense,
+    DENSE,
+    Frequent,
     Matches,
     Sparse,
     everything,
@@ -95,7 +98,7 @@ class Leaves:
             case _:
                 assert_never(node)
 
-    def _remembered(self, key: Hashable, make: Callable[[], Sparse | Dense]) -> Matches:
+    def _remembered(self, key: Hashable, make: Callable[[], Matches]) -> Matches:
         return self._view.memory.get(key, make, lambda matches: matches.nbytes)
 
     # Terms
@@ -141,15 +144,26 @@ class Leaves:
         number = self._view.number(field, name)
         return [] if number < 0 else [self._scored(field, number, name)]
 
-    def _scored(self, field: str, number: int, name: bytes) -> Sparse:
+    def _scored(self, field: str, number: int, name: bytes) -> Matches:
         view = self._view
         weight = self._snapshot.term_weight(field, name)
         inverted = view.fields[field]
         place = inverted.postings(number)
+        ids = inverted.ids[place]
         if inverted.impacts is None:
-            return Sparse(view.size, inverted.ids[place], weight)
-        scores = np.multiply(inverted.impacts[place], np.float32(weight), dtype=np.float32)
-        return Sparse(view.size, inverted.ids[place], scores)
+            return Sparse(view.size, ids, weight)
+        impacts = inverted.impacts[place]
+        scores = np.multiply(impacts, np.float32(weight), dtype=np.float32)
+        if len(ids) * DENSE <= view.size:
+            return Sparse(view.size, ids, scores)
+
+        def table() -> NDArray[np.uint8]:
+            by_document = np.zeros(view.size, np.uint8)
+            by_document[ids] = impacts
+            return by_document
+
+        remembered = partial(view.memory.array, ("impacts", field, number), table)
+        return Frequent(view.size, ids, scores, remembered, weight)
 
     def _best(self, clauses: Sequence[Matches]) -> Matches:
         return union(self._view, clauses, np.maximum, self._check)
@@ -237,7 +251,7 @@ class Leaves:
 
     # Many terms
 
-    def _pattern(self, field: str | None, pattern: TermPattern) -> Sparse | Dense:
+    def _pattern(self, field: str | None, pattern: TermPattern) -> Matches:
         _refuse_whole(field)
         expanded = [
             (name, span.matching(pattern, self._view.memory, self._check))
@@ -245,7 +259,7 @@ class Leaves:
         ]
         return self._union(expanded)
 
-    def _union(self, expanded: Sequence[tuple[str, TermNumbers]]) -> Sparse | Dense:
+    def _union(self, expanded: Sequence[tuple[str, TermNumbers]]) -> Matches:
         """The documents with any of the terms."""
         count = 0
         for name, terms in expanded:
@@ -275,7 +289,7 @@ class Leaves:
         for term in terms.compress(~rare).tolist():
             yield inverted.ids[inverted.postings(term)]
 
-    def _range(self, node: tree.Range) -> Sparse | Dense:
+    def _range(self, node: tree.Range) -> Matches:
         path = indexed_path(node.field)
         _refuse_whole(node.field)
         bounds = [
@@ -306,7 +320,7 @@ class Leaves:
                 high = min(high, at)
         return np.arange(low, high)
 
-    def _exists(self, path: str) -> Sparse | Dense:
+    def _exists(self, path: str) -> Matches:
         inverted = self._view.fields[EXACT]
         low, high = inverted.span(f"{PRESENT}{path}.".encode())
         own = inverted.find(f"{PRESENT}{path}".encode())

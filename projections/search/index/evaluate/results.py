@@ -85,6 +85,31 @@ class Sparse:
         return Sparse(self._size, self._ids, scores)
 
 
+class Frequent(Sparse):
+    """The documents of a term that many have, looked up in a table that outlives the query."""
+
+    def __init__(
+        self,
+        size: int,
+        ids: DocIds,
+        scores: Scores,
+        table: Callable[[], NDArray[np.uint8]],
+        weight: float,
+    ) -> None:
+        """`table` has an impact for each document of the segment, `weight` scores one of 1."""
+        super().__init__(size, ids, scores)
+        self._table = table
+        self._weight = np.float32(weight)
+
+    def mask(self) -> Mask:
+        """The documents as a mask: bool, one for each document of the segment."""
+        return np.not_equal(self._table(), 0)
+
+    def dense(self) -> Scores:
+        """Scores of all documents of the segment, 0 for absent ones: float32."""
+        return np.multiply(self._table(), self._weight, dtype=np.float32)
+
+
 class Dense:
     """Documents as a mask; `scores` of all documents (0 outside the mask), or one for all."""
 
@@ -133,7 +158,7 @@ class Dense:
     def add(self, clause: "Matches", combine: Combine) -> None:
         """Join the documents of a clause with these, whose arrays must be nobody else's."""
         assert isinstance(self._scores, np.ndarray)
-        if isinstance(clause, Dense):
+        if clause.is_dense:
             combine(self._scores, clause.dense(), out=self._scores)
             self._mask |= clause.mask()
         else:
@@ -243,18 +268,22 @@ def conjunction(
             joined = clause
             continue
         rarer, other = sorted((joined, clause), key=lambda each: each.count)
-        ids = rarer.ids()
-        inside = other.present(ids)
-        both = ids.compress(inside)
-        scores: Scores | float
-        if rarer.constant is not None and other.constant is not None:
-            scores = float(np.float32(rarer.constant) + np.float32(other.constant))
-        elif other.constant == 0:
-            scores = rarer.scores_at(ids).compress(inside)
+        if rarer.is_dense and other.is_dense:
+            ids = np.flatnonzero(rarer.mask() & other.mask()).astype(np.int32)
         else:
-            scores = rarer.scores_at(ids).compress(inside) + other.scores_at(both)
-        joined = Sparse(view.size, both, scores)
+            ids = rarer.ids()
+            ids = ids.compress(other.present(ids))
+        joined = Sparse(view.size, ids, _sum(joined, clause, ids))
     return joined
+
+
+def _sum(first: Matches, second: Matches, ids: DocIds) -> Scores | float:
+    """The scores of documents that both have."""
+    if first.constant is not None and second.constant is not None:
+        return float(np.float32(first.constant) + np.float32(second.constant))
+    if first.constant == 0:
+        return second.scores_at(ids)
+    return first.scores_at(ids) + second.scores_at(ids)
 
 
 def restricted(matches: Matches, allowed: Mask | None) -> Matches:
