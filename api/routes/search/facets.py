@@ -17,8 +17,12 @@ from api.routes.search.searches import INDEX, Q, encoded, parameter
 from api.use_cases.searcher import Searcher, check_index
 from domain.kinds.registry import KINDS
 from domain.patches.json_input import decode
-from projections.search.answers.aggregate import AggregateRequest, TopHitsRequest, search_request
-from projections.search.answers.kind_counts import kind_counts
+from projections.search.answers.aggregate import (
+    AggregateRequest,
+    TopHitsRequest,
+    kind_counts,
+    search_request,
+)
 from projections.search.answers.queries import SearchAnswer, SearchRequest, search
 from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine

@@ -30,8 +30,7 @@ from projections.search.engine import (
 )
 from projections.search.index.aggregate import merging
 from projections.search.index.aggregate.counting import counts
-from projections.search.index.aggregate.intervals import intervals
-from projections.search.index.aggregate.moments import number_prefix
+from projections.search.index.aggregate.intervals import intervals, number_prefix
 from projections.search.index.evaluate.lexicons import Span
 from projections.search.index.rank.ranking import Matching, page
 from projections.search.language.patterns import TermPattern, wildcard

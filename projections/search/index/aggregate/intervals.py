@@ -1,13 +1,19 @@
-"""How many documents of a segment have a moment in each interval of time."""
+"""Moments of a field in a segment, and how many documents have one in each interval of time."""
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from projections.search.index.aggregate.counting import Counts, grouped
-from projections.search.index.aggregate.moments import beginnings, moments
-from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
+from projections.search.index.evaluate.segments import Mask, SegmentView
 from projections.search.index.format.arrays import distinct
-from projections.search.matching.terms import EXACT
+from projections.search.matching.moments import DAY, FIRST, LAST, UNITS
+from projections.search.matching.terms import EXACT, NUMBER, SEPARATOR
+
+Milliseconds = NDArray[np.int64]
+_DIGITS = 16
+"""Hexadecimal digits of a number in a term."""
+_SIGN = np.uint64(1 << 63)
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -49,7 +55,7 @@ def _counted(view: SegmentView, mask: Mask | None, bounds: Counts) -> Counts:
     places = inverted.starts.take(bounds)
     ids = inverted.ids[places[0] : places[-1]]
     present = np.ones(len(ids), np.bool_) if mask is None else mask.take(ids)
-    if _has_each_once(view.size, ids):
+    if len(distinct(ids)) == len(ids):
         return grouped(present, places[:-1] - places[0])
     count = len(bounds) - 1
     ranges = np.repeat(np.arange(count), np.diff(places)).compress(present)
@@ -57,8 +63,49 @@ def _counted(view: SegmentView, mask: Mask | None, bounds: Counts) -> Counts:
     return np.bincount(pairs // view.size, minlength=count)
 
 
-def _has_each_once(size: int, ids: DocIds) -> bool:
-    """Whether no document of a segment of this size comes twice."""
-    seen = np.zeros(size, np.bool_)
-    seen[ids] = True
-    return int(np.count_nonzero(seen)) == len(ids)
+def number_prefix(path: str) -> bytes:
+    """What the terms of numbers of a path begin with."""
+    return f"{path}{SEPARATOR}{NUMBER}".encode()
+
+
+def moments(view: SegmentView, path: str) -> tuple[int, Milliseconds]:
+    """The first term with a moment of the path, and the moments of it and of those that follow.
+
+    Ascending; a part of a millisecond is dropped.
+    """
+    inverted = view.fields[EXACT]
+    prefix = number_prefix(path)
+    low, high = inverted.span(prefix)
+
+    def read() -> NDArray[np.float64]:
+        begin, end = int(inverted.offsets[low]), int(inverted.offsets[high])
+        terms = inverted.lexicon[begin:end].reshape(high - low, len(prefix) + _DIGITS)
+        digits = terms[:, -_DIGITS:].tobytes().decode()
+        bits = np.frombuffer(bytes.fromhex(digits), ">u8").astype(np.uint64)
+        positive = (bits & _SIGN) != 0
+        return np.where(positive, bits ^ _SIGN, ~bits).view(np.float64)
+
+    if low >= high:
+        return low, np.empty(0, np.int64)
+    values = view.memory.array(("moments", path), read)
+    after = int(values.searchsorted(LAST + 1))
+    before = int(values.searchsorted(FIRST))
+    return low + before, np.floor(values[before:after]).astype(np.int64)
+
+
+def beginnings(values: Milliseconds, interval: str | int) -> Milliseconds:
+    """When the interval begins that each moment is in."""
+    if isinstance(interval, int):
+        return values // interval * interval
+    if interval == "week":
+        # The first of January 1970 was a Thursday.
+        days = values // DAY
+        return ((days + 3) // 7 * 7 - 3) * DAY
+    if interval == "quarter":
+        months = values.astype("datetime64[ms]").astype("datetime64[M]").astype(np.int64)
+        return _since_1970((months // 3 * 3).astype("datetime64[M]"))
+    return _since_1970(values.astype("datetime64[ms]").astype(f"datetime64[{UNITS[interval]}]"))
+
+
+def _since_1970(dates: NDArray[np.datetime64]) -> Milliseconds:
+    return dates.astype("datetime64[ms]").astype(np.int64)

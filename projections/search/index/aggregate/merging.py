@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.format.arrays import Inverted
+from projections.search.index.rank.selection import highest
 
 _PART = 10_000
 """Terms of each segment that are merged with those of the others at once, at most."""
@@ -54,7 +55,7 @@ def largest(segments: Sequence[Terms], size: int, check: Callable[[], None]) -> 
     if not size:
         return []
     if len(segments) == 1:
-        return segments[0].select(_largest(segments[0].counts, size)).counted()
+        return segments[0].select(highest(segments[0].counts, size)).counted()
     best: list[Counted] = []
     for merged in _merged(segments, check):
         candidates = [*best, *merged.items()]
@@ -73,17 +74,6 @@ def first(segments: Sequence[Terms], size: int, check: Callable[[], None]) -> li
             break
         taken += sorted(merged.items())
     return taken[:size]
-
-
-def _largest(counts: Numbers, size: int) -> NDArray[np.intp]:
-    """Where the largest counts are, the largest first, ties in order."""
-    places = np.arange(len(counts))
-    if size < len(counts):
-        limit = np.partition(counts, len(counts) - size)[len(counts) - size]
-        above = np.flatnonzero(counts > limit)
-        places = np.concatenate((above, np.flatnonzero(counts == limit)[: size - len(above)]))
-        places.sort()
-    return places.take(np.argsort(-counts.take(places), kind="stable"))
 
 
 def _merged(segments: Sequence[Terms], check: Callable[[], None]) -> Iterator[dict[bytes, int]]:

@@ -145,7 +145,10 @@ class Evaluator:
 
         def counted() -> Iterator[Matches]:
             for clause in map(self.matches, nodes):
-                counts[clause.mask() if clause.is_dense else clause.ids()] += 1
+                if clause.is_dense:
+                    np.add(counts, clause.mask(), out=counts)
+                else:
+                    counts[clause.ids()] += 1
                 yield clause
 
         either = union(self._view, counted(), np.add, self._check)

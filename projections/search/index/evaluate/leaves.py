@@ -211,12 +211,15 @@ class Leaves:
             return Sparse(view.size, ids, 1.0)
 
         ids = self._remembered(("together", field, tuple(numbers), slop), make).ids()
-        first, *others = scored.values()
-        scores = first.scores_at(ids)
-        for other in others:
+        return self._summed(ids, scored.values())
+
+    def _summed(self, ids: DocIds, clauses: Iterable[Matches]) -> Matches:
+        """The documents, scored by the sum of the clauses."""
+        scores = np.zeros(len(ids), np.float32)
+        for clause in clauses:
             self._check()
-            scores = scores + other.scores_at(ids)
-        return Sparse(view.size, ids, scores)
+            scores = scores + clause.scores_at(ids)
+        return Sparse(self._view.size, ids, scores)
 
     def _phrase_prefix(self, field: str | None, parts: tuple[str, ...], slop: int) -> Matches:
         """Documents in which the parts follow each other, the last one being the beginning of one.
@@ -243,11 +246,7 @@ class Leaves:
             return Sparse(view.size, ids, 1.0)
 
         ids = self._remembered(("begun", field, parts, slop), make).ids()
-        scores = begun.scores_at(ids)
-        for each in dict(zip(numbers, postings, strict=True)).values():
-            self._check()
-            scores = scores + each.scores_at(ids)
-        return Sparse(view.size, ids, scores)
+        return self._summed(ids, (begun, *dict(zip(numbers, postings, strict=True)).values()))
 
     # Many terms
 

@@ -103,10 +103,6 @@ class Positions:
 
     def pieces(self, size: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.int32]]]:
         """All positions in order, so many at a time, each with the number of its document."""
-        if self.count <= size:
-            documents = np.repeat(np.arange(self.size), self._sizes)
-            yield documents, self._positions.take(ranges(self._begins, self._sizes))
-            return
         in_order = starts(self._sizes)
         for low in range(0, self.count, size):
             high = min(low + size, self.count)

@@ -242,9 +242,11 @@ def union(
         check()
         if not clause.count:
             continue
-        if own is not None or (joined.count and (joined.is_dense or clause.is_dense)):
-            own = own or Dense(np.array(joined.mask()), np.array(joined.dense()))
+        if own is not None:
             own.add(clause, combine)
+        elif joined.count and (joined.is_dense or clause.is_dense):
+            scores = combine(joined.dense(), clause.dense())
+            own = Dense(joined.mask() | clause.mask(), scores)
         elif joined.count:
             ids = distinct(np.concatenate((joined.ids(), clause.ids())))
             scores = combine(joined.scores_at(ids), clause.scores_at(ids))

@@ -1,5 +1,7 @@
 """The best few of many documents, without sorting them all."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,16 +50,16 @@ def best(matches: Matches, wanted: int, *, ascending: bool = False) -> tuple[Doc
         return ids, np.full(len(ids), matches.constant, np.float32)
     if not ascending and isinstance(matches, Dense):
         scores = matches.dense()
-        places = _highest(scores, wanted)
+        places = highest(scores, wanted)
         if len(places) and scores[places[-1]] > 0:
             return places.astype(np.int32), scores.take(places)
     ids = matches.ids()
     scores = matches.scores_at(ids)
-    places = _highest(-scores if ascending else scores, wanted)
+    places = highest(-scores if ascending else scores, wanted)
     return ids.take(places), scores.take(places)
 
 
-def _highest(scores: Scores, wanted: int) -> NDArray[np.intp]:
+def highest(scores: NDArray[Any], wanted: int) -> NDArray[np.intp]:
     """Where the highest scores are, the highest first, ties in order."""
     if wanted <= 0:
         return np.empty(0, np.intp)
@@ -77,7 +79,7 @@ def _highest(scores: Scores, wanted: int) -> NDArray[np.intp]:
     return places.take((-scores.take(places)).argsort(kind="stable")[:wanted])
 
 
-def _bound(scores: Scores, wanted: int) -> float:
+def _bound(scores: NDArray[Any], wanted: int) -> float:
     """A score that at least `wanted` documents reach, and few others."""
     strides = len(scores) // _BLOCKS
     if strides < wanted * 2:
