@@ -49,7 +49,7 @@ def written(
     wanted = {facet: each for facet, each in wanted.items() if all(each)}
     if not wanted:
         return {}
-    # All names in one list of values, which an engine gathers at once: kinds are told apart below.
+    # All names in one list of values, which an engine gathers at once; the kind of a hit decides.
     named = (
         tree.Exact(f"{key}.keyword", name) for key, _, names in wanted.values() for name in names
     )
