@@ -1,8 +1,7 @@
 """What a node of the query tree comes to in one segment: documents and their scores.
 
-Few documents are kept as their numbers, many as a mask over the segment. All sums are made in the
-order of the clauses and in single precision, so that the same document scores the same on every
-way.
+Few documents are kept as their numbers, many as a mask over the segment. Sums are made in the order
+of the clauses and in single precision, so that a document scores the same on every way.
 """
 
 from collections.abc import Callable, Iterable
