@@ -49,9 +49,13 @@ def written(
     wanted = {facet: each for facet, each in wanted.items() if all(each)}
     if not wanted:
         return {}
+    # All names in one list of values, which an engine gathers at once; the kind of a hit decides.
+    named = (
+        tree.Exact(f"{key}.keyword", name) for key, _, names in wanted.values() for name in names
+    )
     hits = engine.search(
         EngineQuery(
-            tree=tree.Constant(tree.any_of(_named(*each) for each in wanted.values())),
+            tree=tree.Constant(tree.any_of(dict.fromkeys(named))),
             kinds=frozenset().union(*(kinds for _, kinds, _ in wanted.values())),
             include_deleted=True,
             size=_EACH * sum(len(names) for _, _, names in wanted.values()),
@@ -69,13 +73,6 @@ def written(
         facet: _spellings([body[key] for kind, body in held if kind in kinds and key in body])
         for facet, (key, kinds, _) in wanted.items()
     }
-
-
-def _named(key: str, kinds: Iterable[str], names: Iterable[str]) -> tree.Node:
-    """The entities of the kinds that have one of the names under the key."""
-    of_kinds = tree.any_of(tree.Exact("entityType", kind) for kind in sorted(kinds))
-    any_name = tree.any_of(tree.Exact(f"{key}.keyword", name) for name in names)
-    return tree.Bool(filter=(tree.Constant(any_name), tree.Constant(of_kinds)))
 
 
 def _short(names: Iterable[str]) -> list[str]:

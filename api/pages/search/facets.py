@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote_plus
 
 import msgspec
 
@@ -57,17 +58,19 @@ def facet_values(
 ) -> dict[str, Any]:
     """A facet with the address that choosing, or giving up, each of its values leads to."""
     chosen = kept.get(facet.name)
+    without = with_query("/search", {**kept, facet.name: None})
+    separator = "&" if "?" in without else "?"
     values = []
     for bucket in buckets:
         value = spelled.get(str(bucket["key"]), str(bucket["key"]))
         is_chosen = chosen is not None and value.lower() == chosen.lower()
-        narrowed = dict(kept) | {facet.name: None if is_chosen else value}
+        narrowed = f"{without}{separator}{facet.name}={quote_plus(value)}"
         values.append(
             {
                 "value": value,
                 "count": bucket["doc_count"],
                 "chosen": is_chosen,
-                "address": with_query("/search", narrowed),
+                "address": without if is_chosen else narrowed,
             }
         )
     values.sort(key=lambda each: not each["chosen"])

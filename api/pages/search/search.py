@@ -161,12 +161,12 @@ def _found(
     withheld: Mapping[str, Withheld],
 ) -> tuple[dict[str, Any], str | None, Counts, Written]:
     """The response, its text in plain words, its facets, and how their names are written."""
-    answered = found(sought, engine, read_sources, visible, withheld)
-    counts = buckets_of(answered.response)
+    answered, parsed = found(sought, engine, read_sources, visible, withheld)
+    counts = buckets_of(answered)
     names = {facet: [str(each["key"]) for each in counts[facet]] for facet in counts}
     visibility = Visibility.of(visible, withheld)
     spelled = {**STATUSES, **written(names, engine, read_sources, visibility)}
-    return answered.response, understood(answered.parsed), counts, spelled
+    return answered, understood(parsed), counts, spelled
 
 
 def _place(after: str | None) -> tuple[Any, ...] | None:

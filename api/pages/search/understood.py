@@ -1,7 +1,5 @@
 """Explains in plain words how a search text was parsed."""
 
-from functools import singledispatch
-
 from projections.search import tree
 from projections.search.language.text import Parsed
 from projections.search.tree import Node
@@ -17,62 +15,36 @@ def understood(parsed: Parsed) -> str | None:
     return f"{said}, best matches first" if parsed.plain else said
 
 
-@singledispatch
 def _say(node: Node) -> str:
     """A node of the tree in words; a node that texts cannot make is described by its parts."""
+    match node:
+        case tree.Term(field=field, text=text):
+            return f"{_of(field, 'the word')} {_quoted(text)}"
+        case tree.Exact(field=field, value=value):
+            return f"{field} is {_quoted(value)}"
+        case tree.Phrase(field=field, text=text, slop=slop):
+            moved = f" (words moved by up to {slop})" if slop else ""
+            return f"{_of(field, 'the phrase')} {_quoted(text)}{moved}"
+        case tree.Wildcard(field=field, pattern=pattern):
+            return f"{_of(field, 'a word', 'has a word')} like {_quoted(pattern)}"
+        case tree.Fuzzy(field=field, text=text, distance=distance):
+            slips = "one slip" if distance == 1 else f"{distance} slips"
+            return f"{_of(field, 'the word')} {_quoted(text)} (or up to {slips} away)"
+        case tree.Regex(field=field, pattern=pattern):
+            return f"{_of(field, 'a word', 'has a word')} that matches /{pattern}/"
+        case tree.Range(field=field):
+            bounds = ((word, getattr(node, name)) for name, word in _BOUNDS)
+            return f"{field} " + " ".join(f"{word} {value}" for word, value in bounds if value)
+        case tree.Exists(field=field):
+            return f"any {field}"
+        case tree.Boosted(node=inner, boost=boost):
+            return f"{_inner(inner)} (counts {boost:g} times)"
+        case tree.Bool():
+            return _joined(node)
     return " or ".join(map(_inner, tree.children(node))) or "everything"
 
 
-@_say.register
-def _(node: tree.Term) -> str:
-    return f"{_of(node.field, 'the word')} {_quoted(node.text)}"
-
-
-@_say.register
-def _(node: tree.Exact) -> str:
-    return f"{node.field} is {_quoted(node.value)}"
-
-
-@_say.register
-def _(node: tree.Phrase) -> str:
-    moved = f" (words moved by up to {node.slop})" if node.slop else ""
-    return f"{_of(node.field, 'the phrase')} {_quoted(node.text)}{moved}"
-
-
-@_say.register
-def _(node: tree.Wildcard) -> str:
-    return f"{_of(node.field, 'a word', 'has a word')} like {_quoted(node.pattern)}"
-
-
-@_say.register
-def _(node: tree.Fuzzy) -> str:
-    slips = "one slip" if node.distance == 1 else f"{node.distance} slips"
-    return f"{_of(node.field, 'the word')} {_quoted(node.text)} (or up to {slips} away)"
-
-
-@_say.register
-def _(node: tree.Regex) -> str:
-    return f"{_of(node.field, 'a word', 'has a word')} that matches /{node.pattern}/"
-
-
-@_say.register
-def _(node: tree.Range) -> str:
-    bounds = ((word, getattr(node, name)) for name, word in _BOUNDS)
-    return f"{node.field} " + " ".join(f"{word} {value}" for word, value in bounds if value)
-
-
-@_say.register
-def _(node: tree.Exists) -> str:
-    return f"any {node.field}"
-
-
-@_say.register
-def _(node: tree.Boosted) -> str:
-    return f"{_inner(node.node)} (counts {node.boost:g} times)"
-
-
-@_say.register
-def _(node: tree.Bool) -> str:
+def _joined(node: tree.Bool) -> str:
     parts = [_inner(each) for each in (*node.must, *node.filter)]
     if node.should:
         either = " or ".join(map(_inner, node.should))

@@ -27,9 +27,9 @@ from projections.search.answers.aggregate import (
     MAX_HITS,
     AggregateRequest,
     TopHitsRequest,
+    kind_counts,
     search_request,
 )
-from projections.search.answers.kind_counts import kind_counts
 from projections.search.answers.queries import SearchAnswer, SearchRequest, search
 from projections.search.documents.documents import SORTABLE
 from projections.search.engine import SearchEngine

@@ -1,22 +1,28 @@
-"""One facet of a search, as the drop-downs of OpenMetadata's pages ask for it."""
+"""What searches count for OpenMetadata's pages: one facet, or the entities of each kind."""
 
 import re
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from domain.errors import InvalidInput
+from domain.kinds.registry import KINDS
 from projections.search.aggregations import MAX_BUCKETS, Terms, TopHits
-from projections.search.answers.queries import SearchRequest
+from projections.search.answers.queries import SearchAnswer, SearchRequest, found, is_complete
 from projections.search.documents.documents import SORTABLE
-from projections.search.documents.sources import check_paths
+from projections.search.documents.sources import ReadSources, check_paths
+from projections.search.engine import SearchEngine
 from projections.search.facets import facets
+from projections.search.facets.facet_answers import typed_name
 from projections.search.language.regex import regex
 from projections.visibility.field_paths import indexed_path
+from projections.visibility.withholding import Withheld
 
 MAX_HITS = 100
 """Documents of a bucket."""
 _DEFAULT_HITS = 10
 _TOP = "top"
+_KIND = "entityType"
 _NAME_ORDER = ("_doc", "name")
 _ANYTHING = ("", ".*")
 _WITHIN = re.compile(r"\.\*((?:[^\\()\[\]{}|*+?^$]|\\[^a-zA-Z0-9])+)\.\*", re.DOTALL)
@@ -127,3 +133,23 @@ def _below(request: AggregateRequest) -> tuple[TopHits, ...]:
             include=request.source_fields,
         ),
     )
+
+
+def kind_counts(
+    request: SearchRequest,
+    engine: SearchEngine,
+    read_sources: ReadSources,
+    visible_kinds: Iterable[str] | None,
+    withheld: Mapping[str, Withheld],
+) -> SearchAnswer:
+    """The response to a search, with the counts of all that it finds by kind.
+
+    Kinds of which nothing is found are left out; the counts add up to the total. Raises what
+    `response` raises.
+    """
+    counted = facets.terms(_KIND, len(KINDS))
+    asked = msgspec.structs.replace(request, one_facet=counted)
+    answered, _ = found(asked, engine, read_sources, visible_kinds, withheld)
+    buckets = answered["aggregations"][typed_name(counted)]["buckets"]
+    answered["aggregations"] = {_KIND: {"buckets": buckets}}
+    return SearchAnswer(msgspec.json.encode(answered), complete=is_complete(request, answered))

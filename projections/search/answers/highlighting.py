@@ -4,14 +4,18 @@ The text around the tags is escaped for HTML, so that a page may show it as it i
 the caller sees them are looked at, and only up to `MAX_BYTES` of an answer.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from html import escape
+from types import MappingProxyType
+
+import msgspec
 
 from domain.kinds.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import compose
 from projections.search.answers.sought_words import Marks, SoughtWords
-from projections.search.documents.sources import texts_at, values_for
+from projections.search.documents.sources import raw_values_for, texts_at
 from projections.search.language.field_types import field_type
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
@@ -54,52 +58,35 @@ class Highlighter:
         self._left -= len(visible_json)
         named = [path for path in self._leaves if path is not None]
         paths = dict.fromkeys([*(field.path for field in KINDS[kind].search), *named])
-        body = values_for(paths, visible_json)
-        texts = {
-            path: [compose(text) for text in texts_at(body, path, MAX_CHARACTERS)] for path in paths
-        }
+        raw = raw_values_for(paths, visible_json)
+        value_of = cache(lambda key: msgspec.json.decode(raw[key]))
+
+        @cache
+        def texts_of(path: str) -> list[str]:
+            key = path.partition(".")[0]
+            if key not in raw:
+                return []
+            return [compose(text) for text in texts_at({key: value_of(key)}, path, MAX_CHARACTERS)]
+
         met: set[str] = set()
-        found = {path: self._marked(path, of_path, met) for path, of_path in texts.items()}
+        found: dict[str, dict[int, Marks]] = {}
+        for path in paths:
+            held = raw.get(path.partition(".")[0])
+            if held is not None and self._sought(path).may_be_in(bytes(held)):
+                found[path] = _marked(texts_of(path), partial(self._sought(path).marks, met=met))
         has_any = any(found.values())
         pieces: dict[str, list[str]] = {}
-        for path, of_path in texts.items():
-            marks = found[path]
+        for path in paths:
+            marks = found.get(path, {})
             # The texts of parts are many: they are gone through letter by letter in need only.
             if not (has_any and "." in path) and self._sought(path).has_slips(met):
-                marks = self._slipped(path, of_path, marks, met)
+                slipped = partial(self._sought(path).slipped, met=met)
+                marks = _marked(texts_of(path), slipped, marks)
             for at, own in sorted(marks.items()):
                 known = pieces.setdefault(path, [])
-                known += _pieces(of_path[at], own)
+                known += _pieces(texts_of(path)[at], own)
                 del known[MAX_FRAGMENTS:]
         return pieces
-
-    def _marked(self, path: str, texts: Sequence[str], met: set[str]) -> dict[int, Marks]:
-        """Which of the texts have words, and where: as many of them as are told.
-
-        Adds to `met` what was typed.
-        """
-        sought = self._sought(path)
-        marked: dict[int, Marks] = {}
-        if not texts or not sought.may_be_in(texts):
-            return marked
-        for at, text in enumerate(texts):
-            if marks := sought.marks(text, met):
-                marked[at] = marks
-                if len(marked) == MAX_FRAGMENTS:
-                    break
-        return marked
-
-    def _slipped(
-        self, path: str, texts: Sequence[str], marked: Mapping[int, Marks], met: set[str]
-    ) -> dict[int, Marks]:
-        """The same with words that are slips away from those that were not met."""
-        both = dict(marked)
-        for at, text in enumerate(texts):
-            if marks := self._sought(path).slipped(text, met):
-                both[at] = [*marked.get(at, ()), *marks]
-                if len(both) == MAX_FRAGMENTS:
-                    break
-        return both
 
     def _sought(self, path: str) -> SoughtWords:
         """The words that are looked for at a path, which are mostly those without a field."""
@@ -109,6 +96,21 @@ class Highlighter:
             leaves = [leaf for key in {None, field} for leaf in self._leaves.get(key, ())]
             words = self._words[field] = SoughtWords(leaves)
         return words
+
+
+def _marked(
+    texts: Sequence[str],
+    find: Callable[[str], Marks],
+    known: Mapping[int, Marks] = MappingProxyType({}),
+) -> dict[int, Marks]:
+    """The known marks and those found, by the places of as many texts as are shown."""
+    marked = dict(known)
+    for at, text in enumerate(texts):
+        if marks := find(text):
+            marked[at] = [*marked.get(at, ()), *marks]
+            if len(marked) == MAX_FRAGMENTS:
+                break
+    return marked
 
 
 def _wanted(node: Node) -> Iterator[Node]:

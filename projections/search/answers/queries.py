@@ -105,16 +105,6 @@ class SearchAnswer(msgspec.Struct, frozen=True):
     committed."""
 
 
-class Found(msgspec.Struct, frozen=True):
-    """What a search found, before it is written as JSON."""
-
-    response: dict[str, Any]
-    """The response of the specification; `_source` of hits is JSON, or decoded where the request
-    has `shown_fields`."""
-    parsed: text.Parsed
-    """What `q` asks for."""
-
-
 def search(
     request: SearchRequest,
     engine: SearchEngine,
@@ -124,7 +114,7 @@ def search(
     clock: Callable[[], float] = time.perf_counter,
 ) -> SearchAnswer:
     """The response of the specification as JSON; see `found`."""
-    answered = found(request, engine, read_sources, visible_kinds, withheld, clock).response
+    answered, _ = found(request, engine, read_sources, visible_kinds, withheld, clock)
     return SearchAnswer(msgspec.json.encode(answered), complete=is_complete(request, answered))
 
 
@@ -140,9 +130,10 @@ def found(
     visible_kinds: Iterable[str] | None = None,
     withheld: Mapping[str, Withheld] = MappingProxyType({}),
     clock: Callable[[], float] = time.perf_counter,
-) -> Found:
+) -> tuple[dict[str, Any], text.Parsed]:
     """The response of the specification, and what its text asks for.
 
+    `_source` of hits is JSON, or decoded where the request has `shown_fields`.
     A hit whose entity is gone meanwhile is left out. `visible_kinds` are the kinds that the caller
     may see, None for all; `withheld` has the fields that it may not, by kind. Raises InvalidInput
     that names the parameter, the value and what is allowed, and FieldWithheld.
@@ -166,7 +157,7 @@ def found(
     if query.facets:
         asked = [facet.aggregation for facet in query.facets]
         answered["aggregations"] = FacetWriter(sources, visibility).written(asked, page.facets)
-    return Found(answered, parsed)
+    return answered, parsed
 
 
 def engine_query(request: SearchRequest, visibility: Visibility) -> tuple[EngineQuery, text.Parsed]:

@@ -25,7 +25,7 @@ def single_document(
     """
     query_filter = msgspec.json.encode({"ids": {"values": [entity_id]}})
     request = SearchRequest(q="", index=index, deleted=True, size=1, query_filter=query_filter)
-    answered = found(request, engine, read_sources, visible_kinds, withheld).response
+    answered, _ = found(request, engine, read_sources, visible_kinds, withheld)
     hits = answered["hits"]["hits"]
     complete = not answered["timed_out"]
     if not hits and not complete:

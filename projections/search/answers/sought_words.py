@@ -4,7 +4,8 @@ What is found is what the engine finds, word by word: parts of names, plurals by
 words of a phrase in a row, beginnings, patterns, slips.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
@@ -27,6 +28,8 @@ from projections.search.tree import Node
 Marks = list[tuple[int, int]]
 """Where marked words begin and end in a text."""
 Token = tuple[int, int, str]
+Typed = Mapping[str, set[str]]
+"""A word -> the typed texts that look for it."""
 
 MAX_PATTERNS = 8
 """Patterns of a path that are looked for, the first ones; a compiled one may take megabytes."""
@@ -60,17 +63,17 @@ class SoughtWords:
         """Compiled expressions, as `TermPattern.runs` makes them."""
         self._slips: dict[str, list[_Slipped]] = {}
         """First letter -> words that begin with it, in which slips are forgiven."""
-        self._near: dict[str, frozenset[str]] = {}
-        """Token -> the typed texts that it is a few slips from."""
-        self._known: dict[str, frozenset[str]] = {}
-        """Token -> the typed texts that it alone is found by."""
-        self._fits: dict[str, bool] = {}
+        remember = lru_cache(_REMEMBERED)
+        self._typed = remember(partial(_typed, self._words, self._begun))
+        self._slipped_from = remember(partial(_slipped_from, self._slips))
+        self._fits_pattern = remember(partial(_fits, self._patterns))
         for leaf in leaves:
             self._add(leaf)
         words = (*self._words, *self._begun, *self._rows)
         self._hints = tuple({_literal(word) for word in words})
         """What a text has in it, one of these at least, that any of the words can be in."""
-        alone = bool(self._hints) and not self._rows and all(map(str.isalnum, self._hints))
+        self._are_plain = all(map(str.isalnum, self._hints))
+        alone = bool(self._hints) and not self._rows and self._are_plain
         self._alone = words_with(self._hints) if alone else None
         """Finds the words of an ASCII text that need to be taken apart; None where all do."""
 
@@ -107,11 +110,12 @@ class SoughtWords:
             for form in {parts[0], stem(parts[0])}:
                 self._words.setdefault(form, set()).add(text)
 
-    def may_be_in(self, texts: Sequence[str]) -> bool:
-        """Whether any of the texts may have words, but for slips; when in doubt, they may."""
-        if self._wholes or self._patterns:
+    def may_be_in(self, texts_json: bytes) -> bool:
+        """Whether texts in JSON may have words, but for slips; when in doubt, they may."""
+        if self._wholes or self._patterns or b"\\u" in texts_json:
             return True
-        return self._may_have("\n".join(texts))
+        # Of what JSON writes in another way, no hint of letters and digits has anything.
+        return not self._are_plain or self._may_have(texts_json.decode())
 
     def _may_have(self, text: str) -> bool:
         lower = lowered(text)
@@ -140,17 +144,6 @@ class SoughtWords:
             ]
         return marks
 
-    def _typed(self, token: str) -> frozenset[str]:
-        """The typed texts that are this word, its singular or plural, or a beginning of it."""
-        known = self._known.get(token)
-        if known is None:
-            typed = [self._words.get(form, set()) for form in {token, stem(token)}]
-            typed += [texts for start, texts in self._begun.items() if token.startswith(start)]
-            known = frozenset().union(*typed)
-            if len(self._known) < _REMEMBERED:
-                self._known[token] = known
-        return known
-
     def has_slips(self, met: set[str]) -> bool:
         """Whether there are words to look for that may be slipped, beside those that were met."""
         return any(each.text not in met for some in self._slips.values() for each in some)
@@ -161,26 +154,26 @@ class SoughtWords:
             (begin, end) for begin, end, token in _tokens(text) if self._slipped_from(token) - met
         ]
 
-    def _slipped_from(self, token: str) -> frozenset[str]:
-        known = self._near.get(token)
-        if known is None:
-            known = frozenset(
-                each.text
-                for each in (*self._slips.get(token[:1], ()), *self._slips.get("", ()))
-                if is_near(token, each) or is_near(stem(token), each)
-            )
-            if len(self._near) < _REMEMBERED:
-                self._near[token] = known
-        return known
 
-    def _fits_pattern(self, token: str) -> bool:
-        known = self._fits.get(token)
-        if known is None:
-            lines = [f"{form}{TERM_END}".encode() for form in {token, stem(token)}]
-            known = any(run.match(line) is not None for run in self._patterns for line in lines)
-            if len(self._fits) < _REMEMBERED:
-                self._fits[token] = known
-        return known
+def _typed(words: Typed, begun: Typed, token: str) -> frozenset[str]:
+    """The typed texts that are this word, its singular or plural, or a beginning of it."""
+    typed = [words.get(form, set()) for form in {token, stem(token)}]
+    typed += [texts for start, texts in begun.items() if token.startswith(start)]
+    return frozenset().union(*typed)
+
+
+def _slipped_from(slips: Mapping[str, list[_Slipped]], token: str) -> frozenset[str]:
+    """The typed texts that the token is a few slips from."""
+    return frozenset(
+        each.text
+        for each in (*slips.get(token[:1], ()), *slips.get("", ()))
+        if is_near(token, each) or is_near(stem(token), each)
+    )
+
+
+def _fits(patterns: Iterable[Any], token: str) -> bool:
+    lines = [f"{form}{TERM_END}".encode() for form in {token, stem(token)}]
+    return any(run.match(line) is not None for run in patterns for line in lines)
 
 
 def _tokens(text: str) -> Iterator[Token]:

@@ -176,11 +176,16 @@ def _without(value: Any, tree: PathTree) -> Any:
     return left
 
 
+def raw_values_for(paths: Iterable[str], entity_json: bytes) -> dict[str, msgspec.Raw]:
+    """The JSON of the values of the keys that dotted paths begin with."""
+    keys = {path.partition(".")[0] for path in paths}
+    return {key: raw for key, raw in _by_key.decode(entity_json).items() if key in keys}
+
+
 def values_for(paths: Iterable[str], entity_json: bytes) -> dict[str, Any]:
     """The decoded values of the keys that dotted paths begin with; no others are decoded."""
-    keys = {path.partition(".")[0] for path in paths}
-    held = _by_key.decode(entity_json)
-    return {key: msgspec.json.decode(raw) for key, raw in held.items() if key in keys}
+    raw = raw_values_for(paths, entity_json)
+    return {key: msgspec.json.decode(value) for key, value in raw.items()}
 
 
 def texts_at(body: Mapping[str, Any], path: str, limit: int) -> list[str]:
