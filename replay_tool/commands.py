@@ -46,7 +46,7 @@ class _Lines(logging.Formatter):
 @main.command("catch-up", short_help="Apply the events that the read models lack.")
 @options.on_catalog
 @options.search
-def catch_up(catalog: options.Catalog) -> None:
+def catch_up(catalog: options.CatalogTarget) -> None:
     """Apply the events of the log that the read models lack; no server may be running."""
     make_directory(catalog.data)
     with ProjectorLock(catalog.data):

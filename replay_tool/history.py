@@ -44,7 +44,7 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 @options.as_json
 @options.on_catalog
 def history(
-    catalog: options.Catalog, kind: str, fqn: str, version: str | None, as_json: bool
+    catalog: options.CatalogTarget, kind: str, fqn: str, version: str | None, as_json: bool
 ) -> None:
     """Show the versions of the entity of a KIND that holds the qualified name FQN.
 

@@ -17,7 +17,7 @@ from replay_tool import options
 @options.as_json
 @options.on_catalog
 @options.search
-def show(catalog: options.Catalog, entity: tuple[str, str] | None, as_json: bool) -> None:
+def show(catalog: options.CatalogTarget, entity: tuple[str, str] | None, as_json: bool) -> None:
     """Show the log and how far each projection is, or one entity side by side."""
     if entity is not None and entity[0] not in ALL_KINDS:
         raise InvalidInput(f"{entity[0]!r} is not a kind; the kinds are {', '.join(ALL_KINDS)}")

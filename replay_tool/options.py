@@ -78,7 +78,7 @@ def print_errors(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-class Catalog(msgspec.Struct, frozen=True):
+class CatalogTarget(msgspec.Struct, frozen=True):
     """The catalog that the options of a command name."""
 
     data: Path
@@ -108,7 +108,7 @@ def on_catalog(command: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         if not database_url and not holds_log(data):
             raise CatalogError(f"{data} holds no catalog: it has no log")
-        command(Catalog(data, database_url, search_url), **options)
+        command(CatalogTarget(data, database_url, search_url), **options)
 
     return data(database(print_errors(run)))
 

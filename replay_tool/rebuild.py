@@ -57,7 +57,7 @@ class RebuildOutcome(msgspec.Struct, rename="camel"):
 @options.as_json
 @options.on_catalog
 @options.search
-def rebuild(catalog: options.Catalog, projection: str, force: bool, as_json: bool) -> None:
+def rebuild(catalog: options.CatalogTarget, projection: str, force: bool, as_json: bool) -> None:
     """Build a read model again beside the live one, verify it, and switch to it.
 
     The live one is verified first, and kept if it equals the log. A running server switches
@@ -81,7 +81,7 @@ def rebuild(catalog: options.Catalog, projection: str, force: bool, as_json: boo
 @options.as_json
 @options.on_catalog
 @options.search
-def rollback(catalog: options.Catalog, projection: str, as_json: bool) -> None:
+def rollback(catalog: options.CatalogTarget, projection: str, as_json: bool) -> None:
     """Make the generation before the live one live again, once it has caught up."""
     with _opened(catalog) as log:
         for backend in _backends(catalog, log, projection):
@@ -89,7 +89,7 @@ def rollback(catalog: options.Catalog, projection: str, as_json: bool) -> None:
             _print(_switched(backend, log, generation, catalog.data, "rolled back", 0.0), as_json)
 
 
-def _opened(catalog: options.Catalog) -> "closing[EventStore]":
+def _opened(catalog: options.CatalogTarget) -> "closing[EventStore]":
     """The log, until the block ends; the data directory is made for one in a database."""
     return closing(open_log(catalog.data, catalog.database, is_there=True))
 
@@ -144,7 +144,9 @@ def _is_current(backend: Backend[Any], log: EventStore, data: Path, as_json: boo
     return proofs[backend.definition.name].verdict is Verdict.EQUAL
 
 
-def _backends(catalog: options.Catalog, log: EventStore, projection: str) -> Iterator[Backend[Any]]:
+def _backends(
+    catalog: options.CatalogTarget, log: EventStore, projection: str
+) -> Iterator[Backend[Any]]:
     """The read models in the command's scope with their stores, which stay open until the last is
     taken.
     """

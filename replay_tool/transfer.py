@@ -36,7 +36,7 @@ _file = click.argument("file", type=options.NamedPath(dir_okay=False, allow_dash
 @_file
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
 @options.on_catalog
-def export_log(catalog: options.Catalog, file: str, overwrite: bool) -> None:
+def export_log(catalog: options.CatalogTarget, file: str, overwrite: bool) -> None:
     """Write the log to FILE as JSON lines, compressed when it is named .gz; - is standard output.
 
     Takes the log as it is when the command begins; a server may run. A regular file appears when

@@ -53,7 +53,7 @@ _FIELDS = 10
 @options.on_catalog
 @options.search
 def verify(
-    catalog: options.Catalog,
+    catalog: options.CatalogTarget,
     what: str,
     sample: int | None,
     seed: int | None,

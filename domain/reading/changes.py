@@ -18,7 +18,7 @@ _NOT_COMPARED = frozenset({"id", "name", "fullyQualifiedName", "version", "updat
 _ABSENT: Any = object()
 
 
-class Difference(msgspec.Struct, frozen=True):
+class FieldDifference(msgspec.Struct, frozen=True):
     """A field that differs; an added field has no old value, a deleted one no new value."""
 
     sort: Literal["added", "updated", "deleted"]
@@ -60,7 +60,7 @@ def describe(before: Entity, after: Entity) -> ChangeDescription:
     )
 
 
-def differences(old: Any, new: Any, name: str = "") -> Iterator[Difference]:
+def differences(old: Any, new: Any, name: str = "") -> Iterator[FieldDifference]:
     """The differing fields of two JSON values, in the order of the new one's keys."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys((*new, *old)):
@@ -69,31 +69,31 @@ def differences(old: Any, new: Any, name: str = "") -> Iterator[Difference]:
     elif isinstance(old, list) and isinstance(new, list):
         yield from _arrays(old, new, name)
     elif not json_patch.same(old, new):
-        yield Difference("updated", name, old, new)
+        yield FieldDifference("updated", name, old, new)
 
 
-def _one(old: Any, new: Any, name: str) -> Iterator[Difference]:
+def _one(old: Any, new: Any, name: str) -> Iterator[FieldDifference]:
     if old is _ABSENT:
-        yield Difference("added", name, None, new)
+        yield FieldDifference("added", name, None, new)
     elif new is _ABSENT:
-        yield Difference("deleted", name, old, None)
+        yield FieldDifference("deleted", name, old, None)
     else:
         yield from differences(old, new, name)
 
 
-def _arrays(old: list[Any], new: list[Any], name: str) -> Iterator[Difference]:
+def _arrays(old: list[Any], new: list[Any], name: str) -> Iterator[FieldDifference]:
     """The differences of two arrays: all added elements in one, all deleted ones in another."""
     old_ids, new_ids = json_diff.identities(old), json_diff.identities(new)
     if old_ids is None or new_ids is None:
         if not json_patch.same(old, new):
-            yield Difference("updated", name, old, new)
+            yield FieldDifference("updated", name, old, new)
         return
     before = dict(zip(old_ids, old, strict=True))
     after = dict(zip(new_ids, new, strict=True))
     if added := [after[i] for i in new_ids if i not in before]:
-        yield Difference("added", name, None, added)
+        yield FieldDifference("added", name, None, added)
     if deleted := [before[i] for i in old_ids if i not in after]:
-        yield Difference("deleted", name, deleted, None)
+        yield FieldDifference("deleted", name, deleted, None)
     for identity in new_ids:
         if identity in before:
             label = str(after[identity].get("name", identity))
@@ -101,7 +101,7 @@ def _arrays(old: list[Any], new: list[Any], name: str) -> Iterator[Difference]:
             yield from differences(before[identity], after[identity], inside)
     kept = [i for i in old_ids if i in after], [i for i in new_ids if i in before]
     if kept[0] != kept[1]:
-        yield Difference("updated", name, *kept)
+        yield FieldDifference("updated", name, *kept)
 
 
 def _compared(entity: Entity) -> Body:
@@ -111,7 +111,7 @@ def _compared(entity: Entity) -> Body:
     return {**compared, "deleted": Raw(b"true" if entity.deleted else b"false")}
 
 
-def _differences(old: Body, new: Body) -> Iterator[Difference]:
+def _differences(old: Body, new: Body) -> Iterator[FieldDifference]:
     """The differing fields of two bodies; of arrays no more is decoded than differs, if it can."""
     for key in dict.fromkeys((*new, *old)):
         if key in old and key in new:

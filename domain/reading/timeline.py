@@ -25,7 +25,7 @@ _NAMES = ("name", "tagFQN", "displayName", "fullyQualifiedName", "id")
 """Keys by which people know an element of an array, the best first."""
 
 
-class Change(msgspec.Struct, frozen=True):
+class TimelineChange(msgspec.Struct, frozen=True):
     """One operation; values are those of the body itself, which later operations change."""
 
     sort: Literal["added", "updated", "deleted"]
@@ -41,7 +41,7 @@ class Change(msgspec.Struct, frozen=True):
 Told = TypeVar("Told")
 
 
-class Step(msgspec.Struct, Generic[Told], frozen=True):
+class TimelineStep(msgspec.Struct, Generic[Told], frozen=True):
     """What one request made of an entity."""
 
     version: str
@@ -68,11 +68,11 @@ class VersionBody(msgspec.Struct, frozen=True):
 def read_steps(
     store: EventStore,
     entity_id: str,
-    tell: Callable[[Change], Told | None],
+    tell: Callable[[TimelineChange], Told | None],
     *,
     limit: int,
     before: int | None = None,
-) -> list[Step[Told]]:
+) -> list[TimelineStep[Told]]:
     """The newest requests that changed an entity, at most `limit` of them, the newest first.
 
     `before` is a stream version: only earlier events are looked at. `tell` makes of each change
@@ -90,7 +90,7 @@ def read_steps(
         upto_now = recorded.stream_version
     if not starts:
         return []
-    steps: list[Step[Told]] = []
+    steps: list[TimelineStep[Told]] = []
     entity = _ChangingEntity(entity_id)
     for recorded in store.stream(entity_id, upto=upto_now):
         event = recorded.event
@@ -107,7 +107,7 @@ def read_steps(
         else:
             first = recorded.stream_version
         steps.append(
-            Step(version_text, first, event.at, event.actor, event.request_id, types, told)
+            TimelineStep(version_text, first, event.at, event.actor, event.request_id, types, told)
         )
     return steps[::-1]
 
@@ -156,7 +156,7 @@ class _ChangingEntity:
         else:
             self._evolve(event)
 
-    def changes(self, event: Event) -> Iterator[Change]:
+    def changes(self, event: Event) -> Iterator[TimelineChange]:
         """What an event changes, each change given right before it is carried out."""
         if isinstance(event, events.EntityChanged):
             for operation in event.patch:
@@ -167,7 +167,7 @@ class _ChangingEntity:
             return
         if isinstance(event, events.EntityStatusChanged):
             old = self._decoded(STATUS)
-            yield Change("updated", (STATUS,), ((STATUS, STATUS),), old, event.status)
+            yield TimelineChange("updated", (STATUS,), ((STATUS, STATUS),), old, event.status)
         self._evolve(event)
 
     def encoded(self) -> Body:
@@ -194,7 +194,7 @@ class _ChangingEntity:
             value = self._values[key] = msgspec.json.decode(value)
         return value
 
-    def _change(self, operation: Mapping[str, Any], tokens: list[str]) -> Change:
+    def _change(self, operation: Mapping[str, Any], tokens: list[str]) -> TimelineChange:
         """What an operation is about to change; its path leads somewhere, as `decide` made it."""
         new = operation.get("value")
         keys: list[str] = []
@@ -211,7 +211,7 @@ class _ChangingEntity:
                     keys.append(token)
                     steps.append((".".join(keys), token))
         sort: Any = {"add": "added", "remove": "deleted", "replace": "updated"}[operation["op"]]
-        return Change(sort, tuple(keys), tuple(steps), None if sort == "added" else at, new)
+        return TimelineChange(sort, tuple(keys), tuple(steps), None if sort == "added" else at, new)
 
 
 def _named(element: Any, keys: list[str]) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from domain.event_store.port import EventStore
 from projections.feeding.port import Damaged, Progress
 from projections.feeding.projector import Projector
 from projections.generations.definition import Definition, M
-from projections.generations.port import Generation, Generations, Proposal
+from projections.generations.port import Generation, Generations, ProposedGeneration
 from projections.verification.report import ProjectionProof, Verdict
 from projections.verification.run import Request, verify
 
@@ -42,7 +42,9 @@ def build(
             definition.load(address, log, progress)
         except Damaged as damaged:
             # What an earlier building left is not gone on with again.
-            generations.propose(Proposal(generation, refused=damaged.message), instead_of=begun)
+            generations.propose(
+                ProposedGeneration(generation, refused=damaged.message), instead_of=begun
+            )
             raise
         model = definition.open(address, True)
         try:
@@ -52,7 +54,7 @@ def build(
             model.close()
             raise
         definition.shut(model)
-        generations.propose(Proposal(generation, ready=True), instead_of=begun)
+        generations.propose(ProposedGeneration(generation, ready=True), instead_of=begun)
         return Built(generation, proof)
 
 
@@ -85,7 +87,7 @@ def _begin(definition: Definition[M], generations: Generations) -> tuple[Generat
         built_at=time.time_ns() // 1_000_000,
         code=code,
     )
-    begun = generations.propose(Proposal(generation), instead_of=revision)
+    begun = generations.propose(ProposedGeneration(generation), instead_of=revision)
     generations.remove([number for number in numbers if number not in kept])
     return generation, begun
 

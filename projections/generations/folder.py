@@ -16,7 +16,7 @@ import msgspec
 
 from domain.errors import StoreUnavailable
 from domain.machine import durable_files
-from projections.generations.port import Generations, Pointer, Proposal, Record
+from projections.generations.port import Generations, Pointer, ProposedGeneration, Record
 
 _BESIDE = ("-wal", "-shm", "-stamp")
 """Suffixes of the files that may be beside a generation's file and belong to it."""
@@ -78,7 +78,7 @@ class FolderGenerations(Generations):
         return status.st_ino, status.st_mtime_ns, status.st_size
 
     def _replace(
-        self, record: Record, value: Pointer | Proposal, instead_of: Hashable | None
+        self, record: Record, value: Pointer | ProposedGeneration, instead_of: Hashable | None
     ) -> Hashable | None:
         path = self._records[record]
         fresh = path.with_name(path.name + ".new")

@@ -44,7 +44,7 @@ class Pointer(msgspec.Struct, frozen=True, rename="camel"):
     """Number of the live generation; no other has it, as a reader may still have that one open."""
 
 
-class Proposal(msgspec.Struct, frozen=True, rename="camel"):
+class ProposedGeneration(msgspec.Struct, frozen=True, rename="camel"):
     """A generation that is to become live."""
 
     generation: Generation
@@ -55,7 +55,7 @@ class Proposal(msgspec.Struct, frozen=True, rename="camel"):
 
 
 Record = Literal["pointer", "proposal"]
-R = TypeVar("R", Pointer, Proposal)
+R = TypeVar("R", Pointer, ProposedGeneration)
 
 
 class Generations(ABC):
@@ -107,10 +107,10 @@ class Generations(ABC):
         """
         return self._replaced("pointer", pointer, instead_of)
 
-    def proposal(self) -> Proposal | None:
+    def proposal(self) -> ProposedGeneration | None:
         """The proposal; None when there is none, or none that can be read."""
         try:
-            return self._decoded("proposal", Proposal)
+            return self._decoded("proposal", ProposedGeneration)
         except msgspec.MsgspecError:
             return None
 
@@ -118,7 +118,7 @@ class Generations(ABC):
         """A value that differs once the proposal was replaced; None while there is no proposal."""
         return self._revision("proposal")
 
-    def propose(self, proposal: Proposal, *, instead_of: Hashable | None) -> Hashable:
+    def propose(self, proposal: ProposedGeneration, *, instead_of: Hashable | None) -> Hashable:
         """Replaces the proposal of a revision, as `point` does the pointer."""
         return self._replaced("proposal", proposal, instead_of)
 
@@ -136,7 +136,7 @@ class Generations(ABC):
 
     @abstractmethod
     def _replace(
-        self, record: Record, value: Pointer | Proposal, instead_of: Hashable | None
+        self, record: Record, value: Pointer | ProposedGeneration, instead_of: Hashable | None
     ) -> Hashable | None:
         """Replaces the record of a revision; returns the new one, None where it has another."""
 
@@ -145,7 +145,7 @@ class Generations(ABC):
         return None if raw is None else msgspec.json.decode(raw, type=form)
 
     def _replaced(
-        self, record: Record, value: Pointer | Proposal, instead_of: Hashable | None
+        self, record: Record, value: Pointer | ProposedGeneration, instead_of: Hashable | None
     ) -> Hashable:
         revision = self._replace(record, value, instead_of)
         if revision is None:

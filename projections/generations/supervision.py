@@ -20,7 +20,13 @@ from projections.generations.building import build
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, M
 from projections.generations.fed_generation import FedGeneration, Interrupted, open_fed
-from projections.generations.port import Generation, Generations, Pointer, Proposal, overtaken
+from projections.generations.port import (
+    Generation,
+    Generations,
+    Pointer,
+    ProposedGeneration,
+    overtaken,
+)
 
 WATCH_SECONDS = 1.0
 """Time between two looks at a live generation that other processes can change."""
@@ -264,7 +270,7 @@ class GenerationSupervisor(Generic[M]):
         log_line.warning(
             "proposal refused", extra={"projection": self.name, "reason": damaged.message}
         )
-        refused = Proposal(generation, ready=True, refused=damaged.message)
+        refused = ProposedGeneration(generation, ready=True, refused=damaged.message)
         with suppress(Overtaken):  # the next step looks at what is proposed by now
             self._seen = self.generations.propose(refused, instead_of=self._seen)
 

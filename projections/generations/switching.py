@@ -9,7 +9,7 @@ from domain.event_store.port import EventStore
 from projections.feeding.daemon import ProjectorState, State, read_states
 from projections.generations.definition import Definition, M
 from projections.generations.leadership import Leadership
-from projections.generations.port import Generation, Generations, Proposal
+from projections.generations.port import Generation, Generations, ProposedGeneration
 from projections.generations.supervision import GenerationSupervisor
 
 PATIENCE_SECONDS = 30.0
@@ -43,7 +43,7 @@ def propose_previous(definition: Definition[M], generations: Generations) -> Gen
         )
     with generations.building():
         generations.propose(
-            Proposal(previous, ready=True), instead_of=generations.proposal_revision()
+            ProposedGeneration(previous, ready=True), instead_of=generations.proposal_revision()
         )
     return previous
 

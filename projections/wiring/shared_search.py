@@ -121,7 +121,7 @@ class ClusterGenerations(port.Generations):
     def _replace(
         self,
         record: port.Record,
-        value: port.Pointer | port.Proposal,
+        value: port.Pointer | port.ProposedGeneration,
         instead_of: Hashable | None,
     ) -> Hashable | None:
         text = msgspec.json.encode(value).decode()

@@ -14,7 +14,7 @@ from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections
 from projections.feeding.port import Overtaken
 from projections.generations.folder import FolderGenerations, build_lock
-from projections.generations.port import Generation, Generations, Pointer, Proposal
+from projections.generations.port import Generation, Generations, Pointer, ProposedGeneration
 from projections.generations.postgres.generations import PostgresGenerations
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
@@ -122,9 +122,9 @@ def test_proposal_is_replaced_and_withdrawn(open_generations: OpenGenerations) -
     writer, reader = open_generations("model"), open_generations("model")
     revisions = []
     for proposal in (
-        Proposal(SECOND),
-        Proposal(SECOND, ready=True),
-        Proposal(SECOND, ready=True, refused="too old"),
+        ProposedGeneration(SECOND),
+        ProposedGeneration(SECOND, ready=True),
+        ProposedGeneration(SECOND, ready=True, refused="too old"),
     ):
         revision = writer.propose(proposal, instead_of=writer.proposal_revision())
         assert (reader.proposal(), revision) == (proposal, writer.proposal_revision())
@@ -165,13 +165,13 @@ def test_proposal_that_another_process_has_replaced_stays(
     open_generations: OpenGenerations,
 ) -> None:
     one, other = open_generations("model"), open_generations("model")
-    first = one.propose(Proposal(FIRST), instead_of=None)
+    first = one.propose(ProposedGeneration(FIRST), instead_of=None)
     for decided_on in (None, first):
         if decided_on == first:
-            other.propose(Proposal(SECOND), instead_of=first)
+            other.propose(ProposedGeneration(SECOND), instead_of=first)
         before = other.proposal(), other.proposal_revision()
         with pytest.raises(Overtaken, match="another process has replaced"):
-            one.propose(Proposal(FIRST, ready=True), instead_of=decided_on)
+            one.propose(ProposedGeneration(FIRST, ready=True), instead_of=decided_on)
         assert (other.proposal(), other.proposal_revision()) == before
     one.withdraw(instead_of=first)
     assert (other.proposal(), other.proposal_revision()) == before
@@ -180,7 +180,7 @@ def test_proposal_that_another_process_has_replaced_stays(
     assert second is not None
     other.withdraw(instead_of=second)
     with pytest.raises(Overtaken):
-        one.propose(Proposal(FIRST, ready=True), instead_of=second)
+        one.propose(ProposedGeneration(FIRST, ready=True), instead_of=second)
     assert other.proposal() is None
 
 

@@ -264,7 +264,7 @@ def _parts(key: str, old: list[Any], new: list[Any]) -> Iterator[Row]:
         yield Row(key, "updated", "order", _bounded(names[0]), _bounded(names[1]))
 
 
-def _fields(key: str, name: str, differences: Iterator[changes.Difference]) -> Iterator[Row]:
+def _fields(key: str, name: str, differences: Iterator[changes.FieldDifference]) -> Iterator[Row]:
     for each in differences:
         label = each.name if name == key else f"{name} · {each.name}"
         old = "" if each.sort == "added" else _text(each.old)

@@ -117,7 +117,9 @@ def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[
     return _KEYS.decode(withheld.cut(encoded) if withheld else encoded)
 
 
-def _change_shown(withheld: Withheld | None, change: timeline.Change) -> dict[str, Any] | None:
+def _change_shown(
+    withheld: Withheld | None, change: timeline.TimelineChange
+) -> dict[str, Any] | None:
     """A change for its line; None for one that is withheld from the caller."""
     if withheld is not None and _is_hidden(withheld, change):
         return None
@@ -128,7 +130,7 @@ def _change_shown(withheld: Withheld | None, change: timeline.Change) -> dict[st
     return {"what": " · ".join(steps), "how": _SORTS[change.sort], **values}
 
 
-def _is_hidden(withheld: Withheld, change: timeline.Change) -> bool:
+def _is_hidden(withheld: Withheld, change: timeline.TimelineChange) -> bool:
     """True if all that a change changes is withheld."""
     if withheld.covers(".".join(change.keys)):
         return True

@@ -17,7 +17,7 @@ from psycopg import sql
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.connections import Connections, unavailable
 from domain.event_store.postgres.link import Link
-from projections.generations.port import Generations, Pointer, Proposal, Record
+from projections.generations.port import Generations, Pointer, ProposedGeneration, Record
 
 _LOCK = 7162
 """Key of the advisory lock under which the table of shelves is made."""
@@ -161,7 +161,7 @@ class PostgresGenerations(Generations):
         return self._connections.ask(read) or (None, None)
 
     def _replace(
-        self, record: Record, value: Pointer | Proposal, instead_of: Hashable | None
+        self, record: Record, value: Pointer | ProposedGeneration, instead_of: Hashable | None
     ) -> Hashable | None:
         encoded = msgspec.json.encode(value)
         if not isinstance(value, Pointer):

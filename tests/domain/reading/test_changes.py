@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from domain.reading.changes import Difference, differences
+from domain.reading.changes import FieldDifference, differences
 from domain.reading.history import revisions
 from tests.domain.conftest import World
 
@@ -112,4 +112,4 @@ def test_events_of_one_request_are_one_revision(world: World) -> None:
     ],
 )
 def test_difference_names_the_field(old: Any, new: Any, found: list[Any]) -> None:
-    assert list(differences(old, new)) == [Difference(*each) for each in found]
+    assert list(differences(old, new)) == [FieldDifference(*each) for each in found]

@@ -6,10 +6,10 @@ import msgspec
 
 from domain.kinds.registry import KINDS
 from domain.reading.history import versions
-from domain.reading.timeline import Change, read_steps, read_versions
+from domain.reading.timeline import TimelineChange, read_steps, read_versions
 
 
-def seen(change: Change) -> tuple[str, str, str]:
+def seen(change: TimelineChange) -> tuple[str, str, str]:
     """A change as text; its values are only good while it is told."""
     values = msgspec.json.encode([change.old, change.new]).decode()
     return change.sort, "/".join(text for _, text in change.steps), values

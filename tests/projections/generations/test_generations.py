@@ -10,7 +10,7 @@ from projections.entities import stored_entity
 from projections.feeding.daemon import Daemon, ProjectorLock
 from projections.generations.building import build
 from projections.generations.leadership import FolderLeadership
-from projections.generations.port import Proposal
+from projections.generations.port import ProposedGeneration
 from projections.generations.switching import pending, propose_previous, switch
 from tests.projections.read_models import (
     create,
@@ -211,7 +211,9 @@ def test_proposal_that_is_missing_is_turned_down(directory: Path) -> None:
         (directory / "entities-2.db").unlink()
         step(stores)
         proposal = stores.entities.generations.proposal()
-        assert proposal == Proposal(built.generation, ready=True, refused="generation 2 is missing")
+        assert proposal == ProposedGeneration(
+            built.generation, ready=True, refused="generation 2 is missing"
+        )
         assert generations(stores) == [1, 1]
 
 

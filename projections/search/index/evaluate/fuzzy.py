@@ -38,7 +38,7 @@ class _Near(msgspec.Struct, frozen=True):
         return int((begins.take(self.numbers + 1) - begins.take(self.numbers)).sum())
 
 
-class Fuzzy:
+class FuzzyWord:
     """Evaluates a fuzzy leaf; `check` raises when the time is up."""
 
     def __init__(self, snapshot: Snapshot, node: tree.Fuzzy, check: Callable[[], None]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from projections.search import tree
 from projections.search.analysis import keyword, stem, tokens
 from projections.search.index.evaluate.beginnings import Beginnings
-from projections.search.index.evaluate.fuzzy import Fuzzy
+from projections.search.index.evaluate.fuzzy import FuzzyWord
 from projections.search.index.evaluate.lexicons import TermNumbers, spans
 from projections.search.index.evaluate.phrase_prefixes import begun_together
 from projections.search.index.evaluate.phrases import together
@@ -81,7 +81,7 @@ class Leaves:
                 return self._phrase_prefix(field, tokens(text).parts, min(slop, MAX_SLOP))
             case tree.Fuzzy(field=field):
                 refuse_whole(field)
-                return Fuzzy(self._snapshot, node, self._check).matches(self._view)
+                return FuzzyWord(self._snapshot, node, self._check).matches(self._view)
             case tree.Wildcard(field=field, pattern=pattern):
                 return self._remembered(node, lambda: self._pattern(field, wildcard(pattern)))
             case tree.Regex(field=field, pattern=pattern):

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.opensearch_server import NoServer
 from projections.generations import supervision
-from projections.generations.port import Proposal
+from projections.generations.port import ProposedGeneration
 from projections.operation.inspection import inspect
 from projections.search.engine import EngineQuery
 from projections.search.index.evaluate.object_search import ObjectSearch
@@ -84,7 +84,7 @@ def test_user_of_the_deployment_builds_searches_switches_and_tidies_up(
             assert (far.total, len(far.hits)) == (3, 1)
         assert inspect(stores, details=True).projections[1].error is None
         kept = stores.engine.generations
-        proposed = kept.propose(Proposal(stores.engine.generation()), instead_of=None)
+        proposed = kept.propose(ProposedGeneration(stores.engine.generation()), instead_of=None)
         kept.withdraw(instead_of=proposed)
     with closing(
         OpenSearchEngine(
