@@ -48,7 +48,7 @@ class WhooshEngine:
         self._follower = CommitFollower(storage)
         self._writer = CommitWriter(storage, self._follower)
         self._merging = threading.Lock()
-        self._merge_thread = MergeThread(lambda check: self._merge_next(next_merge, check))
+        self.merges = MergeThread(lambda check: self._merge_next(next_merge, check))
         self.rebuild_reason: str | None = None
         """Why the index was begun anew when it was opened, None when it was not."""
 
@@ -90,7 +90,7 @@ class WhooshEngine:
 
     def close(self) -> None:
         """Release files and abandon merges; a search that is running ends on its own."""
-        self._merge_thread.close()
+        self.merges.close()
         self._follower.close()
         self._writer.close()
 
@@ -159,9 +159,9 @@ class WhooshEngine:
             documents, position, fingerprint, after=after, searched=searched
         )
         if next_merge(segments):
-            self._merge_thread.wake()
+            self.merges.wake()
             if len(segments) > 2 * MAX_SEGMENTS:
-                self._merge_thread.wait()
+                self.merges.wait()
 
     # Merging
 

@@ -102,9 +102,9 @@ def test_list_with_limit_zero_gives_only_the_total(tables: Fixture) -> None:
 
 def test_list_page_emptied_by_deletes_leads_back(tables: Fixture) -> None:
     cursor = page(tables, "table", 3)["paging"]["after"]
-    for claim in tables.log.children(
-        tables.log.claim("databaseSchema", "service.database.schema").id
-    ):  # type: ignore[union-attr]
+    schema = tables.log.claim("databaseSchema", "service.database.schema")
+    assert schema is not None
+    for claim in tables.log.claims(parents=[schema.id]):
         if claim.name in "de":
             tables.catalog.delete(KINDS["table"], claim.id, ME, hard=True, recursive=False)
     tables.project()

@@ -199,13 +199,13 @@ def test_merge_that_fails_loses_nothing_and_is_repeated(tmp_path, monkeypatch):
     engine.reset()
     for number in range(merge_thread.MERGE_AT * 2):
         commit(engine, documents(number), number + 1)
-    engine._merge_thread.wait()
+    engine.merges.wait()
     expected = {f"id{n}": 1_000 + n for n in range(merge_thread.MERGE_AT * 2)}
     assert found(engine) == expected
     assert len(segments(Directory(tmp_path))) == merge_thread.MERGE_AT * 2
     fails.clear()
     commit(engine, {}, 99)
-    engine._merge_thread.wait()
+    engine.merges.wait()
     assert found(engine) == expected
     assert len(segments(Directory(tmp_path))) < merge_thread.MERGE_AT
     engine.close()
@@ -251,7 +251,7 @@ def test_many_small_commits_leave_few_segments(tmp_path):
     engine = WhooshEngine.open(tmp_path)
     for number in range(150):
         commit(engine, documents(number % 60, digest=number), number + 1)
-    engine._merge_thread.wait()
+    engine.merges.wait()
     assert engine.count() == 60
     assert len(segments(Directory(tmp_path))) <= merge_thread.MAX_SEGMENTS
     expected = {f"id{n % 60}": n * 1_000 + n % 60 for n in range(150)}
