@@ -52,13 +52,17 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             return Heavy(page(wanted), caller, services.lookups, services.streams)
 
         async def in_task(request: AnyRequest) -> ASGIResponse:
-            return at_once(request, wanted)
+            return begun(request, page(wanted))
 
-        return Deferred(in_task) if wanted.limit > _AT_ONCE else at_once(request, wanted)
+        return Deferred(in_task) if wanted.limit > _AT_ONCE else begun(request, page(wanted))
 
-    def at_once(request: AnyRequest, wanted: ListRequest) -> ASGIResponse:
-        whole = stores.entities.read(partial(small_page, request=wanted))
-        return heavy(request, page(wanted)) if whole is None else Finished(whole)
+    def begun(request: AnyRequest, chunks: Generator[bytes]) -> ASGIResponse:
+        whole = next(chunks)
+        if whole:
+            # Using the generator up costs less than closing it.
+            next(chunks, None)
+            return Finished(whole)
+        return heavy(request, chunks)
 
     def page(wanted: ListRequest) -> Generator[bytes]:
         if stores.is_shared and wanted.limit <= _AT_ONCE:

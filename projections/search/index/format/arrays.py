@@ -59,6 +59,10 @@ class Inverted(msgspec.Struct, kw_only=True, eq=False):
         self.size = len(self.offsets) - 1
         self._memory, self._places = self.lexicon.data, self.offsets.data
 
+    def __repr__(self) -> str:
+        """Return the size alone: what is remembered counts its keys by their length."""
+        return f"Inverted({self.size} terms)"
+
     @classmethod
     def of(cls, arrays: Arrays, field: str) -> "Inverted":
         """The field's part of a segment's arrays, named `<field>.<attribute>`."""
