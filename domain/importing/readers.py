@@ -1,18 +1,22 @@
 """Reads the lines of an import in processes of their own, beside the one that appends.
 
 Decoding and checking lines is half of the work of an import and needs no log. The processes get
-chunks of lines in turn, which are given back in the same order.
+chunks of lines in turn and give them back in the same order; a process ends when the pipe to the
+one that started it is closed, however that one ended.
 """
 
+import fcntl
 import multiprocessing
 import os
 import signal
 import sys
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing.connection import Connection
+from typing import NamedTuple
+
+import msgspec
 
 from domain.errors import StoreUnavailable
 from domain.importing.lines import Chunk, decode_read, read_ahead
@@ -21,47 +25,91 @@ CHUNK_LINES = 100
 """The most lines that a process is given together."""
 CHUNK_BYTES = 200_000
 """Bytes of lines at which a chunk ends, although it has fewer; its last line may go beyond them."""
-_WAITING_BYTES = 800_000
-"""Bytes of lines that are given out for each process, or one chunk where that is larger."""
+_PIPE_BYTES = 1_048_576
+"""What a pipe is asked to hold: several chunks wait in it while the other side is busy."""
+_MARGIN = 65_536
+"""What is left free in a pipe, for the lengths of chunks and for pages that are not quite full."""
 _MOST_PROCESSES = 4
+
+_decode_lines = msgspec.msgpack.Decoder(list[bytes]).decode
+_ENDED = (EOFError, BrokenPipeError, ConnectionResetError)
+"""What a pipe raises whose other end is closed."""
+
+
+class _Reader(NamedTuple):
+    """A process that reads lines: where chunks go in and come out, and how many bytes may wait."""
+
+    chunks: Connection
+    results: Connection
+    capacity: int
 
 
 class LineReaders:
     """Some processes that read lines; where there is one core, none. Made by `line_readers`."""
 
-    def __init__(self, pool: ProcessPoolExecutor | None = None, count: int = 0) -> None:
-        """`count` is the number of processes in the pool."""
-        self._pool = pool
-        self._count = count
+    def __init__(self, readers: list[_Reader]) -> None:
+        self._readers = readers
 
     def read(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """The chunks in their order, with what was read of their lines.
 
-        No more is taken from `chunks` than _WAITING_BYTES for each process, or a chunk for each.
-        Raises StoreUnavailable when a process has ended.
+        No more is taken from `chunks` than the pipes hold, or a chunk for each process. Nothing
+        else may be read before the end is reached. Raises StoreUnavailable when a process has
+        ended.
         """
-        if self._pool is None:
-            yield from chunks
-            return
-        given: deque[tuple[Chunk, int, Future[bytes]]] = deque()
-        try:
-            for chunk in chunks:
-                lines = [line for _, line in chunk.lines]
-                size = sum(map(len, lines))
-                most = self._count * _WAITING_BYTES
-                while len(given) >= self._count and size + sum(each[1] for each in given) > most:
-                    yield _oldest(given)
-                given.append((chunk, size, self._pool.submit(read_ahead, lines)))
-            while given:
-                yield _oldest(given)
-        except BrokenExecutor:
-            raise StoreUnavailable("a process that reads lines has ended") from None
+        return _InTurn(self._readers).read(chunks) if self._readers else iter(chunks)
 
 
-def _oldest(given: deque[tuple[Chunk, int, Future[bytes]]]) -> Chunk:
-    chunk, _, reading = given.popleft()
-    chunk.read = decode_read(reading.result())
-    return chunk
+class _InTurn:
+    """The chunks that the processes have been given and have not given back."""
+
+    def __init__(self, readers: list[_Reader]) -> None:
+        self._turns = deque(readers)
+        self._given: deque[tuple[_Reader, Chunk, int]] = deque()
+        """In order: the process, the chunk, and the bytes that were sent."""
+        self._waiting = dict.fromkeys(readers, 0)
+        """Bytes that each process was sent and has not answered."""
+
+    def read(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Give chunks to the processes in turn, as many as they take, and take the oldest back."""
+        for chunk in chunks:
+            message = msgspec.msgpack.encode([line for _, line in chunk.lines])
+            while not self._fits(len(message)):
+                yield self._oldest()
+            reader = self._turns[0]
+            self._turns.rotate(-1)
+            with _alive():
+                reader.chunks.send_bytes(message)
+            self._waiting[reader] += len(message)
+            self._given.append((reader, chunk, len(message)))
+        while self._given:
+            yield self._oldest()
+
+    def _fits(self, size: int) -> bool:
+        """Whether the next process can be sent so many bytes without waiting for it to read.
+
+        A process with nothing to do reads at once. If another one were waited for, it might be
+        waiting itself, for somebody to take what it has read.
+        """
+        waiting = self._waiting[self._turns[0]]
+        return waiting == 0 or waiting + size <= self._turns[0].capacity
+
+    def _oldest(self) -> Chunk:
+        reader, chunk, size = self._given.popleft()
+        with _alive():
+            result = reader.results.recv_bytes()
+        chunk.read = decode_read(result)
+        self._waiting[reader] -= size
+        return chunk
+
+
+@contextmanager
+def _alive() -> Iterator[None]:
+    """Raises StoreUnavailable when the process at the other end of a pipe has ended."""
+    try:
+        yield
+    except _ENDED:
+        raise StoreUnavailable("a process that reads lines has ended") from None
 
 
 @contextmanager
@@ -71,29 +119,48 @@ def line_readers() -> Iterator[LineReaders]:
     On Linux they are forks of this one, which begin at once. So this is to be called before there
     are threads, and before the log is opened.
     """
-    count = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
-    if count == 1:
-        yield LineReaders()
-        return
+    cores = len(os.sched_getaffinity(0))
+    count = min(cores, _MOST_PROCESSES) if cores > 1 else 0
+    with ExitStack() as stack:
+        yield LineReaders([stack.enter_context(_process()) for _ in range(count)])
+
+
+@contextmanager
+def _process() -> Iterator[_Reader]:
     # The program is loaded already: a fork begins to read at once, a new process after 0.3 s.
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    with ProcessPoolExecutor(count, context, initializer=_begin) as pool:
-        # All forks are made for the first piece of work.
-        pool.submit(os.getpid).result()
-        try:
-            yield LineReaders(pool, count)
-        finally:
-            pool.shutdown(cancel_futures=True)
+    fork = sys.platform == "linux"
+    context = multiprocessing.get_context("fork") if fork else multiprocessing.get_context("spawn")
+    chunks_out, chunks_in = context.Pipe(duplex=False)
+    results_out, results_in = context.Pipe(duplex=False)
+    theirs, ours = (chunks_out, results_in), (chunks_in, results_out)
+    capacity = min(_widened(chunks_in), _widened(results_in))
+    process = context.Process(target=_serve, args=(*theirs, ours), name="line reader", daemon=True)
+    process.start()
+    for end in theirs:
+        end.close()
+    try:
+        yield _Reader(*ours, capacity)
+    finally:
+        for end in ours:
+            end.close()
+        process.join()
 
 
-def _begin() -> None:
-    """Have a process go on when Ctrl-C reaches it, and end with the one that started it."""
+def _widened(pipe: Connection) -> int:
+    """Let a pipe hold more, where the system knows how; returns how many bytes it holds surely."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        return fcntl.fcntl(pipe.fileno(), fcntl.F_GETPIPE_SZ) - _MARGIN
+    return 0
+
+
+def _serve(chunks: Connection, results: Connection, others: Iterable[Connection]) -> None:
+    """What the process does until its pipes are closed."""
+    # Ctrl-C reaches every process of the terminal; this one ends with the one that appends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
+    for end in others:
+        end.close()
+    with suppress(*_ENDED):
+        while True:
+            results.send_bytes(read_ahead(_decode_lines(chunks.recv_bytes())))
