@@ -164,7 +164,7 @@ def test_import_of_any_file_is_a_put_of_each_line(
     with empty_log() as log, empty_log() as expected:
         make_id, expected_id = ids(), ids()
         # Once read by other processes, and once by the one that appends.
-        for readers_used in (readers, LineReaders()):
+        for readers_used in (readers, LineReaders([])):
             chunks = (Chunk(numbered) for numbered in batches(file, size))
             bad = imported(log, readers_used.read(chunks), make_id)
             assert bad == put_each(expected, file, expected_id)

@@ -167,7 +167,7 @@ def test_import_of_any_kind_is_a_put_of_each_line(
     deleted: int | None,
     read_elsewhere: bool,
 ) -> None:
-    used = readers if read_elsewhere else LineReaders()
+    used = readers if read_elsewhere else LineReaders([])
     with empty_log() as log, empty_log() as expected:
         make_id, expected_id = ids(), ids()
         for some in (file, [*again, *file]):
