@@ -12,7 +12,6 @@ from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Raw, UnsetType
 
-from api.answers.responses import Heavy
 from api.declaring.declared_query import Parameters
 from api.pages.frame.documents import cut, formatted, words
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer, html
@@ -30,7 +29,7 @@ from domain.errors import InvalidInput, NotFound
 from domain.event_store.port import EventStore
 from domain.events import EVENT_TYPES
 from domain.kinds.registry import ALL_KINDS, KINDS
-from domain.reading.audit import AuditQuery, AuditTrail
+from domain.reading.audit import AuditEvent, AuditQuery, AuditTrail
 
 _CHARACTERS = 600
 """Most characters of each value that the stream shows."""
@@ -52,21 +51,11 @@ class _Operation(msgspec.Struct):
     value: Raw = _NOTHING
 
 
-class ShownEvent(msgspec.Struct, rename="camel", dict=True):
+class ShownEvent(AuditEvent, frozen=True, dict=True):
     """An event as the API returns it; its changes are decoded as far as they are shown."""
 
-    position: int
-    entity_id: str
-    kind: str
-    fully_qualified_name: str
-    event_type: str
-    version: float
-    actor: str
-    time: int
-    request_id: str
-    status: str | None = None
-    body: Raw | UnsetType = UNSET
-    patch: Raw | UnsetType = UNSET
+    body: Raw | UnsetType = UNSET  # type: ignore[assignment]
+    patch: Raw | UnsetType = UNSET  # type: ignore[assignment]
 
     @property
     def verb(self) -> str:
@@ -188,8 +177,7 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
         return html(body, status=400 if values["problem"] else 200)
 
     async def show_event(request: AnyRequest, position: int) -> ASGIResponse:
-        caller: str = request.user.name
-        query = audit_query(request.auth, caller, **_asked({}))
+        query = audit_query(request.auth, request.user.name, **_asked({}))
 
         def chunks() -> Generator[bytes]:
             event = _event_at(services.stores.log, query, position)
@@ -203,7 +191,7 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
                 goes_on=text is not None and len(text) > EVENT_CHARACTERS,
             )
 
-        return Heavy(chunks(), caller, services.heavy_reads, services.streams, dict(HEADERS), HTML)
+        return services.stream(request, chunks(), headers=HEADERS, media_type=HTML)
 
     return [
         page("/audit", AUDITING, show, _PARAMETERS),

@@ -16,7 +16,7 @@ from api.callers.tokens.verifier import TokenVerifier
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation
 from api.declaring.signatures import AnyRequest
-from api.preparing import preparing, read_as
+from api.errors import preparing, read_as
 from api.services import Services
 from api.telemetry.metrics import Metrics
 from domain.release import RELEASE, commit
