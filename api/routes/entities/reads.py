@@ -62,7 +62,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             # Using the generator up costs less than closing it.
             next(chunks, None)
             return Finished(whole)
-        return services.stream(request, chunks)
+        return heavy(request, chunks)
 
     def page(wanted: ListRequest) -> Generator[bytes]:
         if stores.is_shared and wanted.limit <= _AT_ONCE:
@@ -73,6 +73,10 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
                 return
         with stores.entities.use() as entities:
             yield from list_page(entities, wanted)
+
+    def heavy(request: AnyRequest, chunks: Generator[bytes]) -> Heavy:
+        caller: str = request.user.name
+        return Heavy(chunks, caller, services.heavy_reads, services.streams)
 
     def one(
         request: AnyRequest, fields: str | None, include: Include, **where: str
@@ -116,8 +120,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
     def versions(request: AnyRequest, entity_id: str) -> Heavy:
         revisions = history.versions(stores.log, kind, id_in_path(entity_id))
-        encoded = (show(request, each) for each in revisions)
-        return services.stream(request, _history(kind, encoded))
+        return heavy(request, _history(kind, (show(request, each) for each in revisions)))
 
     def version(request: AnyRequest, entity_id: str, version: str) -> bytes:
         return show(request, history.version(stores.log, kind, id_in_path(entity_id), version))
