@@ -1,8 +1,8 @@
 """Paths as clients ask for them, and as routes have them: those below `/api/v1`, and of columns.
 
-The prefix `/api` is taken off a request before anything looks at its path, and put back where an answer
-shows a path. So there is one set of routes, which is looked up, measured and logged alike. All
-that differs is what lists show: to these clients also the keys that they cannot do without.
+The prefix `/api` is taken off a request before anything looks at its path, and put back where an
+answer shows a path. So there is one set of routes, which is looked up, measured and logged alike.
+All that differs is what lists show: to these clients also the keys that they cannot do without.
 """
 
 import re

@@ -216,11 +216,8 @@ def _plan_create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[
 def _plan_put(
     planner: Planner, kind: EntityKind, asked: Asked, override_metadata: bool
 ) -> Callable[[], Plan]:
-    context = replace(
-        asked.context,
-        override_metadata=override_metadata,
-        may_bring=may_bring(asked.access, kind),
-    )
+    bring = may_bring(asked.access, kind)
+    context = replace(asked.context, override_metadata=override_metadata, may_bring=bring)
     return partial(planner.put, kind, _given(kind, Action.EDIT, asked), context)
 
 
