@@ -105,12 +105,6 @@ def _shown(value: Raw) -> str:
     return cut(formatted(value, _CHARACTERS + 1), _CHARACTERS)
 
 
-def read_page(answer: bytes) -> tuple[list[ShownEvent], dict[str, int]]:
-    """The events of an AuditPage, and its paging."""
-    page = _page.decode(answer)
-    return page.data, page.paging
-
-
 PAGE_SIZE = 50
 EVENT_CHARACTERS = 500_000
 """Most characters of an event's changes on its page."""
@@ -218,11 +212,11 @@ async def _stream(
     except InvalidInput as error:
         return {"events": [], "problem": error.message, "newest": None, "oldest": None}
 
-    def work() -> tuple[list[ShownEvent], dict[str, int]]:
-        return read_page(audit_page(AuditTrail(log), query, span, head, PAGE_SIZE))
+    def work() -> _Page:
+        return _page.decode(audit_page(AuditTrail(log), query, span, head, PAGE_SIZE))
 
-    read, paging = await services.heavy_read(request, work)
-    events = read if after is None else read[::-1]
+    shown = await services.heavy_read(request, work)
+    events, paging = shown.data if after is None else shown.data[::-1], shown.paging
     values = {"events": events, "head": head, "problem": None}
     if after is not None:
         return values | {"newest": paging["after"], "oldest": after + 1}
@@ -242,7 +236,7 @@ def _event_at(log: EventStore, query: AuditQuery, position: int) -> ShownEvent:
     if position > head:
         raise NotFound(f"the log ends at position {head}")
     span = audit_span(position - 1, None, "asc", min(position, head))
-    events, _ = read_page(audit_page(AuditTrail(log), query, span, head, 1))
+    events = _page.decode(audit_page(AuditTrail(log), query, span, head, 1)).data
     if not events or events[0].position != position:
         raise NotFound(f"no event at position {position} that you may see")
     return events[0]
