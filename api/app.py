@@ -28,10 +28,9 @@ from api.routes.entities.reads import read_routes
 from api.routes.entities.writes import write_routes
 from api.routes.lineage.reads import lineage_read_routes
 from api.routes.lineage.writes import lineage_write_routes
-from api.routes.measurements.joins import join_routes
-from api.routes.measurements.query_costs import query_cost_routes
 from api.routes.measurements.reports import measurement_routes, test_result_routes
 from api.routes.measurements.usage import usage_routes
+from api.routes.measurements.workflow import join_routes, query_cost_routes
 from api.routes.search.documents import document_routes
 from api.routes.search.facets import facet_routes
 from api.routes.search.searches import search_routes

@@ -17,7 +17,9 @@ from projections.wiring.url_options import database_option as _database_option
 
 EXIT_USAGE = 2
 
-data_option = click.option("--data", metavar="DIR", help="Data directory (CATALOG_DATA).")
+data_option = click.option(
+    "--data", metavar="DIR", envvar="CATALOG_DATA", help="Data directory (CATALOG_DATA)."
+)
 database_option = _database_option(empty="")
 
 
@@ -47,8 +49,7 @@ def on_catalog(command: Callable[..., None]) -> Callable[..., None]:
 
 def print_error(error: Exception, given: str | None) -> None:
     """Print an error of a command; a full disk of its data directory is named as the cause."""
-    directory = given or os.environ.get("CATALOG_DATA") or Settings().data
-    print_line(f"error: {explained(error, Path(directory))}", err=True)
+    print_line(f"error: {explained(error, Path(given or Settings().data))}", err=True)
 
 
 def print_line(line: str, *, err: bool = False) -> None:

@@ -100,7 +100,7 @@ def serve(**flags: Any) -> None:
                 command = f"catalog token --subject NAME --role reader --data {settings.data}"
                 print_line(f"tokens: {command}", err=True)
                 if sys.stdout.isatty():
-                    from api.callers.sign_in.links import make_link  # noqa: PLC0415 - only people need it
+                    from api.callers.tokens.minting import make_link  # noqa: PLC0415 - only people need it
 
                     at = settings.public_url or local_address(host, port)
                     link = make_link(settings, checks.safe.safe, at.rstrip("/"), "me", ("admin",))

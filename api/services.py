@@ -1,6 +1,6 @@
 """The services that routes work with, put together once by the composition root."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ from litestar import Request
 
 from api.answers.bodies import has_left
 from api.answers.remembered_answers import RememberedAnswers
-from api.answers.responses import Large
+from api.answers.responses import Heavy, Large
 from api.callers.limits import Places, Streams, WorkQueue
 from api.settings import Settings
 from domain.errors import AlreadyExists, ConcurrentChange
@@ -151,6 +151,12 @@ class Services(msgspec.Struct, frozen=True):
     def large(self, request: Request[Any, Any, Any], body: bytes, **more: Any) -> Large:
         """The answer with a body that may be large; `more` is what `Large` may be given."""
         return Large(body, request.user.name, self.streams, **more)
+
+    def stream(
+        self, request: Request[Any, Any, Any], chunks: Generator[bytes], **more: Any
+    ) -> Heavy:
+        """The answer made chunk by chunk, in turns of heavy reads; `more` is as of `Heavy`."""
+        return Heavy(chunks, request.user.name, self.heavy_reads, self.streams, **more)
 
     async def heavy_read(self, request: Request[Any, Any, Any], work: Callable[[], T]) -> T:
         """Do a request's read in its caller's turn, in a thread of heavy reads.

@@ -91,7 +91,7 @@ def sign_in_link(
 ) -> None:
     """Print a link that signs in to the pages, once and in the next 15 minutes."""
     from api.callers.policies import Policies  # noqa: PLC0415 - start-up: as above
-    from api.callers.sign_in.links import make_link  # noqa: PLC0415 - start-up: only this needs it
+    from api.callers.tokens.minting import make_link  # noqa: PLC0415 - start-up: only this needs it
 
     _check_roles(roles, Policies(settings.policies).roles)
     check_texts("--subject", [subject])

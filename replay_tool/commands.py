@@ -12,9 +12,7 @@ from domain.release import described
 from projections.feeding.daemon import ProjectorLock
 from projections.wiring.stores import make_directory, note_before_serving
 from replay_tool import options
-from replay_tool.history import history
-from replay_tool.inspection import show
-from replay_tool.progress import Meter
+from replay_tool.inspection import history, show
 from replay_tool.rebuild import rebuild, rollback
 from replay_tool.transfer import export_log, import_log, restore_log
 from replay_tool.verify import verify
@@ -55,7 +53,7 @@ def catch_up(catalog: options.CatalogTarget) -> None:
             head = stores.log.head()
             for supervisor, live in zip(stores.supervisors, stores.read_models, strict=True):
                 began = time.monotonic()
-                with Meter(supervisor.name) as meter:
+                with options.Meter(supervisor.name) as meter:
                     while supervisor.step():
                         meter.report(live.checkpoint() if supervisor.current else 0, head)
                 seconds = time.monotonic() - began

@@ -1,11 +1,21 @@
-"""`catalog-replay inspect`: the read models beside the log, or one entity in each."""
+"""`catalog-replay inspect` and `history`: log and read models, and the versions of an entity."""
+
+from datetime import UTC, datetime
+from typing import Any
 
 import click
 import msgspec
 from rich.table import Table
 
-from domain.errors import InvalidInput, StoreUnavailable
+from domain.aggregate.lifecycle import format_version
+from domain.errors import InvalidInput, NotFound, StoreUnavailable
+from domain.event_store.port import EventStore
+from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ALL_KINDS
+from domain.openmetadata import document
+from domain.reading import history as streams
+from domain.reading.changes import ChangeDescription
+from domain.reading.history import Revision
 from projections.operation.inspection import Inspection, inspect, inspect_entity
 from replay_tool import options
 
@@ -31,7 +41,7 @@ def show(catalog: options.CatalogTarget, entity: tuple[str, str] | None, as_json
     if as_json:
         click.echo(msgspec.json.encode(inspection))
     else:
-        _print(inspection)
+        _print_inspection(inspection)
     if inspection.log_error is not None:
         raise StoreUnavailable(inspection.log_error)
 
@@ -45,12 +55,10 @@ def _of_log(inspection: Inspection) -> str:
     return f"log {inspection.log_id}: head {inspection.head}, {size}{read_only}"
 
 
-def _print(inspection: Inspection) -> None:
+def _print_inspection(inspection: Inspection) -> None:
     console = options.console(markup=False)
-    console.print(
-        f"{_of_log(inspection)}; projectors {'running' if inspection.projected else 'not running'}",
-        highlight=False,
-    )
+    running = "running" if inspection.projected else "not running"
+    console.print(f"{_of_log(inspection)}; projectors {running}", highlight=False)
     if inspection.disk is not None and inspection.disk.full:
         console.print(inspection.disk.sentence(), highlight=False, soft_wrap=True)
     table = Table(
@@ -65,23 +73,134 @@ def _print(inspection: Inspection) -> None:
         "error",
     )
     for report in inspection.projections:
-        table.add_row(
+        cells = options.cells(
             report.name,
             report.state,
-            "" if report.generation is None else str(report.generation),
-            str(report.checkpoint),
-            "" if report.lag is None else str(report.lag),
-            "" if report.lag_seconds is None else f"{report.lag_seconds:.1f}",
-            str(report.entities),
+            report.generation,
+            report.checkpoint,
+            report.lag,
+            None if report.lag_seconds is None else f"{report.lag_seconds:.1f}",
+            report.entities,
             f"{report.bytes / 1e6:.1f}",
-            report.error or "",
+            report.error,
         )
+        table.add_row(*cells)
     console.print(table)
     for report in inspection.projections:
         if not report.kinds:
             continue
         kinds = Table(f"{report.name}: kind", "entities", "deleted", "digest")
         for kind, held in report.kinds.items():
-            deleted = "" if held.deleted is None else str(held.deleted)
-            kinds.add_row(kind, str(held.entities), deleted, held.digest)
+            kinds.add_row(*options.cells(kind, held.entities, held.deleted, held.digest))
         console.print(kinds)
+
+
+_SHOWN = 60
+"""Most characters of a value on a terminal."""
+
+
+class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One version of an entity, as `--json` prints it."""
+
+    entity_id: str
+    version: msgspec.Raw
+    stream_version: int
+    time: int
+    """Milliseconds since the Unix epoch."""
+    actor: str
+    request_id: str
+    event_types: tuple[str, ...]
+    change_description: ChangeDescription | None = None
+
+
+@click.command(short_help="Show the versions of an entity.")
+@click.argument("kind", type=click.Choice(list(ALL_KINDS)), metavar="KIND")
+@click.argument("fqn")
+@click.option("--at", "version", metavar="VERSION", help="The entity as it was, e.g. at 0.2.")
+@options.as_json
+@options.on_catalog
+def history(
+    catalog: options.CatalogTarget, kind: str, fqn: str, version: str | None, as_json: bool
+) -> None:
+    """Show the versions of the entity of a KIND that holds the qualified name FQN.
+
+    When none holds it now, show those that held it before they were purged.
+    """
+    with catalog.open_log() as log:
+        revisions = _find(log, ALL_KINDS[kind], fqn)
+    if version is not None:
+        click.echo(document.encode(_at(revisions, version).document()))
+    elif as_json:
+        click.echo(msgspec.json.encode([_entry(revision) for revision in revisions]))
+    else:
+        _print_history(revisions)
+
+
+def _find(log: EventStore, kind: EntityKind, fqn: str) -> list[Revision]:
+    """The revisions of the holder of a name, or else of its former holders, oldest first."""
+    fqn = kind.spelled(fqn)
+    claim = log.claim(kind.name, fqn)
+    ids = [claim.id] if claim else log.former_holders(kind.name, fqn)
+    if not ids:
+        raise NotFound(f"no {kind.name} holds the name {fqn!r}, or ever held it")
+    return [revision for entity_id in ids for revision in streams.revisions(log, entity_id)]
+
+
+def _at(revisions: list[Revision], version: str) -> Revision:
+    """The last revision of a decimal version."""
+    for revision in reversed(revisions):
+        if format_version(revision.entity.version) == version and not revision.entity.purged:
+            return revision
+    known = dict.fromkeys(format_version(revision.entity.version) for revision in revisions)
+    raise InvalidInput(f"--at must be one of {', '.join(known)}, got {version[:64]!r}")
+
+
+def _entry(revision: Revision) -> Entry:
+    entity = revision.entity
+    return Entry(
+        entity.id,
+        msgspec.Raw(format_version(entity.version).encode()),
+        entity.stream_version,
+        entity.updated_at,
+        entity.updated_by,
+        revision.request_id,
+        revision.event_types,
+        None if entity.purged else revision.description,
+    )
+
+
+def _print_history(revisions: list[Revision]) -> None:
+    table = Table("version", "when (UTC)", "who", "request", "what", show_lines=True)
+    for revision in revisions:
+        entity = revision.entity
+        when = datetime.fromtimestamp(entity.updated_at / 1000, UTC)
+        cells = options.cells(
+            format_version(entity.version),
+            f"{when:%Y-%m-%d %H:%M:%S}",
+            entity.updated_by,
+            revision.request_id,
+            "\n".join(_change_lines(revision)),
+        )
+        table.add_row(*cells)
+    options.console().print(table)
+
+
+def _change_lines(revision: Revision) -> list[str]:
+    """A line for each field that a revision changed."""
+    if revision.entity.purged:
+        return ["purged"]
+    description = revision.description
+    if description is None:
+        return ["created"]
+    return [
+        *(f"+ {each.name}: {_cut(each.new_value)}" for each in description.fields_added),
+        *(
+            f"~ {each.name}: {_cut(each.old_value)} -> {_cut(each.new_value)}"
+            for each in description.fields_updated
+        ),
+        *(f"- {each.name}: {_cut(each.old_value)}" for each in description.fields_deleted),
+    ]
+
+
+def _cut(value: Any) -> str:
+    return options.cut(str(value).replace("\n", " "), _SHOWN)

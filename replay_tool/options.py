@@ -1,8 +1,9 @@
-"""Options, exit codes, error output and proofs that the commands of `catalog-replay` share."""
+"""Options, exit codes, errors, progress and proofs that commands of `catalog-replay` share."""
 
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from functools import wraps
@@ -12,6 +13,15 @@ from typing import Any
 import click
 import msgspec
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 from domain.errors import CatalogError
 from domain.event_store.opening import address_in, holds_log, open_event_log
@@ -118,6 +128,16 @@ def console(**options: Any) -> Console:
     return Console(width=None if Console().is_terminal else 200, emoji=False, **options)
 
 
+def cut(text: str, most: int) -> str:
+    """At most this many characters of a text, with a mark where more are cut off."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def cells(*values: Any) -> list[Text]:
+    """The cells of a row of a table; what is None has an empty one."""
+    return [Text("" if value is None else str(value)) for value in values]
+
+
 def keep(directory: Path, proofs: Mapping[str, Proof]) -> None:
     """Put proofs in the place of the last ones; where that cannot be, say so and go on."""
     try:
@@ -125,3 +145,53 @@ def keep(directory: Path, proofs: Mapping[str, Proof]) -> None:
             keep_proof(directory, name, proof)
     except OSError as error:
         click.echo(f"the page of operation will not show this proof: {error}", err=True)
+
+
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+class Meter:
+    """The progress of one command, as `report` is given it; use it in a `with` statement."""
+
+    def __init__(self, what: str, unit: str = "events", *, as_json: bool = False) -> None:
+        """`what` names the work, `unit` what is counted; `as_json` prints JSON lines."""
+        self._what = what
+        self._unit = unit
+        self._as_json = as_json
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.speed:,.0f}/s"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=as_json or not sys.stderr.isatty(),
+        )
+        self._task = self._progress.add_task(what, total=None)
+        self._began = self._said = time.monotonic()
+
+    def __enter__(self) -> "Meter":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def report(self, done: int, total: int) -> None:
+        """Show that `done` of `total` units are done."""
+        self._progress.update(self._task, completed=done, total=total)
+        now = time.monotonic()
+        if not self._progress.disable or now - self._said < _SECONDS_BETWEEN_LINES:
+            return
+        self._said = now
+        rate = done / (now - self._began)
+        left = (total - done) / rate if rate else None
+        if self._as_json:
+            line = {"progress": self._what, "done": done, "total": total, "unit": self._unit}
+            click.echo(msgspec.json.encode({**line, "perSecond": rate, "secondsLeft": left}))
+        else:
+            ends = "" if left is None else f", {left:.0f} s left"
+            click.echo(
+                f"{self._what}: {done} of {total} {self._unit}, {rate:,.0f}/s{ends}", err=True
+            )

@@ -21,7 +21,6 @@ from projections.verification.run import Request
 from projections.wiring.backends import Backend
 from projections.wiring.stores import note_before_serving, open_backends, open_log
 from replay_tool import options
-from replay_tool.progress import Meter
 
 _which = click.argument(
     "projection", type=click.Choice(["entities", "search", "all"]), default="all"
@@ -65,12 +64,20 @@ def rebuild(catalog: options.CatalogTarget, projection: str, force: bool, as_jso
     nothing to do; 1: the new one differs from the log; 2: failed, or a running server made no
     progress for 30 s.
     """
-    data = catalog.data
     try:
-        with _opened(catalog) as log:
-            note_before_serving(data)
+        with closing(open_log(catalog.data, catalog.database, is_there=True)) as log:
+            note_before_serving(catalog.data)
             for backend in _backends(catalog, log, projection):
-                _print(_rebuilt(backend, log, data, force=force, as_json=as_json), as_json)
+                began = time.monotonic()
+                if not force and _is_current(backend, log, catalog.data, as_json):
+                    _print(backend, log, as_json, "unchanged, nothing to do")
+                    continue
+                generation = None if force else pending(backend.definition, backend.generations)
+                if generation is None:
+                    generation = _build(backend, log, catalog.data, as_json)
+                seconds = time.monotonic() - began
+                by_server = _switch(backend, log, catalog.data, generation)
+                _print(backend, log, as_json, "rebuilt", seconds, by_server)
     except Differs as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(options.EXIT_DIFFERS)
@@ -83,48 +90,23 @@ def rebuild(catalog: options.CatalogTarget, projection: str, force: bool, as_jso
 @options.search
 def rollback(catalog: options.CatalogTarget, projection: str, as_json: bool) -> None:
     """Make the generation before the live one live again, once it has caught up."""
-    with _opened(catalog) as log:
+    with closing(open_log(catalog.data, catalog.database, is_there=True)) as log:
         for backend in _backends(catalog, log, projection):
             generation = propose_previous(backend.definition, backend.generations)
-            _print(_switched(backend, log, generation, catalog.data, "rolled back", 0.0), as_json)
+            by_server = _switch(backend, log, catalog.data, generation)
+            _print(backend, log, as_json, "rolled back", by_server=by_server)
 
 
-def _opened(catalog: options.CatalogTarget) -> "closing[EventStore]":
-    """The log, until the block ends; the data directory is made for one in a database."""
-    return closing(open_log(catalog.data, catalog.database, is_there=True))
-
-
-def _rebuilt(
-    backend: Backend[Any], log: EventStore, data: Path, *, force: bool, as_json: bool
-) -> RebuildOutcome:
-    """Build a read model again and switch to it, unless it is right; raises Differs."""
-    began = time.monotonic()
-    if not force and _is_current(backend, log, data, as_json):
-        return _outcome(backend, log, "unchanged, nothing to do", 0.0)
-    generation = None if force else pending(backend.definition, backend.generations)
-    if generation is None:
-        generation = _build(backend, log, data, as_json)
-    return _switched(backend, log, generation, data, "rebuilt", time.monotonic() - began)
-
-
-def _switched(
-    backend: Backend[Any],
-    log: EventStore,
-    generation: Generation,
-    data: Path,
-    outcome: str,
-    seconds: float,
-) -> RebuildOutcome:
-    """Switch to a generation."""
+def _switch(backend: Backend[Any], log: EventStore, data: Path, generation: Generation) -> bool:
+    """Switch to a generation; returns whether a running server reads it already."""
     definition, generations = backend.definition, backend.generations
-    by_server = switch(definition, generations, log, generation, data, backend.leadership)
-    return _outcome(backend, log, outcome, seconds, by_server)
+    return switch(definition, generations, log, generation, data, backend.leadership)
 
 
 def _build(backend: Backend[Any], log: EventStore, data: Path, as_json: bool) -> Generation:
     """Build a generation beside the live one, and keep the proof of it; raises Differs."""
     began, name = time.monotonic(), backend.definition.name
-    with Meter(name, "entities", as_json=as_json) as meter:
+    with options.Meter(name, "entities", as_json=as_json) as meter:
         built = build(backend.definition, backend.generations, log, meter.report)
     seconds = time.monotonic() - began
     options.keep(data, {name: proof_of(built.proof, seconds, options.BY, built.generation.number)})
@@ -133,15 +115,13 @@ def _build(backend: Backend[Any], log: EventStore, data: Path, as_json: bool) ->
 
 def _is_current(backend: Backend[Any], log: EventStore, data: Path, as_json: bool) -> bool:
     """True if the live generation equals the log, so that a rebuild would change nothing."""
-    live = CurrentGeneration(backend.definition, backend.generations, log)
+    name = backend.definition.name
     request = Request(log=False, shown=0, now=time.time_ns() // 1_000_000)
-    try:
-        with Meter(f"verify {backend.definition.name}", as_json=as_json) as meter:
-            _, proofs = verify_live(log, [live], request, meter.report, options.BY)
-    finally:
-        live.close()
+    live = CurrentGeneration(backend.definition, backend.generations, log)
+    with closing(live), options.Meter(f"verify {name}", as_json=as_json) as meter:
+        _, proofs = verify_live(log, [live], request, meter.report, options.BY)
     options.keep(data, proofs)
-    return proofs[backend.definition.name].verdict is Verdict.EQUAL
+    return proofs[name].verdict is Verdict.EQUAL
 
 
 def _backends(
@@ -157,24 +137,24 @@ def _backends(
                 yield backend
 
 
-def _outcome(
-    backend: Backend[Any], log: EventStore, outcome: str, seconds: float, by_server: bool = False
-) -> RebuildOutcome:
+def _print(
+    backend: Backend[Any],
+    log: EventStore,
+    as_json: bool,
+    outcome: str,
+    seconds: float = 0.0,
+    by_server: bool = False,
+) -> None:
+    """Print what has become of a read model; `seconds` is how long its generation took."""
     live = CurrentGeneration(backend.definition, backend.generations, log)
-    try:
-        with live.use() as model:
-            return RebuildOutcome(
-                projection=backend.definition.name,
-                outcome=outcome,
-                generation=live.generation().number,
-                entities=model.count(),
-                checkpoint=model.checkpoint(),
-                by_server=by_server,
-                seconds=round(seconds, 3),
-            )
-    finally:
-        live.close()
-
-
-def _print(outcome: RebuildOutcome, as_json: bool) -> None:
-    click.echo(msgspec.json.encode(outcome) if as_json else str(outcome))
+    with closing(live), live.use() as model:
+        result = RebuildOutcome(
+            projection=backend.definition.name,
+            outcome=outcome,
+            generation=live.generation().number,
+            entities=model.count(),
+            checkpoint=model.checkpoint(),
+            by_server=by_server,
+            seconds=round(seconds, 3),
+        )
+    click.echo(msgspec.json.encode(result) if as_json else str(result))

@@ -20,7 +20,6 @@ from projections.feeding.daemon import ProjectorLock
 from projections.wiring.stores import make_directory, open_log
 from replay_tool import options
 from replay_tool.export_target import STANDARD, open_target
-from replay_tool.progress import Meter
 
 _UNFINISHED = "import.new"
 """The directory, inside the data directory, of a log that is not whole yet."""
@@ -48,7 +47,7 @@ def export_log(catalog: options.CatalogTarget, file: str, overwrite: bool) -> No
     with (
         catalog.open_log() as log,
         log.snapshot() as snapshot,
-        Meter("export") as meter,
+        options.Meter("export") as meter,
         open_target(file) as out,
     ):
         for number, line in enumerate(export(log, snapshot)):
@@ -76,7 +75,7 @@ def import_log(file: str, data: Path, database_url: str | None) -> None:
     with (
         exported(file) as reader,
         open_import(data, database_url) as log,
-        Meter("import") as meter,
+        options.Meter("import") as meter,
     ):
         for position in log.restore(reader.rows()):
             meter.report(position, reader.header.head)

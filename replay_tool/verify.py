@@ -10,16 +10,14 @@ import click
 import msgspec
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from domain.event_store.stored import Problem
 from domain.event_store.transfer import compare
 from projections.operation.proofs import verify_live
-from projections.verification.report import Difference, ProjectionProof, Verdict, Verification
+from projections.verification.report import Difference, Verdict, Verification
 from projections.verification.run import Request
 from projections.wiring.stores import Stores
 from replay_tool import options
-from replay_tool.progress import Meter
 from replay_tool.transfer import exported
 
 _EXIT = {
@@ -77,7 +75,7 @@ def verify(
         now=time.time_ns() // 1_000_000,
     )
     with catalog.open_stores() as stores:
-        with Meter("verify") as meter:
+        with options.Meter("verify") as meter:
             live = stores.named(what)
             verification, proofs = verify_live(stores.log, live, request, meter.report, options.BY)
         options.keep(catalog.data, proofs)
@@ -107,7 +105,9 @@ def _print(verification: Verification) -> None:
     problems = f"{log.found} problems" if log.found else ""
     table.add_row("log", log.verdict, str(log.head), f"{log.events} events", problems)
     for proof in verification.projections:
-        table.add_row(*map(Text, _cells(proof)))
+        counts = ", ".join(f"{n} {sort}" for sort, n in proof.found.items())
+        about = (proof.name, proof.verdict, proof.position, proof.entities)
+        table.add_row(*options.cells(*about, proof.reason or counts))
     console.print(table)
     for problem in log.problems:
         where = f" at position {problem.position}" if problem.position else ""
@@ -131,13 +131,6 @@ def _print(verification: Verification) -> None:
     _say(console, f"{verification.verdict} ({verification.seconds:.1f} s)")
 
 
-def _cells(proof: ProjectionProof) -> list[str]:
-    """The cells of one read model in the table of results."""
-    counts = ", ".join(f"{n} {sort}" for sort, n in proof.found.items())
-    cells: list[Any] = [proof.name, proof.verdict, proof.position, proof.entities]
-    return [*map(str, cells), proof.reason or counts]
-
-
 def _print_difference(console: Console, name: str, difference: Difference) -> None:
     about = " ".join(filter(None, (difference.kind, difference.name, difference.id)))
     _say(console, f"{name}: {difference.sort}: {about}")
@@ -155,4 +148,4 @@ def _say(console: Console, line: str) -> None:
 
 def _cut(value: Any) -> str:
     text = msgspec.json.encode(value).decode()
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return options.cut(text, _SHOWN)

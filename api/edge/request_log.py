@@ -12,7 +12,7 @@ from api.answers.responses import Finished
 from api.callers.limits import Places
 from api.callers.permissions import Principal
 from api.paths import base_path
-from api.paths.reroutes import reroute
+from api.paths.base_path import reroute
 from api.telemetry.logs import AccessLine, AccessLog, now
 from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import REFUSED

@@ -95,7 +95,10 @@ def _tidy(schema: Any) -> Any:
 def _lineage_schemas(given: Schema) -> dict[str, Schema]:
     """The component schemas by name, made from that of `LineageEdge` as it is recorded."""
     recorded = {key: given["properties"][key] for key in DETAIL_KEYS}
-    asked = {key: _or_null(value) for key, value in recorded.items()}
+    asked = {
+        key: value if "anyOf" in value else {"anyOf": [value, NULL]}
+        for key, value in recorded.items()
+    }
     asked["pipeline"] = referring(asked["pipeline"], to_kinds(RUNNING_KINDS), TEXT)
     end = {**ref(REFERENCE), "properties": {"type": {"enum": list(KINDS)}}, "required": ["type"]}
     edge = {
@@ -129,9 +132,3 @@ def _lineage_schemas(given: Schema) -> dict[str, Schema]:
             "truncated",
         ),
     }
-
-
-def _or_null(schema: Schema) -> Schema:
-    if "anyOf" in schema:
-        return schema
-    return {"anyOf": [schema, NULL]}

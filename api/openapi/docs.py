@@ -1,15 +1,14 @@
 """The API's documentation: a page, the OpenAPI document it shows, and the page's own files."""
 
-import threading
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
 
 import msgspec
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from litestar import Litestar, Request, get
 from litestar.exceptions import NotFoundException
 from litestar.handlers import HTTPRouteHandler
@@ -52,26 +51,17 @@ _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 _OPTIONS: dict[str, Any] = {"opt": {"permission": PUBLIC}}
 
 
-class OpenAPIDocument:
-    """The encoded OpenAPI document, built at the first request: building it would delay a start."""
+@lru_cache(1)
+def encoded(app: Litestar) -> bytes:
+    """The document of an application as JSON, which the first request for it waits for."""
+    from api.openapi.document import document  # noqa: PLC0415 - start-up: only this page needs it
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._encoded: bytes | None = None
-
-    def encoded(self, app: Litestar) -> bytes:
-        """The document of an application as JSON; the first call takes long and blocks others."""
-        from api.openapi.document import document  # noqa: PLC0415 - start-up: only this page needs it
-
-        with self._lock:
-            if self._encoded is None:
-                self._encoded = msgspec.json.encode(document(app))
-            return self._encoded
+    return msgspec.json.encode(document(app))
 
 
 def docs_routes() -> list[HTTPRouteHandler]:
     """The routes of the page, the document and the files, none of which needs a token."""
-    openapi = OpenAPIDocument()
+    building = CapacityLimiter(1)
 
     @get("/docs", sync_to_thread=True, **_OPTIONS)
     def show_page() -> ASGIResponse:
@@ -81,7 +71,7 @@ def docs_routes() -> list[HTTPRouteHandler]:
     async def show_document(request: Request[Any, Any, Any]) -> ASGIResponse:
         app: Any = request.app
         await app.register_rest()
-        body = await to_thread.run_sync(openapi.encoded, app)
+        body = await to_thread.run_sync(encoded, app, limiter=building)
         return ASGIResponse(body=body, media_type="application/json", headers={**HEADERS, **_FRESH})
 
     @get("/docs/{asset:str}", sync_to_thread=True, **_OPTIONS)

@@ -16,7 +16,7 @@ from api.openapi.json_schema import UUID as ID
 from api.routes.lineage.writes import SOURCES
 from api.routes.search.searches import INDEX, INDEX_NAMES
 from api.services import READ_YOUR_WRITES_SECONDS
-from api.use_cases.asked import MAX_KEY_LENGTH
+from api.use_cases.entity_writes import MAX_KEY_LENGTH
 from domain.kinds.registry import KINDS
 from projections.entities.port import Include
 

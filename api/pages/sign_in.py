@@ -5,9 +5,9 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from api.callers.permissions import PUBLIC, SIGNED_IN
-from api.callers.sign_in.links import use_link
 from api.callers.sign_in.provider import RETURN, Provider
 from api.callers.sign_in.sessions import Sessions
+from api.callers.tokens.minting import use_link
 from api.callers.tokens.verifier import TokenVerifier
 from api.declaring.declared_query import Parameters
 from api.errors import Overloaded, Unauthorized

@@ -13,7 +13,7 @@ from api.callers.policies import Policies
 from api.callers.sign_in.provider import Provider
 from api.callers.sign_in.sessions import Sessions
 from api.callers.tokens.verifier import TokenVerifier
-from api.errors import render
+from api.errors import progress_of, render
 from api.pages.entities.browse import browse_pages
 from api.pages.entities.edit import edit_pages
 from api.pages.entities.entity import entity_pages
@@ -27,7 +27,6 @@ from api.pages.history.history import history_pages
 from api.pages.operation.operation import operation_pages
 from api.pages.search.search import search_pages
 from api.pages.sign_in import sign_in_routes
-from api.preparing import progress_of
 from api.services import Services
 from api.telemetry.metrics import Metrics
 from api.use_cases.searcher import Searcher

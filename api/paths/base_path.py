@@ -1,8 +1,8 @@
-"""The other base path of the API: `/api/v1`, where OpenMetadata's clients look for `/v1`.
+"""Paths as clients ask for them, and as routes have them: those below `/api/v1`, and of columns.
 
-The prefix is taken off a request before anything looks at its path, and put back where an answer
-shows a path. So there is one set of routes, which is looked up, measured and logged alike. All
-that differs is what lists show: to these clients also the keys that they cannot do without.
+The prefix `/api` is taken off a request before anything looks at its path, and put back where an
+answer shows a path. So there is one set of routes, which is looked up, measured and logged alike.
+All that differs is what lists show: to these clients also the keys that they cannot do without.
 """
 
 import re
@@ -47,3 +47,21 @@ def with_location_as_asked(scope: Any, headers: Headers) -> Headers:
         (name, as_asked(scope, value.decode()).encode() if name == b"location" else value)
         for name, value in headers
     ]
+
+
+_BEFORE, _AFTER = "/v1/tables/name/", "/columns"
+COLUMNS_OF = "/v1/tables/columns/name/"
+"""The path of a table's columns, up to the name of the table."""
+
+
+def reroute(scope: Any) -> None:
+    """Change the path of a request for the columns of a table that it names."""
+    path: str = scope["path"]
+    if not (path.endswith(_AFTER) and path.startswith(_BEFORE)):
+        return
+    raw: bytes = scope["raw_path"].partition(b"?")[0]
+    name = raw.partition(b"/name/")[2]
+    # Percent-encoded, the slash would belong to the name.
+    if name.endswith(_AFTER.encode()) and name != _AFTER.encode():
+        scope["path"] = f"{COLUMNS_OF}{path[len(_BEFORE) : -len(_AFTER)]}"
+        scope["raw_path"] = COLUMNS_OF.encode() + name.removesuffix(_AFTER.encode())

@@ -64,10 +64,8 @@ class DatabaseSafe(Safe):
         """
         while True:
             row = self._ask(lambda link: link.one(_READ, document))
-            if row is not None:
-                # The past is forgotten by the clock: one that is ahead would revive what was
-                # revoked.
-                self._ask(self._clock.check)
+            # The past is forgotten by the clock: one that is ahead would revive what was revoked.
+            self._ask(self._clock.check)
             changed = change(None if row is None else bytes(row[0]))
             if self._ask(partial(_put, document=document, row=row, content=changed)):
                 return changed

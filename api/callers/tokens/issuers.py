@@ -205,13 +205,6 @@ def _make(
         jwks=entry.jwks,
         origin=origin,
     )
-    _check(issuer, named)
-    return issuer
-
-
-def _check(issuer: Issuer, named: Callable[[str], str]) -> None:
-    """Refuse an issuer whose settings disagree; `named` gives the name of a setting in messages."""
-    possible = ASYMMETRIC if issuer.secret is None else SYMMETRIC
     for algorithm in issuer.algorithms or ("",):
         if algorithm not in possible:
             keys = "a key set" if issuer.secret is None else "a secret"
@@ -236,6 +229,7 @@ def _check(issuer: Issuer, named: Callable[[str], str]) -> None:
             check_url(jwks)
         except InvalidInput as error:
             raise InvalidInput(f"{issuer.origin}: {error.message}") from None
+    return issuer
 
 
 def _split(value: str | None) -> list[str] | None:

@@ -55,14 +55,12 @@ class KeySet(msgspec.Struct, frozen=True, eq=False):
 
 def secret_key_set(secret: str, origin: str, previous: Sequence[str] = ()) -> KeySet:
     """The keys of a shared secret (HS256) and of those that it replaces; `origin` names them."""
-    keys = tuple(_secret_key(each, origin) for each in (secret, *previous))
-    return KeySet(keys, frozenset(key_id(each).encode() for each in (secret, *previous)))
-
-
-def _secret_key(secret: str, origin: str) -> jwt.PyJWK:
-    check_secret(secret, origin)
-    encoded = base64url_encode(secret.encode()).decode()
-    return jwt.PyJWK({"kty": "oct", "k": encoded}, *SYMMETRIC)
+    keys = []
+    for each in (secret, *previous):
+        check_secret(each, origin)
+        encoded = base64url_encode(each.encode()).decode()
+        keys.append(jwt.PyJWK({"kty": "oct", "k": encoded}, *SYMMETRIC))
+    return KeySet(tuple(keys), frozenset(key_id(each).encode() for each in (secret, *previous)))
 
 
 class _Fields(msgspec.Struct):

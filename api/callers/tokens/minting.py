@@ -1,10 +1,17 @@
-"""Makes tokens that are signed with a shared secret."""
+"""Makes tokens that are signed with a shared secret, and links that sign in once.
 
+A link is in the safe of the catalog, under a digest of its secret, so that who reads the safe
+learns no link. Whichever process takes it away has used it: no other can.
+"""
+
+import secrets
 import time
+from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
 import jwt
+import msgspec
 
 from api.callers.tokens.claims import SPACED, place_claim
 from api.callers.tokens.issuers import Issuer, read_issuers
@@ -79,3 +86,48 @@ def sign(
     spaced = issuer.roles_claim == SPACED
     place_claim(claims, issuer.roles_claim, " ".join(roles) if spaced else list(roles))
     return jwt.encode(claims, issuer.secret or "", algorithm=SYMMETRIC[0])
+
+
+GOOD_SECONDS = 15 * 60
+MOST_LIFETIME = 86_400
+_SECRET_BYTES = 32
+
+
+class _Link(msgspec.Struct):
+    subject: str
+    roles: tuple[str, ...]
+    expires: float
+
+
+def make_link(
+    settings: Settings, safe: Safe, address: str, subject: str, roles: tuple[str, ...]
+) -> str:
+    """A link that signs a caller in once, within 15 minutes, at the catalog's address.
+
+    Raises InvalidInput where the catalog signs no tokens itself, and the errors of the safe.
+    """
+    find_minter(settings, safe)
+    secret = secrets.token_urlsafe(_SECRET_BYTES)
+    link = _Link(subject, roles, time.time() + GOOD_SECONDS)
+    safe.put_link(_digest(secret), msgspec.json.encode(link), link.expires)
+    return f"{address}/sign-in?once={secret}"
+
+
+def use_link(settings: Settings, safe: Safe, secret: str) -> str | None:
+    """A token for the secret of a link; None for a used, old or made-up one.
+
+    Raises InvalidInput where the catalog has no secret to sign with any more, and the errors of the
+    safe.
+    """
+    taken = safe.take_link(_digest(secret))
+    if taken is None:
+        return None
+    link = msgspec.json.decode(taken, type=_Link)
+    if link.expires <= time.time():
+        return None
+    lifetime = min(MOST_LIFETIME, settings.jwt_max_lifetime)
+    return mint(find_minter(settings, safe), link.subject, link.roles, lifetime)
+
+
+def _digest(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()

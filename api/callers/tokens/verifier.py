@@ -117,7 +117,11 @@ class TokenVerifier:
         issuer, cache = trusted
         if header.alg not in issuer.algorithms:
             raise Unauthorized(Refusal.ALGORITHM)
-        _check_audience(claims, issuer)
+        # A token for nobody is good where the issuer names no audience either.
+        if issuer.audiences.isdisjoint(claims.audiences) and (
+            issuer.audiences or claims.aud is not None
+        ):
+            raise Unauthorized(Refusal.AUDIENCE)
         keys = cache.current()
         candidates = keys.find(header.kid, header.alg)
         if not candidates and header.kid is not None:
@@ -220,16 +224,6 @@ def open_verifier(settings: Settings) -> TokenVerifier:
     return TokenVerifier(
         trusted, safe, leeway=settings.jwt_leeway, max_lifetime=settings.jwt_max_lifetime
     )
-
-
-def _check_audience(claims: Claims, issuer: Issuer) -> None:
-    """Raise Unauthorized unless a token is for an audience of the issuer, or both name none."""
-    if issuer.audiences:
-        good = not issuer.audiences.isdisjoint(claims.audiences)
-    else:
-        good = claims.aud is None
-    if not good:
-        raise Unauthorized(Refusal.AUDIENCE)
 
 
 async def _keep_current(cache: CachedKeys) -> None:

@@ -9,7 +9,7 @@ from api.callers.permissions import Access, Action, Permission
 from api.pages.entities.columns import COLUMNS_SHOWN, ShownColumn, unfold
 from api.pages.entities.entity_routes import EntityRequest
 from api.pages.frame.addresses import entity_address, with_query
-from api.use_cases.asked import expected_state
+from api.use_cases.entity_writes import expected_state
 from domain.aggregate.entity import STATUS
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, shown

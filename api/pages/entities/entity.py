@@ -115,18 +115,9 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
     """The page of each entity, and the JSON that it was made of."""
     pages = EntityPages(services, renderer)
 
-    def answer(
-        request: AnyRequest, chunks: Generator[bytes], media_type: str, **headers: str
-    ) -> Heavy:
-        return Heavy(
-            chunks,
-            request.user.name,
-            services.heavy_reads,
-            services.streams,
-            {**HEADERS, **headers},
-            media_type,
-            compressible=True,
-        )
+    def answer(request: AnyRequest, chunks: Generator[bytes], sort: str, **more: str) -> Heavy:
+        headers = {**HEADERS, **more}
+        return services.stream(request, chunks, headers=headers, media_type=sort, compressible=True)
 
     async def show(request: AnyRequest, column: str, from_: int, all_: bool) -> ASGIResponse:
         at = pages.asked(request)

@@ -17,9 +17,8 @@ from api.pages.frame.documents import complete
 from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import page
 from api.services import Services
-from api.use_cases.asked import asked_by_form
 from api.use_cases.entity_reads import read_entity
-from api.use_cases.entity_writes import PlanOf, write_entity
+from api.use_cases.entity_writes import PlanOf, asked_by_form, write_entity
 from domain.errors import CatalogError, InvalidInput, NotEmpty, StaleVersion
 from domain.kinds.entity_kind import EntityKind
 from projections.entities.port import Include

@@ -16,8 +16,14 @@ def stacked_bars(places: Sequence[str], counts: Sequence[Mapping[str, int]]) -> 
 
     `counts` are series -> number at each place. Each part is (series, x, y, width, height).
     """
-    series = _most_frequent(counts)
-    rows = [_by_series(each, series) for each in counts]
+    totals: Counter[str] = Counter()
+    for each in counts:
+        totals.update(each)
+    series = [name for name, value in totals.most_common() if value]
+    rows = [[each.get(name, 0) for name in series] for each in counts]
+    if len(series) > COLOURS:
+        series = [*series[: COLOURS - 1], REST]
+        rows = [[*row[: COLOURS - 1], sum(row[COLOURS - 1 :])] for row in rows]
     most = max((sum(row) for row in rows), default=0)
     width = WIDTH / max(len(places), 1)
     parts = []
@@ -50,19 +56,3 @@ def line(values: Sequence[float]) -> dict[str, Any]:
         for at, value in enumerate(values)
     ]
     return {"points": " ".join(points), "most": most, "last": values[-1] if values else 0}
-
-
-def _most_frequent(counts: Sequence[Mapping[str, int]]) -> list[str]:
-    """The series with a colour, the most frequent first, and the sum of all others."""
-    totals: Counter[str] = Counter()
-    for each in counts:
-        totals.update(each)
-    names = [name for name, value in totals.most_common() if value]
-    return names if len(names) <= COLOURS else [*names[: COLOURS - 1], REST]
-
-
-def _by_series(counts: Mapping[str, int], series: Sequence[str]) -> list[int]:
-    row = [counts.get(name, 0) for name in series]
-    if series and series[-1] == REST:
-        row[-1] = sum(counts.values()) - sum(row[:-1])
-    return row

@@ -65,7 +65,7 @@ def _changes(counts: ActivityCounts, days: range, kinds: frozenset[str]) -> dict
         {words(kind): n for kind, n in counts.changes.get(each, {}).items() if kind in kinds}
         for each in days
     ]
-    return plots.stacked_bars(_names(days), by_day)
+    return plots.stacked_bars([day(each * DAY) for each in days], by_day)
 
 
 def _contracts(counts: ActivityCounts, days: range) -> dict[str, Any]:
@@ -77,8 +77,4 @@ def _contracts(counts: ActivityCounts, days: range) -> dict[str, Any]:
     for each in days:
         current = known.get(each, current)
         by_day.append(current)
-    return plots.stacked_bars(_names(days), by_day)
-
-
-def _names(days: range) -> list[str]:
-    return [day(each * DAY) for each in days]
+    return plots.stacked_bars([day(each * DAY) for each in days], by_day)

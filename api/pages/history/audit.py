@@ -12,7 +12,6 @@ from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Raw, UnsetType
 
-from api.answers.responses import Heavy
 from api.declaring.declared_query import Parameters
 from api.pages.frame.documents import cut, formatted, words
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer, html
@@ -30,7 +29,7 @@ from domain.errors import InvalidInput, NotFound
 from domain.event_store.port import EventStore
 from domain.events import EVENT_TYPES
 from domain.kinds.registry import ALL_KINDS, KINDS
-from domain.reading.audit import AuditQuery, AuditTrail
+from domain.reading.audit import AuditEvent, AuditQuery, AuditTrail
 
 _CHARACTERS = 600
 """Most characters of each value that the stream shows."""
@@ -52,21 +51,11 @@ class _Operation(msgspec.Struct):
     value: Raw = _NOTHING
 
 
-class ShownEvent(msgspec.Struct, rename="camel", dict=True):
+class ShownEvent(AuditEvent, frozen=True, dict=True):
     """An event as the API returns it; its changes are decoded as far as they are shown."""
 
-    position: int
-    entity_id: str
-    kind: str
-    fully_qualified_name: str
-    event_type: str
-    version: float
-    actor: str
-    time: int
-    request_id: str
-    status: str | None = None
-    body: Raw | UnsetType = UNSET
-    patch: Raw | UnsetType = UNSET
+    body: Raw | UnsetType = UNSET  # type: ignore[assignment]
+    patch: Raw | UnsetType = UNSET  # type: ignore[assignment]
 
     @property
     def verb(self) -> str:
@@ -114,12 +103,6 @@ _operations = msgspec.json.Decoder(list[_Operation])
 
 def _shown(value: Raw) -> str:
     return cut(formatted(value, _CHARACTERS + 1), _CHARACTERS)
-
-
-def read_page(answer: bytes) -> tuple[list[ShownEvent], dict[str, int]]:
-    """The events of an AuditPage, and its paging."""
-    page = _page.decode(answer)
-    return page.data, page.paging
 
 
 PAGE_SIZE = 50
@@ -188,8 +171,7 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
         return html(body, status=400 if values["problem"] else 200)
 
     async def show_event(request: AnyRequest, position: int) -> ASGIResponse:
-        caller: str = request.user.name
-        query = audit_query(request.auth, caller, **_asked({}))
+        query = audit_query(request.auth, request.user.name, **_asked({}))
 
         def chunks() -> Generator[bytes]:
             event = _event_at(services.stores.log, query, position)
@@ -203,7 +185,7 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
                 goes_on=text is not None and len(text) > EVENT_CHARACTERS,
             )
 
-        return Heavy(chunks(), caller, services.heavy_reads, services.streams, dict(HEADERS), HTML)
+        return services.stream(request, chunks(), headers=HEADERS, media_type=HTML)
 
     return [
         page("/audit", AUDITING, show, _PARAMETERS),
@@ -230,11 +212,11 @@ async def _stream(
     except InvalidInput as error:
         return {"events": [], "problem": error.message, "newest": None, "oldest": None}
 
-    def work() -> tuple[list[ShownEvent], dict[str, int]]:
-        return read_page(audit_page(AuditTrail(log), query, span, head, PAGE_SIZE))
+    def work() -> _Page:
+        return _page.decode(audit_page(AuditTrail(log), query, span, head, PAGE_SIZE))
 
-    read, paging = await services.heavy_read(request, work)
-    events = read if after is None else read[::-1]
+    shown = await services.heavy_read(request, work)
+    events, paging = shown.data if after is None else shown.data[::-1], shown.paging
     values = {"events": events, "head": head, "problem": None}
     if after is not None:
         return values | {"newest": paging["after"], "oldest": after + 1}
@@ -254,7 +236,7 @@ def _event_at(log: EventStore, query: AuditQuery, position: int) -> ShownEvent:
     if position > head:
         raise NotFound(f"the log ends at position {head}")
     span = audit_span(position - 1, None, "asc", min(position, head))
-    events, _ = read_page(audit_page(AuditTrail(log), query, span, head, 1))
+    events = _page.decode(audit_page(AuditTrail(log), query, span, head, 1)).data
     if not events or events[0].position != position:
         raise NotFound(f"no event at position {position} that you may see")
     return events[0]

@@ -28,7 +28,6 @@ from domain.errors import InvalidInput
 from projections.operation.inspection import Inspection, inspect
 from projections.operation.proofs import read_proofs
 from projections.operation.records import Order, is_under_way, read_operation, start
-from projections.wiring.stores import Stores
 
 SAMPLES, SAMPLE_SECONDS = 120, 2.0
 """Most samples that are kept for the plots of load, and the least time between two of them."""
@@ -93,12 +92,17 @@ def operation_pages(
         def work() -> bytes:
             requests = metrics.requests()
             total = sum(sum(buckets) for buckets, _ in requests.values())
-            values = _read_models(stores)
+            inspection = inspect(stores)
+            # In this order: what has ended by now has told all of its result.
+            under_way = is_under_way(stores.directory)
             return renderer.page(
                 request,
                 "operation.html",
-                **values,
-                load=load.look(total, values["inspection"]),
+                inspection=inspection,
+                under_way=under_way,
+                operation=read_operation(stores.directory),
+                proofs=read_proofs(stores.directory),
+                load=load.look(total, inspection),
                 requests=total,
                 routes=sorted(requests.items(), key=lambda each: -sum(each[1][0]))[:_ROUTES],
                 within=_within,
@@ -116,19 +120,6 @@ def operation_pages(
         return redirect(ADDRESS)
 
     return [page(ADDRESS, OPERATING, show), form(ADDRESS, OPERATING, take, sessions)]
-
-
-def _read_models(stores: Stores) -> dict[str, Any]:
-    """The state of each read model, the operation on it, and its last proof."""
-    inspection = inspect(stores)
-    # In this order: what has ended by now has told all of its result.
-    under_way = is_under_way(stores.directory)
-    return {
-        "inspection": inspection,
-        "under_way": under_way,
-        "operation": read_operation(stores.directory),
-        "proofs": read_proofs(stores.directory),
-    }
 
 
 def _order(settings: Settings, by: str, fields: Mapping[str, str]) -> Order:

@@ -10,6 +10,7 @@ from litestar.response.base import ASGIResponse
 
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
+from api.errors import RETRY_SECONDS, progress_of
 from api.pages.frame.addresses import with_query
 from api.pages.frame.rendering import AnyRequest, Renderer, here, html, is_part
 from api.pages.frame.routing import hidden_fields, page
@@ -17,7 +18,6 @@ from api.pages.search.facet_names import STATUSES, Written, written
 from api.pages.search.facets import FACETS, Counts, FacetRow, buckets_of, facet_values, shown_facets
 from api.pages.search.suggesting import suggested
 from api.pages.search.understood import understood
-from api.preparing import RETRY_SECONDS, progress_of
 from api.services import Services
 from api.use_cases.searcher import Searcher
 from domain.errors import InvalidInput

@@ -16,7 +16,6 @@ from api.declaring.operation import WriteOfMany
 from api.declaring.signatures import AnyRequest
 from api.errors import status_of
 from api.services import Services
-from api.use_cases.asked import context_of, may_bring, refuse_headers_of_one
 from api.use_cases.deletes import (
     Results,
     check_recursive,
@@ -24,6 +23,7 @@ from api.use_cases.deletes import (
     may_delete_attached,
     purge_beforehand,
 )
+from api.use_cases.entity_writes import context_of, may_bring, refuse_headers_of_one
 from domain.errors import CatalogError, InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.names import MAX_NAME_LENGTH

@@ -10,7 +10,7 @@ from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation
 from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
-from api.paths.reroutes import COLUMNS_OF
+from api.paths.base_path import COLUMNS_OF
 from api.routes.measurements.reports import add_profiles
 from api.services import Services
 from api.use_cases.list_parameters import named_in

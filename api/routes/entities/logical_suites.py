@@ -14,8 +14,7 @@ from api.declaring.operation import Write, WriteOfMany
 from api.declaring.signatures import AnyRequest, id_in_path
 from api.errors import Forbidden
 from api.services import Services
-from api.use_cases.asked import Asked, read_asked, refuse_headers_of_one
-from api.use_cases.entity_writes import answer_write
+from api.use_cases.entity_writes import Asked, answer_write, read_asked, refuse_headers_of_one
 from api.use_cases.measured import find, visible
 from domain.kinds.bodies.components import Reference
 from domain.kinds.ids import parse_id

@@ -16,9 +16,15 @@ from api.declaring.operation import Write
 from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
 from api.routes.entities.bulk import OVERRIDE_METADATA, bulk_route, delete_stale_routes
 from api.services import Services
-from api.use_cases.asked import Asked, may_bring
 from api.use_cases.deletes import check_recursive, purge_beforehand
-from api.use_cases.entity_writes import answer_write, plan_delete, plan_patch, plan_restore
+from api.use_cases.entity_writes import (
+    Asked,
+    answer_write,
+    may_bring,
+    plan_delete,
+    plan_patch,
+    plan_restore,
+)
 from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Ref
 from domain.kinds.bodies.profiling import ProfilerConfig
@@ -210,11 +216,8 @@ def _plan_create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[
 def _plan_put(
     planner: Planner, kind: EntityKind, asked: Asked, override_metadata: bool
 ) -> Callable[[], Plan]:
-    context = replace(
-        asked.context,
-        override_metadata=override_metadata,
-        may_bring=may_bring(asked.access, kind),
-    )
+    bring = may_bring(asked.access, kind)
+    context = replace(asked.context, override_metadata=override_metadata, may_bring=bring)
     return partial(planner.put, kind, _given(kind, Action.EDIT, asked), context)
 
 

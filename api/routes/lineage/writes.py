@@ -16,9 +16,8 @@ from api.declaring.signatures import AnyRequest
 from api.routes.lineage import paths as paths
 from api.routes.lineage.paths import BASE, sight_of
 from api.services import Services
-from api.use_cases.asked import Asked, read_asked, refuse_headers_of_one
 from api.use_cases.entity_reads import etag
-from api.use_cases.entity_writes import write_entity
+from api.use_cases.entity_writes import Asked, read_asked, refuse_headers_of_one, write_entity
 from domain.aggregate.lifecycle import format_version
 from domain.edges import EDGE
 from domain.errors import InvalidInput, NotFound, shown

@@ -105,10 +105,9 @@ def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHan
         check_index(given["index"], visible)
         sought = SearchRequest(size=1, **with_filters(given))
         visibility = Visibility.of(visible, access.hidden.get(Action.SEARCH, {}))
-        parts = export(sought, visibility, opened)
         headers = {"Content-Disposition": 'attachment; filename="search.csv"'}
-        caller: str = request.user.name
-        return Heavy(parts, caller, services.heavy_reads, services.streams, headers, CSV)
+        parts = export(sought, visibility, opened)
+        return services.stream(request, parts, headers=headers, media_type=CSV)
 
     @contextmanager
     def opened() -> Iterator[tuple[SearchEngine, ReadSources]]:

@@ -10,7 +10,7 @@ import msgspec
 from anyio import to_thread
 from litestar.handlers import HTTPRouteHandler
 
-from api.answers.responses import LOOP_BYTES, NDJSON, Heavy
+from api.answers.responses import LOOP_BYTES, NDJSON
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation
@@ -60,7 +60,7 @@ class AuditPage(msgspec.Struct):
 
 def audit_routes(services: Services) -> list[HTTPRouteHandler]:
     """The route of the audit endpoint."""
-    log, heavy_reads = services.stores.log, services.heavy_reads
+    log = services.stores.log
 
     async def events(
         request: AnyRequest,
@@ -72,10 +72,9 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
         lineage_of: UUID | None,
         **texts: str | None,
     ) -> Any:
-        caller: str = request.user.name
         query = audit_query(
             request.auth,
-            caller,
+            request.user.name,
             entity_id=None if entity is None else str(entity),
             edges_of=None if lineage_of is None else str(lineage_of),
             **texts,
@@ -91,7 +90,7 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
         trail = AuditTrail(log)
         if streamed:
             chunks = _lines(trail, query, span, head, limit or MAX_STREAMED)
-            return Heavy(chunks, caller, heavy_reads, services.streams, media_type=NDJSON)
+            return services.stream(request, chunks, media_type=NDJSON)
         page = partial(audit_page, trail, query, span, head, limit or DEFAULT_LIMIT)
         return services.large(request, await services.heavy_read(request, page))
 

@@ -16,7 +16,7 @@ from api.callers.tokens.verifier import TokenVerifier
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation
 from api.declaring.signatures import AnyRequest
-from api.preparing import preparing, read_as
+from api.errors import preparing, read_as
 from api.services import Services
 from api.telemetry.metrics import Metrics
 from domain.release import RELEASE, commit
@@ -104,8 +104,12 @@ def system_routes(
         if inspection.disk is not None and inspection.disk.full:
             # In nobody's way as long as all that was written is there to be read.
             (problems or degraded).append(FULL)
-        ready = Readiness(not problems, problems, degraded, find_preparing(inspection))
-        return ready, inspection
+        being_built = {
+            read_as(each.name): Preparation(each.built, each.to_build)
+            for each in inspection.projections
+            if each.state == "building"
+        }
+        return Readiness(not problems, problems, degraded, being_built), inspection
 
     async def readyz(_: AnyRequest, of: str) -> Finished:
         ready = (await readiness(of))[0]
@@ -152,15 +156,6 @@ def system_routes(
             media_type="text/plain",
         ).at("GET", "/metrics", Permission(Action.METRICS), show_metrics),
     ]
-
-
-def find_preparing(inspection: Inspection) -> dict[str, Preparation]:
-    """What of the catalog is being built, and how far it is."""
-    return {
-        read_as(each.name): Preparation(each.built, each.to_build)
-        for each in inspection.projections
-        if each.state == "building"
-    }
 
 
 def find_problems(

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from api.callers.sign_in.links import make_link
 from api.callers.tokens.following import open_safe
 from api.callers.tokens.issuers import Issuer
-from api.callers.tokens.minting import mint
+from api.callers.tokens.minting import make_link, mint
 from api.callers.tokens.safe import SESSION_KEY
 from api.callers.tokens.secret import make_secrets
 from api.commands import main

@@ -1,18 +1,36 @@
 """A host whose safe is in a database that stops and starts."""
 
+import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from api.callers.tokens.following import AWAY_SECONDS, FollowedSafe, open_safe
-from api.callers.tokens.register import revoke_tokens
-from api.callers.tokens.safe import SESSION_KEY
+from api.callers.tokens.register import read_register, revoke_tokens
+from api.callers.tokens.safe import REGISTER, SESSION_KEY
 from api.settings import Settings
-from benchmarks.postgres_server import new_schema
+from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import StoreUnavailable
+from domain.event_store.postgres import clock
 from tests.api.callers.tokens.made import Clock
 from tests.postgres_servers import running_or_skipped
+
+
+def test_a_host_with_a_wrong_clock_revokes_nothing_from_the_first_time_on(
+    tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(data=str(tmp_path), database_url=postgres.url(new_schema()))
+    with closing(open_safe(settings, is_there=False)) as safe:
+        monkeypatch.setattr(clock, "wall_clock", lambda: time.time() + 90_000)
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable, match="the clock of this host is 90000 s ahead"):
+                revoke_tokens(safe, ["first"], [])
+        assert safe.read(REGISTER) is None
+
+        monkeypatch.undo()
+        revoke_tokens(safe, ["first"], [])
+        assert read_register(safe).revoked.keys() == {"first"}
 
 
 def test_a_host_goes_on_without_its_database_for_a_minute_and_follows_it_again(

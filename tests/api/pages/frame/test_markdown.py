@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.pages.frame.markdown import MOST_CHARACTERS, to_html
+from api.pages.frame.rendering import MOST_CHARACTERS, to_html
 
 
 def test_markdown_is_formatted() -> None:

@@ -13,7 +13,7 @@ from litestar import Request
 
 from api.answers.bodies import JSON_TYPES, BodyBytes
 from api.callers.limits import Places
-from api.use_cases.asked import read_asked
+from api.use_cases.entity_writes import read_asked
 from domain.errors import InvalidInput
 from domain.event_store.transfer import ExportReader, export
 from projections.wiring.stores import open_log

@@ -279,7 +279,7 @@ def test_joins_are_bounded(
 def test_tables_that_a_report_reads_are_bounded(
     client: Client, tables: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.routes.measurements.joins.MOST_TABLE_BYTES", 1_000)
+    monkeypatch.setattr("api.routes.measurements.workflow.MOST_TABLE_BYTES", 1_000)
     status, answer = client.ask("PUT", f"/v1/tables/{tables[0]}/joins", json=joins(1))
     assert (status, "1000 bytes together" in answer["message"]) == (400, True)
 
