@@ -41,7 +41,14 @@ from projections.search.index.rank.ranking import Matching, page
 from projections.search.language.patterns import TermPattern, wildcard
 from projections.search.language.regex import regex
 from projections.search.matching.moments import with_gaps
-from projections.search.matching.terms import EXACT, KEYWORD, SEPARATOR, number_in
+from projections.search.matching.terms import (
+    EXACT,
+    KEYWORD,
+    SEPARATOR,
+    WRITTEN,
+    as_written,
+    number_in,
+)
 from projections.visibility.field_paths import indexed_path
 
 Check = Callable[[], None]
@@ -184,7 +191,7 @@ def _prefix(asked: Terms) -> tuple[bytes, bool]:
     path = indexed_path(asked.field)
     match asked.values:
         case "texts":
-            return f"{path}{KEYWORD}".encode(), True
+            return f"{path}{WRITTEN if asked.written else KEYWORD}".encode(), True
         case "booleans":
             return f"{path}{SEPARATOR}".encode(), False
     return number_prefix(path), True
@@ -193,7 +200,7 @@ def _prefix(asked: Terms) -> tuple[bytes, bool]:
 def _key(asked: Terms, key: bytes) -> str | float | bool:
     match asked.values:
         case "texts":
-            return key.decode()
+            return as_written(key.decode()) if asked.written else key.decode()
         case "booleans":
             return key == b"true"
     return number_in(key)
