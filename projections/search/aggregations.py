@@ -46,6 +46,9 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     pattern: str | None = None
     """A regular expression of the dialect of `tree.Regex`."""
     containing: str | None = None
+    written: bool = False
+    """Texts make a bucket for each way in which documents write them, and that is its key; for the
+    paths of `terms.WRITTEN_PATHS` alone, and with neither `pattern` nor `containing`."""
     below: tuple["Aggregation", ...] = ()
 
 

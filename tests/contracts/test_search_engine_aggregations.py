@@ -111,6 +111,15 @@ def test_terms_by_key_by_pattern_and_by_text(tables: SearchEngine) -> None:
     assert keys(asked(tables, within)) == [("mysql", 2), ("glue", 1)]
 
 
+def test_terms_as_they_are_written_have_a_bucket_for_each_way(tables: SearchEngine) -> None:
+    apply(tables, 6, made("f", owners__name=("ANN", "Ann"), tags__tagFQN=("Tier.Tier1", "Pii.No")))
+    by_owner = Terms(name="", field="owners.name", written=True)
+    assert keys(asked(tables, by_owner)) == [("Ann", 3), ("bob", 3), ("ANN", 1)]
+    assert keys(asked(tables, by_owner, Term("owners.name", "bob"))) == [("bob", 3), ("Ann", 2)]
+    by_tier = Terms(name="", field="tags.tagFQN", prefix="Tier.", written=True)
+    assert keys(asked(tables, by_tier)) == [("Tier.Tier1", 1)]
+
+
 def test_nearest_values_come_first(engine: SearchEngine) -> None:
     names = ["my_name", "name", "named", "a*name", "rename", "name*", "other"]
     for position, name in enumerate(names, 1):

@@ -1,5 +1,6 @@
 """The facets of the search page: their names, counts, and the links of their values."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote_plus
@@ -11,9 +12,6 @@ from api.pages.frame.addresses import with_query
 from projections.search.index_names import kinds_of
 from projections.search.restriction import Visibility
 
-Counts = Mapping[str, list[Any]]
-"""Facet -> its buckets, as a search answers them."""
-
 
 class FacetRow(msgspec.Struct, frozen=True):
     """A facet of the page: the parameter that narrows by it, its title, and the field it counts."""
@@ -21,18 +19,20 @@ class FacetRow(msgspec.Struct, frozen=True):
     name: str
     title: str
     field: str
+    written: bool = False
+    """True if values are shown as they are written, False if folded as the index compares them."""
 
 
 FACETS = (
     FacetRow("kind", "Kind", "entityType"),
-    FacetRow("service", "Service", "service.name.keyword"),
+    FacetRow("service", "Service", "service.name.keyword", written=True),
     FacetRow("database", "Database", "database.name.keyword"),
     FacetRow("schema", "Schema", "databaseSchema.name.keyword"),
-    FacetRow("owner", "Owner", "owners.name.keyword"),
-    FacetRow("tag", "Tag", "tags.tagFQN"),
-    FacetRow("domain", "Domain", "domains.fullyQualifiedName"),
-    FacetRow("status", "Status", "entityStatus"),
-    FacetRow("tier", "Tier", "tier.tagFQN"),
+    FacetRow("owner", "Owner", "owners.name.keyword", written=True),
+    FacetRow("tag", "Tag", "tags.tagFQN", written=True),
+    FacetRow("domain", "Domain", "domains.fullyQualifiedName", written=True),
+    FacetRow("status", "Status", "entityStatus", written=True),
+    FacetRow("tier", "Tier", "tier.tagFQN", written=True),
 )
 
 
@@ -43,32 +43,32 @@ def shown_facets(access: Access) -> tuple[FacetRow, ...]:
     return tuple(facet for facet in FACETS if not hidden.hides(facet.field))
 
 
-def buckets_of(answered: Mapping[str, Any]) -> Counts:
-    """The buckets of each facet of an answer."""
-    return {
-        name.partition("#")[2]: each["buckets"] for name, each in answered["aggregations"].items()
-    }
-
-
 def facet_values(
-    facet: FacetRow,
-    buckets: list[Any],
-    kept: Mapping[str, str | None],
-    spelled: Mapping[str, str],
+    facet: FacetRow, buckets: list[Any], kept: Mapping[str, str | None]
 ) -> dict[str, Any]:
-    """A facet with the address that choosing, or giving up, each of its values leads to."""
+    """A facet with the address that choosing, or giving up, each of its values leads to.
+
+    A value that entities write in several ways is shown once, in the way that most of them do:
+    choosing it finds them all. An entity that has it in two ways is counted for both.
+    """
+    names: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for bucket in buckets:
+        key = str(bucket["key"]).lower()
+        names.setdefault(key, str(bucket["key"]))
+        counts[key] += bucket["doc_count"]
     chosen = kept.get(facet.name)
     without = with_query("/search", {**kept, facet.name: None})
     separator = "&" if "?" in without else "?"
     values = []
-    for bucket in buckets:
-        value = spelled.get(str(bucket["key"]), str(bucket["key"]))
-        is_chosen = chosen is not None and value.lower() == chosen.lower()
+    for key, count in counts.most_common():
+        value = names[key]
+        is_chosen = chosen is not None and key == chosen.lower()
         narrowed = f"{without}{separator}{facet.name}={quote_plus(value)}"
         values.append(
             {
                 "value": value,
-                "count": bucket["doc_count"],
+                "count": count,
                 "chosen": is_chosen,
                 "address": without if is_chosen else narrowed,
             }

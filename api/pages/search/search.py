@@ -2,20 +2,19 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from api.callers.permissions import Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.declared_query import Parameters
 from api.errors import RETRY_SECONDS, progress_of
 from api.pages.frame.addresses import with_query
 from api.pages.frame.rendering import AnyRequest, Renderer, here, html, is_part
-from api.pages.frame.routing import hidden_fields, page
-from api.pages.search.facet_names import STATUSES, Written, written
-from api.pages.search.facets import FACETS, Counts, FacetRow, buckets_of, facet_values, shown_facets
+from api.pages.frame.routing import asked, hidden_fields, page
+from api.pages.search.facets import FACETS, FacetRow, facet_values, shown_facets
 from api.pages.search.suggesting import suggested
 from api.pages.search.understood import understood
 from api.services import Services
@@ -23,10 +22,12 @@ from api.use_cases.searcher import Searcher
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
 from projections.generations.current_generation import NotBuilt
-from projections.search.answers.queries import SearchRequest, found
+from projections.search import tree
+from projections.search.answers.queries import SearchRequest, search_response
 from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
-from projections.search.restriction import Visibility
+from projections.search.facets.facets import terms
+from projections.search.language.field_values import typed
 from projections.visibility.withholding import FieldWithheld, Withheld
 
 PAGE_SIZE = 20
@@ -49,7 +50,7 @@ _SEARCH = "search"
 _BUCKETS = 30
 _CLOSED: Mapping[str, Mapping[str, str]] = {
     "kind": {name.lower(): name for name in KINDS},
-    **STATUSES,
+    "status": {status.lower(): status for kind in KINDS.values() for status in kind.statuses},
 }
 """Facet -> all names that it can have, by how the index has them."""
 SORTS: Mapping[str, tuple[str, str, str]] = {
@@ -62,17 +63,11 @@ SORTS: Mapping[str, tuple[str, str, str]] = {
 
 _SORT: Any = Literal.__getitem__(tuple(SORTS))
 _PARAMETERS: Parameters = {
-    "q": (Annotated[str, QueryParameter(description="What is looked for.")], ""),
-    "sort": (Annotated[_SORT, QueryParameter(description="Order of the results.")], "relevance"),
-    "after": (Annotated[str | None, QueryParameter(description="Place to go on from.")], None),
-    "deleted": (Annotated[bool, QueryParameter(description="Find what is deleted too.")], False),
-    **{
-        facet.name: (
-            Annotated[str | None, QueryParameter(description=f"Only of this {facet.title}.")],
-            None,
-        )
-        for facet in FACETS
-    },
+    "q": asked(str, "", "What is looked for."),
+    "sort": asked(_SORT, "relevance", "Order of the results."),
+    "after": asked(str | None, None, "Place to go on from."),
+    "deleted": asked(bool, False, "Find what is deleted too."),
+    **{row.name: asked(str | None, None, f"Only of this {row.title}.") for row in FACETS},
 }
 
 
@@ -84,13 +79,11 @@ def search_pages(
     async def show(request: AnyRequest, **given: Any) -> ASGIResponse:
         answered: dict[str, Any] = {}
         problem, status, said, prepared = None, 200, None, None
-        counts: Counts = {}
-        spelled: Written = {}
         facets = shown_facets(request.auth)
         try:
             sought = _request(given, facets)
-            answered, said, counts, spelled = await searcher.in_thread(
-                request, sought.index, partial(_found, sought)
+            answered, said = await searcher.in_thread(
+                request, sought.index, partial(_results, sought)
             )
         except InvalidInput as error:
             problem, status = error.message, 400
@@ -104,7 +97,7 @@ def search_pages(
             renderer.page,
             request,
             "search.html",
-            **_shown(given, answered, facets, counts, spelled),
+            **_shown(given, answered, facets),
             problem=problem,
             understood=said,
             preparing=prepared,
@@ -124,10 +117,10 @@ def search_pages(
         return html(renderer.page(request, "suggestions.html", options=options))
 
     searching = Permission(Action.SEARCH)
-    typed: Parameters = {"q": _PARAMETERS["q"]}
+    what_is_typed: Parameters = {"q": _PARAMETERS["q"]}
     return [
         page("/search", searching, show, _PARAMETERS),
-        page("/search/suggestions", searching, suggestions, typed),
+        page("/search/suggestions", searching, suggestions, what_is_typed),
     ]
 
 
@@ -138,8 +131,9 @@ def _request(given: Mapping[str, Any], facets: tuple[FacetRow, ...]) -> SearchRe
         if given[name] and given[name].lower() not in known:
             raise InvalidInput(f"{name} must be one of {', '.join(known.values())}")
     # One that is withheld narrows too: the search refuses it.
-    chosen = [{"term": {each.field: given[each.name]}} for each in FACETS if given[each.name]]
-    counted = {facet.name: {"terms": {"field": facet.field, "size": _BUCKETS}} for facet in facets}
+    chosen = tuple(
+        typed(tree.Exact(row.field, given[row.name])) for row in FACETS if given[row.name]
+    )
     return SearchRequest(
         q=given["q"],
         size=PAGE_SIZE,
@@ -147,26 +141,24 @@ def _request(given: Mapping[str, Any], facets: tuple[FacetRow, ...]) -> SearchRe
         sort_field=field,
         sort_order=order,
         shown_fields=_FIELDS,
-        post_filter=msgspec.json.encode({"bool": {"filter": chosen}}) if chosen else None,
-        aggregations=msgspec.json.encode(counted),
+        post_filter=tree.Bool(filter=chosen) if chosen else None,
+        aggregations=tuple(
+            terms(row.field, _BUCKETS, row.name, written=row.written) for row in facets
+        ),
         search_after=_place(given["after"]),
     )
 
 
-def _found(
+def _results(
     sought: SearchRequest,
     engine: SearchEngine,
     read_sources: ReadSources,
     visible: frozenset[str],
     withheld: Mapping[str, Withheld],
-) -> tuple[dict[str, Any], str | None, Counts, Written]:
-    """The response, its text in plain words, its facets, and how their names are written."""
-    answered, parsed = found(sought, engine, read_sources, visible, withheld)
-    counts = buckets_of(answered)
-    names = {facet: [str(each["key"]) for each in counts[facet]] for facet in counts}
-    visibility = Visibility.of(visible, withheld)
-    spelled = {**STATUSES, **written(names, engine, read_sources, visibility)}
-    return answered, understood(parsed), counts, spelled
+) -> tuple[dict[str, Any], str | None]:
+    """The response of a search, and its text in plain words."""
+    answered, parsed = search_response(sought, engine, read_sources, visible, withheld)
+    return answered, understood(parsed)
 
 
 def _place(after: str | None) -> tuple[Any, ...] | None:
@@ -185,10 +177,12 @@ def _shown(
     given: Mapping[str, Any],
     answered: Mapping[str, Any],
     facets: tuple[FacetRow, ...],
-    counts: Counts,
-    spelled: Written,
 ) -> dict[str, Any]:
     """The values of the template."""
+    counts = {
+        name.partition("#")[2]: each["buckets"]
+        for name, each in answered.get("aggregations", {}).items()
+    }
     kept = {name: _text(value) for name, value in given.items() if name != "after"}
     hits = answered["hits"]["hits"] if answered else []
     whole = len(hits) == PAGE_SIZE
@@ -200,7 +194,7 @@ def _shown(
         "incomplete": bool(answered) and answered["timed_out"],
         "took": answered.get("took", 0),
         "facets": [
-            facet_values(facet, counts[facet.name], kept, spelled.get(facet.name, {}))
+            facet_values(facet, counts[facet.name], kept)
             for facet in facets
             if counts.get(facet.name)
         ],
@@ -226,7 +220,7 @@ def _encoded(sort: Any) -> str:
 
 
 def _hit(hit: Mapping[str, Any]) -> dict[str, Any]:
-    """A result: its entity, and the pieces of its texts in which something was found."""
+    """A result: its entity, and the pieces of its texts that have words of the query."""
     source = hit["_source"]
     pieces: dict[str, list[str]] = hit.get("highlight", {})
     shown_by_itself = ("name", "displayName", "fullyQualifiedName", "description")
@@ -234,7 +228,7 @@ def _hit(hit: Mapping[str, Any]) -> dict[str, Any]:
         **{name: source.get(name) for name in _FIELDS},
         "kind": source["entityType"],
         "title": next(iter(pieces.get("displayName") or pieces.get("name") or ()), None),
-        "found": next(iter(pieces.get("description") or ()), None),
+        "piece": next(iter(pieces.get("description") or ()), None),
         "others": {
             path: texts[:3] for path, texts in pieces.items() if path not in shown_by_itself
         },

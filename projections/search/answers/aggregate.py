@@ -8,7 +8,12 @@ import msgspec
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
 from projections.search.aggregations import MAX_BUCKETS, Terms, TopHits
-from projections.search.answers.queries import SearchAnswer, SearchRequest, found, is_complete
+from projections.search.answers.queries import (
+    SearchAnswer,
+    SearchRequest,
+    is_complete,
+    search_response,
+)
 from projections.search.documents.documents import SORTABLE
 from projections.search.documents.sources import ReadSources, check_paths
 from projections.search.engine import SearchEngine
@@ -142,14 +147,14 @@ def kind_counts(
     visible_kinds: Iterable[str] | None,
     withheld: Mapping[str, Withheld],
 ) -> SearchAnswer:
-    """The response to a search, with the counts of all that it finds by kind.
+    """The response to a search, with the number of its matches by kind.
 
-    Kinds of which nothing is found are left out; the counts add up to the total. Raises what
+    Kinds without a match are left out; the counts add up to the total. Raises what
     `response` raises.
     """
     counted = facets.terms(_KIND, len(KINDS))
     asked = msgspec.structs.replace(request, one_facet=counted)
-    answered, _ = found(asked, engine, read_sources, visible_kinds, withheld)
+    answered, _ = search_response(asked, engine, read_sources, visible_kinds, withheld)
     buckets = answered["aggregations"][typed_name(counted)]["buckets"]
     answered["aggregations"] = {_KIND: {"buckets": buckets}}
     return SearchAnswer(msgspec.json.encode(answered), complete=is_complete(request, answered))

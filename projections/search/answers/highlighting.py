@@ -69,15 +69,15 @@ class Highlighter:
             return [compose(text) for text in texts_at({key: value_of(key)}, path, MAX_CHARACTERS)]
 
         met: set[str] = set()
-        found: dict[str, dict[int, Marks]] = {}
+        marked: dict[str, dict[int, Marks]] = {}
         for path in paths:
             held = raw.get(path.partition(".")[0])
             if held is not None and self._sought(path).may_be_in(bytes(held)):
-                found[path] = _marked(texts_of(path), partial(self._sought(path).marks, met=met))
-        has_any = any(found.values())
+                marked[path] = _marked(texts_of(path), partial(self._sought(path).marks, met=met))
+        has_any = any(marked.values())
         pieces: dict[str, list[str]] = {}
         for path in paths:
-            marks = found.get(path, {})
+            marks = marked.get(path, {})
             # The texts of parts are many: they are gone through letter by letter in need only.
             if not (has_any and "." in path) and self._sought(path).has_slips(met):
                 slipped = partial(self._sought(path).slipped, met=met)
@@ -103,7 +103,7 @@ def _marked(
     find: Callable[[str], Marks],
     known: Mapping[int, Marks] = MappingProxyType({}),
 ) -> dict[int, Marks]:
-    """The known marks and those found, by the places of as many texts as are shown."""
+    """The known marks and those that `find` adds, by the places of as many texts as are shown."""
     marked = dict(known)
     for at, text in enumerate(texts):
         if marks := find(text):

@@ -52,7 +52,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 10
     """Hits, up to MAX_SIZE; with `from_` up to MAX_WINDOW."""
     deleted: bool = False
-    """Whether soft-deleted entities are found too."""
+    """Whether soft-deleted entities match too."""
     sort_field: str | None = None
     """One of SORTABLE, its `.keyword` or an alias of it, or `_score`."""
     sort_order: str | None = None
@@ -72,24 +72,25 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     query_filter: bytes | None = None
     query_filter_name: str = "queryFilter"
     """The parameter that holds it."""
-    post_filter: bytes | None = None
+    post_filter: bytes | Node | None = None
+    """Filter JSON, or a filter of the catalog's own."""
     search_after: tuple[SortValue, ...] | None = None
     field_name: str | None = None
     """A field of which a whole value must fit `field_value`."""
     field_value: str = ""
     only_deleted: bool = False
-    """Whether of what is found only the soft-deleted entities are given."""
+    """Whether only soft-deleted entities match."""
     include_aggregations: bool | None = None
     """Whether the usual facets are given; None gives them where no hits are asked for."""
-    aggregations: bytes | None = None
-    """Facets of the caller's own as JSON, in place of the usual ones."""
+    aggregations: bytes | tuple[Aggregation, ...] | None = None
+    """Facets in place of the usual ones: the caller's own as JSON, or those of a page."""
     one_facet: Aggregation | None = None
     """A facet that is the purpose of the request: what the parameters `field` and `sourceFields`
     made it of, and narrowed by all of the post filter."""
     also: str | None = None
-    """A second query text, which what is found must match too without being scored by it."""
+    """A second query text, which entities must match too without being scored by it."""
     source_url: str | None = None
-    """The whole `sourceUrl` of what is found."""
+    """The whole `sourceUrl` of the entities that match."""
     now: Now = msgspec.field(default_factory=Now)
     """What `now` means in dates of texts and filters."""
 
@@ -113,8 +114,8 @@ def search(
     withheld: Mapping[str, Withheld] = MappingProxyType({}),
     clock: Callable[[], float] = time.perf_counter,
 ) -> SearchAnswer:
-    """The response of the specification as JSON; see `found`."""
-    answered, _ = found(request, engine, read_sources, visible_kinds, withheld, clock)
+    """The response of the specification as JSON; see `search_response`."""
+    answered, _ = search_response(request, engine, read_sources, visible_kinds, withheld, clock)
     return SearchAnswer(msgspec.json.encode(answered), complete=is_complete(request, answered))
 
 
@@ -123,7 +124,7 @@ def is_complete(request: SearchRequest, answered: Mapping[str, Any]) -> bool:
     return not answered["timed_out"] and request.now.milliseconds is None
 
 
-def found(
+def search_response(
     request: SearchRequest,
     engine: SearchEngine,
     read_sources: ReadSources,
@@ -175,26 +176,21 @@ def engine_query(request: SearchRequest, visibility: Visibility) -> tuple[Engine
         hidden.refuse(request.sort_field, "sortField")
     for path in request.include_source_fields:
         hidden.refuse(path, "includeSourceFields", below_only=True)
-    query_filter, post_filter = (
-        None if data is None else filter_json.parse(data, where=where, now=request.now)
-        for data, where in (
-            (request.query_filter, request.query_filter_name),
-            (request.post_filter, "postFilter"),
-        )
-    )
 
-    def allowed(node: Node | None, parameter: str) -> Node | None:
-        return None if node is None else hidden.restrict(node, parameter)
+    def allowed(given: bytes | Node | None, parameter: str) -> Node | None:
+        if isinstance(given, bytes):
+            given = filter_json.parse(given, where=parameter, now=request.now)
+        return None if given is None else hidden.restrict(given, parameter)
 
     filters = [
         node
         for node in (
-            allowed(query_filter, request.query_filter_name),
+            allowed(request.query_filter, request.query_filter_name),
             *_own_filters(request, hidden),
         )
         if node is not None
     ]
-    post_filter = allowed(post_filter, "postFilter")
+    post_filter = allowed(request.post_filter, "postFilter")
     parsed = text.parsed(request.q, fields=Fields(now=request.now))
     query = EngineQuery(
         tree=hidden.restrict(parsed.node, "q"),
@@ -224,10 +220,12 @@ def _facets(request: SearchRequest, hidden: Hidden, post_filter: Node | None) ->
 def _aggregations(request: SearchRequest, hidden: Hidden) -> tuple[Aggregation, ...]:
     """The aggregations that a request names, or else the usual ones where it wants them."""
     wanted = request.include_aggregations
-    if request.aggregations is not None:
+    asked = request.aggregations
+    if asked is not None:
         if wanted is False:
             raise InvalidInput("aggregations are given, and includeAggregations is false")
-        asked = aggregation_json.parse(request.aggregations)
+        if isinstance(asked, bytes):
+            asked = aggregation_json.parse(asked)
         facets.refuse_withheld(asked, hidden, "aggregations", "aggregations")
         return asked
     if wanted is None:

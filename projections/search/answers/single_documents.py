@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from domain.errors import NotFound, StoreUnavailable
-from projections.search.answers.queries import SearchAnswer, SearchRequest, found
+from projections.search.answers.queries import SearchAnswer, SearchRequest, search_response
 from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
 from projections.visibility.withholding import Withheld
@@ -25,7 +25,7 @@ def single_document(
     """
     query_filter = msgspec.json.encode({"ids": {"values": [entity_id]}})
     request = SearchRequest(q="", index=index, deleted=True, size=1, query_filter=query_filter)
-    answered, _ = found(request, engine, read_sources, visible_kinds, withheld)
+    answered, _ = search_response(request, engine, read_sources, visible_kinds, withheld)
     hits = answered["hits"]["hits"]
     complete = not answered["timed_out"]
     if not hits and not complete:

@@ -1,7 +1,7 @@
-"""The words of a query as they are found in one text: where each of them stands there.
+"""The words of a query in one text: where each of them stands there.
 
-What is found is what the engine finds, word by word: parts of names, plurals by their singular, the
-words of a phrase in a row, beginnings, patterns, slips.
+They are marked as the engine matches them, word by word: parts of names, plurals by their singular,
+the words of a phrase in a row, beginnings, patterns, slips.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -128,13 +128,13 @@ class SoughtWords:
         marks: Marks = []
         if self._may_have(text):
             words = self._alone if text.isascii() else None
-            found = list(places(text) if words is None else places(text, words))
-            for at, (begin, end, token) in enumerate(found):
+            text_tokens = list(places(text) if words is None else places(text, words))
+            for at, (begin, end, token) in enumerate(text_tokens):
                 if typed := self._typed(token):
                     met |= typed
                     marks.append((begin, end))
                 for text_typed, parts, begun in self._rows.get(token, ()):
-                    row = found[at : at + len(parts)]
+                    row = text_tokens[at : at + len(parts)]
                     if _is_row([own[2] for own in row], parts, begun):
                         met.add(text_typed)
                         marks.append((begin, row[-1][1]))

@@ -39,14 +39,21 @@ def default_aggregations(hidden: Hidden) -> tuple[Aggregation, ...]:
     return tuple(terms(field, DEFAULT_SIZE) for field in DEFAULT_FIELDS if not hidden.hides(field))
 
 
-def terms(field: str, size: int, name: str | None = None) -> Terms:
+def terms(field: str, size: int, name: str | None = None, *, written: bool = False) -> Terms:
     """The largest buckets of a field, named as the field unless a name is given.
+
+    With `written` the keys are as documents write them: see `Terms`.
 
     Raises InvalidInput for a field that buckets cannot be made of.
     """
     holds = countable(field)
     return Terms(
-        name=name or field, field=field, values=holds.values, size=size, prefix=holds.prefix
+        name=name or field,
+        field=field,
+        values=holds.values,
+        size=size,
+        prefix=holds.prefix,
+        written=written,
     )
 
 

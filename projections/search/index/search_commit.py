@@ -72,7 +72,7 @@ def search(
         timed_out = True
     facets: list[FacetResult] = []
     try:
-        aggregator = Aggregator(deadline.check)
+        aggregator = Aggregator(deadline.check, snapshot.memory)
         for facet in query.facets:
             facets.append(aggregator.result(facet.aggregation, parts[facet.filter]))
     except OutOfTime:

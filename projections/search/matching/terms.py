@@ -1,10 +1,10 @@
 """The terms of the index, and which field of it holds what.
 
 Four fields hold everything, so that the schema does not depend on what entities contain: `exact`
-has whole values as `path.keyword␟value`, numbers as `path␟#hex`, booleans, and a term per path
-that is present; `whole` has digests of values that are only matched whole, as ids are; `text` has
-the tokens of each path as `path␟token` with positions; `words` has the tokens of the kinds' search
-fields for queries that name no field.
+has whole values as `path.keyword␟value`, of some paths as `path.written␟value␞Value` too, numbers
+as `path␟#hex`, booleans, and a term per path that is present; `whole` has digests of values that
+are only matched whole, as ids are; `text` has the tokens of each path as `path␟token` with
+positions; `words` has the tokens of the kinds' search fields for queries that name no field.
 """
 
 import math
@@ -27,6 +27,12 @@ SEPARATOR = "\x1f"
 KEYWORD = f".keyword{SEPARATOR}"
 """What stands between a path and a whole value in `exact`."""
 PRESENT = "\x1e"
+WRITTEN = f".written{SEPARATOR}"
+"""What stands between a path and a whole value as it is written."""
+WRITTEN_PATHS = frozenset(
+    {"service.name", "owners.name", "tags.tagFQN", "domains.fullyQualifiedName", "entityStatus"}
+)
+"""Paths of which whole values are kept as they are written, beside the folded ones."""
 NEXT = "\x1d"
 """Between words that stand next to each other, in terms that Whoosh asks for and no index has."""
 NUMBER = "#"
@@ -52,6 +58,17 @@ def exact_term(path: str, value: Scalar) -> str | None:
     if len(value) > MAX_KEYWORD:
         return None
     return f"{path}.keyword{SEPARATOR}{keyword(value)}"
+
+
+def written_value(value: str) -> str:
+    """A whole value for buckets in the order of the folded values; see `as_written`."""
+    folded = keyword(value)
+    return f"{folded}{PRESENT}{value}" if len(value) <= MAX_KEYWORD // 2 else folded
+
+
+def as_written(value: str) -> str:
+    """The text that `written_value` was made of; the folded one where it was too long."""
+    return value.rpartition(PRESENT)[2]
 
 
 def whole_term(path: str, value: str) -> bytes:

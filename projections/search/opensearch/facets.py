@@ -24,7 +24,14 @@ from projections.search.engine import (
 from projections.search.language.regex import lucene
 from projections.search.language.regex import lucene_escaped as escaped
 from projections.search.matching.moments import with_gaps
-from projections.search.matching.terms import EXACT, KEYWORD, NUMBER, SEPARATOR, number_in
+from projections.search.matching.terms import (
+    EXACT,
+    KEYWORD,
+    NUMBER,
+    SEPARATOR,
+    as_written,
+    number_in,
+)
 from projections.search.opensearch.leaves import Dsl
 from projections.search.opensearch.mapping import MAX_TOP, column, has_columns
 from projections.search.opensearch.pages import ROW, hits_of, order
@@ -82,6 +89,8 @@ def _terms(asked: Terms, *, beginning: bool | None = None) -> Dsl:
 def _place(asked: Terms) -> tuple[str, str]:
     """The field with the values, and what stands before each of them there."""
     path = indexed_path(asked.field)
+    if asked.written:
+        return column("written", path), ""
     if has_columns(path):
         return column(_COLUMNS[asked.values], path), ""
     if asked.values == "texts":
@@ -236,5 +245,5 @@ def _key(asked: Terms, key: Any, prefix: str) -> str | float | bool:
     if asked.values == "booleans":
         return bool(str(key).removeprefix(prefix) == "true")
     if asked.values == "texts":
-        return str(key)[len(prefix) :]
+        return as_written(key) if asked.written else str(key)[len(prefix) :]
     return number_in(key[len(prefix) :].encode()) if prefix else float(key)

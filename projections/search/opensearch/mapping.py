@@ -44,7 +44,7 @@ MAX_TERMS = 60_000
 """Terms in one clause."""
 MAX_PATTERN = 10_000
 """Characters of a regular expression with the path before it."""
-_COLUMNS = ("values", "numbers", "booleans", "moments")
+_COLUMNS = ("values", "written", "numbers", "booleans", "moments")
 
 
 def settings(shards: int = 1) -> dict[str, Any]:
@@ -110,6 +110,7 @@ def mappings() -> dict[str, Any]:
         "_meta": {"catalog": code()},
         "dynamic_templates": [
             {"values": {"path_match": "values.*", "mapping": keyword | counted}},
+            {"written": {"path_match": "written.*", "mapping": keyword | counted}},
             {"numbers": {"path_match": "numbers.*", "mapping": {"type": "double"} | counted}},
             {"booleans": {"path_match": "booleans.*", "mapping": keyword | counted}},
             {"moments": {"path_match": "moments.*", "mapping": {"type": "long"} | counted}},

@@ -18,9 +18,11 @@ from projections.search.matching.stored_document import StoredDocument
 from projections.search.matching.terms import (
     PRESENT,
     SEPARATOR,
+    WRITTEN_PATHS,
     exact_term,
     finite,
     whole_term,
+    written_value,
 )
 from projections.search.opensearch.mapping import (
     BESIDE,
@@ -128,6 +130,8 @@ def _add_path(fields: defaultdict[str, Any], path: str, values: tuple[Scalar, ..
             fields["exact"].append(term)
             if columns:
                 fields[column("values", path)].append(keyword(value))
+            if path in WRITTEN_PATHS:
+                fields[column("written", path)].append(written_value(value))
         alone = (
             term is not None and len(analysed.parts) == 1 and analysed.parts[0] == keyword(value)
         )

@@ -4,7 +4,7 @@ Buckets are counted and chosen first. Aggregations inside are then carried out f
 was chosen, over a mask of its documents.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -35,13 +35,20 @@ from projections.search.index.aggregate.intervals import intervals
 from projections.search.index.aggregate.moments import number_prefix
 from projections.search.index.evaluate.lexicons import Span
 from projections.search.index.evaluate.results import Matches, Sparse
-from projections.search.index.evaluate.segments import Mask, SegmentView
+from projections.search.index.evaluate.segments import Mask, Memory, SegmentView
 from projections.search.index.format.arrays import Inverted
 from projections.search.index.rank.ranking import Matching, page
 from projections.search.language.patterns import TermPattern, wildcard
 from projections.search.language.regex import regex
 from projections.search.matching.moments import with_gaps
-from projections.search.matching.terms import EXACT, KEYWORD, SEPARATOR, number_in
+from projections.search.matching.terms import (
+    EXACT,
+    KEYWORD,
+    SEPARATOR,
+    WRITTEN,
+    as_written,
+    number_in,
+)
 from projections.visibility.field_paths import indexed_path
 
 Check = Callable[[], None]
@@ -63,8 +70,10 @@ class Part(msgspec.Struct, frozen=True):
 class Aggregator:
     """Carries out the aggregations of one search, within what one answer may have."""
 
-    def __init__(self, check: Check) -> None:
+    def __init__(self, check: Check, memory: Memory) -> None:
+        """`memory` keeps what depends on all segments of the commit."""
         self._check = check
+        self._memory = memory
         self._buckets = 0
         self._documents = 0
 
@@ -84,7 +93,8 @@ class Aggregator:
     def _terms(self, asked: Terms, parts: Sequence[Part]) -> Buckets:
         prefix, low_is_number = _prefix(asked)
         counted = [self._counted(asked, prefix, part, low_is_number) for part in parts]
-        chosen = self._chosen(asked, counted)
+        names = tuple(part.view.name for part in parts)
+        chosen = self._chosen(asked, counted, ("keys", prefix, asked.prefix, names))
         self._count_buckets(len(chosen))
         others = sum(terms.total() for terms in counted) - sum(count for _, count in chosen)
         buckets = tuple(
@@ -107,10 +117,23 @@ class Aggregator:
         for pattern in _patterns(asked):
             matching = span.matching(pattern, part.view.memory, self._check) - span.low
             places = np.intersect1d(places, matching, assume_unique=True)
-        return merging.Terms(inverted, len(prefix), places + span.low, counted.take(places))
+        return merging.Terms(
+            inverted, len(prefix), places + span.low, counted.take(places), span.low, span.high
+        )
 
-    def _chosen(self, asked: Terms, counted: Sequence[merging.Terms]) -> list[merging.Counted]:
+    def _chosen(
+        self, asked: Terms, counted: Sequence[merging.Terms], remembered_as: Hashable
+    ) -> list[merging.Counted]:
+        """The buckets that are given; `remembered_as` names what the segments may count."""
         if asked.order == "count":
+            few = sum(terms.high - terms.low for terms in counted) <= merging.FEW
+            if few and len(counted) > 1 and asked.size:
+                same = self._memory.get(
+                    remembered_as,
+                    lambda: merging.SameKeys.of(counted),
+                    lambda same: merging.KEY_BYTES * len(same.keys),
+                )
+                return same.largest(counted, asked.size)
             return merging.largest(counted, asked.size, self._check)
         if asked.order == "key":
             return merging.first(counted, asked.size, self._check)
@@ -184,7 +207,7 @@ def _prefix(asked: Terms) -> tuple[bytes, bool]:
     path = indexed_path(asked.field)
     match asked.values:
         case "texts":
-            return f"{path}{KEYWORD}".encode(), True
+            return f"{path}{WRITTEN if asked.written else KEYWORD}".encode(), True
         case "booleans":
             return f"{path}{SEPARATOR}".encode(), False
     return number_prefix(path), True
@@ -193,7 +216,7 @@ def _prefix(asked: Terms) -> tuple[bytes, bool]:
 def _key(asked: Terms, key: bytes) -> str | float | bool:
     match asked.values:
         case "texts":
-            return key.decode()
+            return as_written(key.decode()) if asked.written else key.decode()
         case "booleans":
             return key == b"true"
     return number_in(key)

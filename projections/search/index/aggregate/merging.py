@@ -1,7 +1,8 @@
 """Buckets of several segments merged by their keys: those asked for, exactly counted.
 
-Terms of a segment are in the order of their bytes. Where several segments have counted many, they
-are gone through together in that order, so many at a time, and only the buckets that can still be
+Terms of a segment are in the order of their bytes. Where the segments have few terms, it is
+remembered which of them are the same, and whole arrays of counts are added up. Else the terms are
+gone through together in their order, so many at a time, and only the buckets that can still be
 among those asked for are kept.
 """
 
@@ -13,7 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.format.arrays import Inverted
+from projections.search.index.format.sorted_texts import united
 
+FEW = 50_000
+"""Terms of all segments of which it is remembered which are the same, at most."""
+KEY_BYTES = 120
+"""Memory that a remembered term takes."""
 _PART = 10_000
 """Terms of each segment that are merged with those of the others at once, at most."""
 Numbers = NDArray[np.int64]
@@ -29,6 +35,9 @@ class Terms(msgspec.Struct, frozen=True):
     """Bytes that all terms begin with."""
     numbers: Numbers
     counts: Numbers
+    low: int
+    high: int
+    """The terms are some of those from number `low` up to `high`."""
 
     def total(self) -> int:
         """The sum of all counts."""
@@ -36,7 +45,15 @@ class Terms(msgspec.Struct, frozen=True):
 
     def select(self, places: NDArray[np.intp] | slice) -> "Terms":
         """Some of the terms."""
-        return Terms(self.inverted, self.skip, self.numbers[places], self.counts[places])
+        return msgspec.structs.replace(
+            self, numbers=self.numbers[places], counts=self.counts[places]
+        )
+
+    def keys(self) -> list[bytes]:
+        """The keys of the terms from `low` up to `high`."""
+        every = np.arange(self.low, self.high)
+        whole = msgspec.structs.replace(self, numbers=every, counts=every)
+        return [key for key, _ in whole.counted()]
 
     def counted(self) -> list[Counted]:
         """The terms with their counts."""
@@ -46,6 +63,29 @@ class Terms(msgspec.Struct, frozen=True):
         memory = inverted.lexicon.data
         keys = [bytes(memory[begin:end]) for begin, end in zip(begins, ends, strict=True)]
         return list(zip(keys, self.counts.tolist(), strict=True))
+
+
+class SameKeys(msgspec.Struct, frozen=True):
+    """The different keys of several segments, and where those of each segment are among them."""
+
+    places: Sequence[Numbers]
+    """For each segment: the place in `keys` of each term from `low` up to `high`."""
+    keys: Sequence[bytes]
+
+    @classmethod
+    def of(cls, segments: Sequence[Terms]) -> "SameKeys":
+        """The keys of the terms that the segments may count."""
+        return cls(*united([terms.keys() for terms in segments]))
+
+    def largest(self, segments: Sequence[Terms], size: int) -> list[Counted]:
+        """So many of the largest buckets of these segments, ties by key."""
+        totals = np.zeros(len(self.keys), np.int64)
+        for places, terms in zip(self.places, segments, strict=True):
+            totals[places.take(terms.numbers - terms.low)] += terms.counts
+        some = np.flatnonzero(totals)
+        chosen = some.take(_largest(totals.take(some), size))
+        keys = [self.keys[place] for place in chosen.tolist()]
+        return list(zip(keys, totals.take(chosen).tolist(), strict=True))
 
 
 def largest(segments: Sequence[Terms], size: int, check: Callable[[], None]) -> list[Counted]:

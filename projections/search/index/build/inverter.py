@@ -172,8 +172,11 @@ class Inverter:
         chunks = np.array(self._chunks)
         of_path = np.repeat(numbers, self._path_counts)
         of_chunk = np.repeat(of_path, self._chunk_counts)
-        exact = np.array(values.exact_of)[chunks] if len(chunks) else chunks.astype(np.int32)
-        some = exact >= 0
+        terms, having = [np.array(self._paths, np.int64)], [of_path]
+        for term_of in (values.exact_of, values.written_of):
+            known = np.array(term_of, np.int64).take(chunks)
+            terms.append(known.compress(known >= 0))
+            having.append(of_chunk.compress(known >= 0))
         words = np.array(self._words)
         boosts, averages = np.array(self._fields).reshape(-1, 2).T
         counts = np.array(self._word_counts)
@@ -186,11 +189,7 @@ class Inverter:
         by_document = sums(counts, np.array(self._field_counts))
         spoken = Used(words, np.repeat(of_field, counts), by_document, np.repeat(number, counts))
         return {
-            EXACT: exact_postings(
-                values.exact,
-                np.concatenate((exact[some], np.array(self._paths))),
-                np.concatenate((of_chunk[some], of_path)),
-            ),
+            EXACT: exact_postings(values.exact, np.concatenate(terms), np.concatenate(having)),
             WHOLE: whole_postings(
                 np.frombuffer(bytes(self._whole), ">u8"), np.repeat(numbers, self._whole_counts)
             ),

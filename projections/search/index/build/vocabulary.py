@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from projections.search.analysis import Tokens, keyword, stem, tokens
 from projections.search.documents.documents import Scalar
 from projections.search.language.field_texts import is_prose, is_whole
-from projections.search.matching.terms import PRESENT, SEPARATOR, exact_term, whole_term
+from projections.search.matching.terms import (
+    PRESENT,
+    SEPARATOR,
+    WRITTEN,
+    WRITTEN_PATHS,
+    exact_term,
+    whole_term,
+    written_value,
+)
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -109,14 +117,22 @@ class _Values:
         """The terms of whole values."""
         self.exact_of = array("i")
         """Chunk of `text` -> number of its term in `exact`, -1 when there is none."""
+        self.written_of = array("i")
+        """The same for its term as it is written."""
         self.text = Chunks()
         """The chunks of the values of all paths."""
 
     def add(
-        self, term: str | None, analysed: Tokens, numbers: _Spellings, whole: bool = False
+        self,
+        term: str | None,
+        analysed: Tokens,
+        numbers: _Spellings,
+        whole: bool = False,
+        written: str | None = None,
     ) -> int:
-        """The chunk of a value with its exact term."""
+        """The chunk of a value with its exact term, and that of the value as it is written."""
         self.exact_of.append(_NONE if term is None else self.exact[term])
+        self.written_of.append(_NONE if written is None else self.exact[written])
         return self.text.add(analysed, numbers, whole)
 
 
@@ -131,6 +147,7 @@ class Path(dict[Scalar, int]):
         self._refers = path.endswith(".id")
         self._digests: dict[tuple[Scalar, ...], bytes] = {}
         self._prose = is_prose(path)
+        self._is_written = path in WRITTEN_PATHS
         self._values = values
         self._numbers = values.text.spellings(path + SEPARATOR)
         self._scalars: dict[tuple[type, Scalar], int] = {}
@@ -170,7 +187,8 @@ class Path(dict[Scalar, int]):
         whole = (
             len(analysed.parts) == 1 and term is not None and analysed.parts[0] == keyword(value)
         )
-        return values.add(term, analysed, self._numbers, whole)
+        written = f"{self.path}{WRITTEN}{written_value(value)}" if self._is_written else None
+        return values.add(term, analysed, self._numbers, whole, written)
 
 
 class SearchFieldTexts(dict[Scalar, int]):

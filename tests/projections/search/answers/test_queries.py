@@ -193,7 +193,7 @@ def test_shown_fields_are_those_that_the_caller_may_see(shop):
 
 def test_search_for_a_page_gives_values_and_what_its_text_asks_for(shop):
     request = SearchRequest(q="name:dim_customer", shown_fields=("name", "entityType"))
-    answer, parsed = queries.found(request, shop.engine, shop.read_sources)
+    answer, parsed = queries.search_response(request, shop.engine, shop.read_sources)
     sources = [hit["_source"] for hit in answer["hits"]["hits"]]
     assert {"name": "dim_customer", "entityType": "table"} in sources
     assert parsed == text.parsed("name:dim_customer")
