@@ -18,7 +18,8 @@ from domain.errors import (
     InvalidInput,
     StoreUnavailable,
 )
-from domain.event_store.port import EntityReads, EventStore
+from domain.event_store.entity_reads import EntityReads
+from domain.event_store.port import EventStore
 from domain.event_store.refusals import another_epoch
 from domain.importing.lines import Chunk, NumberedLine, read_line
 from domain.kinds.ids import new_id

@@ -12,7 +12,8 @@ from msgspec import Raw
 from domain.aggregate.entity import Entity, evolve
 from domain.aggregate.lifecycle import format_version
 from domain.errors import Conflict, NotFound
-from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.entity_reads import RecordedEvent
+from domain.event_store.port import EventStore
 from domain.events import TYPE_NAMES, Body, EntityPurged
 from domain.kinds.entity_kind import EntityKind
 from domain.openmetadata import document

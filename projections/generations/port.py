@@ -13,8 +13,8 @@ generations are kept cannot be used.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Literal, TypeVar
 
 import msgspec
@@ -156,3 +156,28 @@ class Generations(ABC):
 def overtaken(what: str) -> Overtaken:
     """The error for replacing a record that another process has replaced."""
     return Overtaken(f"another process has replaced {what} meanwhile")
+
+
+class ChangeCounter:
+    """Counts the commits and switches of one read model, which one thread makes.
+
+    Only the process that holds the ProjectorLock knows all of them. While the number stays the
+    same, earlier reads are still true; reading the files would take much longer to prove that.
+    """
+
+    def __init__(self) -> None:
+        self._begun = self._ended = 0
+
+    def number(self) -> int | None:
+        """The number of changes so far; None while another one is being made."""
+        ended = self._ended
+        return ended if ended == self._begun else None
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """A block in which readers may begin to see something else."""
+        self._begun += 1
+        try:
+            yield
+        finally:
+            self._ended += 1

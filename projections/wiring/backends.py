@@ -3,11 +3,10 @@
 from typing import Generic
 
 from domain.event_store.port import EventStore
-from projections.generations.change_counter import ChangeCounter
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition, M
 from projections.generations.leadership import Leadership
-from projections.generations.port import Generations
+from projections.generations.port import ChangeCounter, Generations
 from projections.generations.shared_supervision import Supervisor
 from projections.generations.supervision import GenerationSupervisor
 

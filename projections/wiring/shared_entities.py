@@ -11,8 +11,8 @@ from projections.entities.postgres.tables import INDEXES, TABLES
 from projections.entities.projection import EntityProjection
 from projections.entities.stored_entity import stored_code
 from projections.entities.verification_source import stored_entities
-from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, code_digest
+from projections.generations.port import ChangeCounter
 from projections.generations.postgres.generations import PostgresGenerations, build_lock
 from projections.generations.postgres.leadership import PostgresLeadership
 from projections.generations.shared_supervision import SharedSupervisor, Supervisor

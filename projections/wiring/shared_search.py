@@ -13,9 +13,9 @@ import msgspec
 from domain.event_store.port import EventStore
 from projections.feeding.port import Progress
 from projections.generations import port
-from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, code_digest
 from projections.generations.leadership import Leadership
+from projections.generations.port import ChangeCounter
 from projections.generations.shared_supervision import SharedSupervisor, Supervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.search import bulk_build

@@ -12,11 +12,11 @@ from domain.event_store.opening import address_in, needing_the_extra, note_datab
 from domain.event_store.port import EventStore
 from projections.entities.port import SortedReadModel
 from projections.feeding.daemon import ApplyAtOnce, read_building
-from projections.generations.change_counter import ChangeCounter
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition
 from projections.generations.folder import build_lock, storage_errors
 from projections.generations.leadership import FolderLeadership, Leadership
+from projections.generations.port import ChangeCounter
 from projections.generations.shared_supervision import Supervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.search.engine import SearchEngine
