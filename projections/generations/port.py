@@ -15,7 +15,7 @@ generations are kept cannot be used.
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -181,3 +181,28 @@ class ChangeCounter:
             yield
         finally:
             self._ended += 1
+
+
+class Leadership(Protocol):
+    """The right to feed a read model and to switch its generations, which one process has."""
+
+    def leader(self) -> str | None:
+        """The name of the host whose process has it now; None when none does.
+
+        Raises StoreUnavailable.
+        """
+
+    def held(self) -> AbstractContextManager[None]:
+        """Has it for a block; raises StoreUnavailable when another process does."""
+
+    def take(self) -> bool:
+        """True if this process leads now; it does until `leads` says otherwise.
+
+        Raises StoreUnavailable.
+        """
+
+    def leads(self) -> bool:
+        """True if this process leads still."""
+
+    def release(self) -> None:
+        """Leaves the lead to another process."""

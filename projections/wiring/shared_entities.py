@@ -17,8 +17,7 @@ from projections.generations.postgres.generations import PostgresGenerations, bu
 from projections.generations.postgres.leadership import PostgresLeadership
 from projections.generations.shared_supervision import SharedSupervisor, Supervisor
 from projections.generations.supervision import GenerationSupervisor
-from projections.wiring.backends import Backend
-from projections.wiring.local_read_models import entity_kinds
+from projections.wiring.local_read_models import Backend, entity_kinds
 
 _UNUSED_AFTER = timedelta(minutes=10)
 """How long after its last host what other code has built is kept."""

@@ -14,15 +14,14 @@ from projections.entities.port import SortedReadModel
 from projections.feeding.daemon import ApplyAtOnce, read_building
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition
-from projections.generations.folder import build_lock, storage_errors
-from projections.generations.leadership import FolderLeadership, Leadership
-from projections.generations.port import ChangeCounter
+from projections.generations.folder import FolderLeadership, build_lock, storage_errors
+from projections.generations.port import ChangeCounter, Leadership
 from projections.generations.shared_supervision import Supervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.search.engine import SearchEngine
 from projections.search.projection import SearchProjection
-from projections.wiring.backends import Backend
 from projections.wiring.local_read_models import (
+    Backend,
     entities_definition,
     open_generations,
     search_definition,

@@ -15,8 +15,7 @@ from eventsourcing.sqlite import (
 
 from domain.errors import OutcomeUnknown
 from domain.event_store.sqlite.features import declare
-from domain.machine.sqlite_transactions import writing
-from domain.machine.write_turns import WriteTurns
+from domain.machine.write_turns import WriteTurns, writing
 
 
 class _Pool(SQLiteConnectionPool):

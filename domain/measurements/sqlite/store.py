@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from domain.errors import StoreUnavailable
-from domain.machine.sqlite_transactions import writing
-from domain.machine.write_turns import WriteTurns
+from domain.machine.write_turns import WriteTurns, writing
 from domain.measurements import bounds
 from domain.measurements.bounds import OVERHEAD, Bounds, Key, entity_full, most_points
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
