@@ -45,7 +45,8 @@ class WriteTurns:
             try:
                 yield
             finally:
-                self._unlock()
+                if self._descriptor is not None:
+                    fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         finally:
             self._threads.release()
 
@@ -72,10 +73,6 @@ class WriteTurns:
                 raise StoreUnavailable(f"{self.path} cannot be locked: {error}") from error
             else:
                 return
-
-    def _unlock(self) -> None:
-        if self._descriptor is not None:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def _busy(self) -> StoreUnavailable:
         return StoreUnavailable(f"another process has been writing to {self.path.stem} for long")

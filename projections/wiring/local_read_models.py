@@ -66,7 +66,9 @@ def entities_definition() -> Definition[SqliteReadModel]:
         code=lambda: code_digest(stored_code(), TABLES, INDEXES),
         open=lambda address, writable: open_read_model(Path(address), writable=writable),
         check=file_check.check,
-        shut=_shut_entities,
+        shut=storage_errors("the stamp of the sorted read model cannot be written")(
+            file_check.shut
+        ),
         trusted=_is_trusted,
         shows_commits_at_once=True,
         projection=EntityProjection,
@@ -95,11 +97,6 @@ def search_definition() -> Definition[SearchEngine]:
     )
 
 
-def _shut_entities(model: SqliteReadModel) -> None:
-    with storage_errors("the stamp of the sorted read model cannot be written"):
-        file_check.shut(model)
-
-
 def _is_trusted(address: str) -> bool:
     with storage_errors(f"the stamp of {address} cannot be read"):
         return file_check.take_stamp(Path(address))
@@ -122,19 +119,15 @@ def _load_search(address: str, log: EventStore, progress: Progress) -> None:
     with storage_errors(f"{address} cannot be built"):
         engine = WhooshEngine.open(Path(address))
         try:
-            _discard_damaged(engine, progress)
+            try:
+                engine.check(lambda: progress(0, 0))
+            except Damaged:
+                # What an earlier load left is of no use.
+                engine.reset()
             search_load.load(engine, log, progress)
             engine.compact()
         finally:
             engine.close()
-
-
-def _discard_damaged(engine: SearchEngine, progress: Progress) -> None:
-    """Begins an index anew when what an earlier load left in it is damaged."""
-    try:
-        engine.check(lambda: progress(0, 0))
-    except Damaged:
-        engine.reset()
 
 
 def entity_kinds(model: SortedReadModel) -> dict[str, KindReport]:

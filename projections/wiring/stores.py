@@ -186,7 +186,13 @@ def open_backends(
     the search index is in the cluster. The caller closes them. Raises InvalidInput for what is no
     URL.
     """
-    shared = _shared_entities(database) if database else None
+    shared = None
+    if database:
+        with needing_the_extra():
+            from projections.wiring.shared_entities import (  # noqa: PLC0415 - an extra
+                SharedEntities,
+            )
+        shared = SharedEntities(database)
     entities = shared or _in_directory(directory, entities_definition())
     if search:
         return [entities, _in_cluster(search, directory, log, shared)]
@@ -196,12 +202,6 @@ def open_backends(
 def _in_directory(directory: Path, definition: Definition[Any]) -> Backend[Any]:
     generations = open_generations(directory, definition)
     return Backend(definition, generations, FolderLeadership(directory))
-
-
-def _shared_entities(url: str) -> "SharedEntities":
-    with needing_the_extra():
-        from projections.wiring.shared_entities import SharedEntities  # noqa: PLC0415 - an extra
-    return SharedEntities(url)
 
 
 def _in_cluster(

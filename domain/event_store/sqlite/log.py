@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -124,8 +124,12 @@ class SqliteEventStore(SqliteReads):
                 pages = connection.execute("PRAGMA page_count").fetchone()[0]
                 return int(pages * connection.execute("PRAGMA page_size").fetchone()[0])
         file = Path(self._address)
-        sizes = (_size(file.with_name(f"{file.name}{end}")) for end in ("", "-wal", "-shm"))
-        return sum(sizes)
+        parts = [file.with_name(f"{file.name}{end}") for end in ("", "-wal", "-shm")]
+        size = 0
+        for part in parts:
+            with suppress(FileNotFoundError):
+                size += part.stat().st_size
+        return size
 
     def close(self) -> None:
         """Close all connections."""
@@ -212,10 +216,3 @@ def _sync_recovered(write_ahead_log: Path) -> None:
         return
     except OSError as error:
         raise StoreUnavailable(f"{write_ahead_log} cannot be synced: {error}") from error
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except FileNotFoundError:
-        return 0
