@@ -115,12 +115,6 @@ class Known(msgspec.Struct, frozen=True):
     and another feature may have its number now."""
 
 
-def refuse_kind(kind: str) -> None:
-    """Raise LaterRelease for the kind of an event that this program does not know."""
-    if f"kind:{kind}" not in KNOWN:
-        raise later_event(f"the kind {shown(kind)}")
-
-
 def later_event(what: str) -> LaterRelease:
     """The error for an event that uses `what`, of an unknown later release."""
     return LaterRelease(f"an event has {what}, which this release ({RELEASE}) does not know")
