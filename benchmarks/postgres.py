@@ -22,8 +22,8 @@ from benchmarks.figures import Figure
 from benchmarks.postgres_server import PostgresServer, find_binaries, new_schema, running
 from benchmarks.workspace import Workspace
 from domain.event_store.appends import prepared
+from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.opening import open_event_log
-from domain.event_store.port import RecordedEvent
 from domain.events import EntityCreated
 from domain.kinds.names import name_key
 

@@ -12,7 +12,7 @@ from domain.importing.bulk_import import BulkImport
 from domain.importing.lines import batches
 from domain.write_context import WriteContext
 from projections.generations.building import build
-from projections.generations.leadership import FolderLeadership
+from projections.generations.folder import FolderLeadership
 from projections.generations.switching import switch
 from projections.wiring.local_read_models import entities_definition, open_generations
 from projections.wiring.stores import Stores

@@ -18,7 +18,7 @@ from projections.generations.switching import pending, propose_previous, switch
 from projections.operation.proofs import proof_of, verify_live
 from projections.verification.report import Verdict
 from projections.verification.run import Request
-from projections.wiring.backends import Backend
+from projections.wiring.local_read_models import Backend
 from projections.wiring.stores import note_before_serving, open_backends, open_log
 from replay_tool import options
 

@@ -12,7 +12,7 @@ from api.openapi.json_schema import (
     ref,
 )
 from api.routes.search.searches import INDEX_NAMES, QUERY_TEXT
-from domain.kinds.bodies.base import outside_fields
+from domain.kinds.bodies.base import annotated_fields
 from domain.kinds.bodies.profiling import PROFILER_CONFIG
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
@@ -51,7 +51,7 @@ def request(kind: EntityKind, given: Schema) -> Schema:
             properties[key] = referring(properties[key], _typed(OUTSIDE, kinds), _QUALIFIED)
         else:
             properties[key] = referring(properties[key], to_kinds(kinds), TEXT if kinds else None)
-    for attribute, other in outside_fields(kind.body).items():
+    for attribute, other in annotated_fields(kind.body, "outside").items():
         key = kind.key_of[attribute]
         properties[key] = referring(properties[key], _typed(OUTSIDE, (other,)), _QUALIFIED)
     if "usedBy" in properties:

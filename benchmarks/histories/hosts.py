@@ -12,7 +12,8 @@ from benchmarks.histories.record import Head, Json, Read, Record, Row, Stream, V
 from benchmarks.histories.scheduling import Schedule, point, quiet
 from benchmarks.histories.stepped_log import stepped
 from domain.errors import StoreUnavailable
-from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.entity_reads import RecordedEvent
+from domain.event_store.port import EventStore
 from domain.events import TYPE_NAMES
 from projections.feeding.daemon import Steps
 

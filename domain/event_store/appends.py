@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from domain import events
 from domain.aggregate.entity import Entity
+from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.features import features_of
 from domain.event_store.mapper import EventMapper
-from domain.event_store.port import RecordedEvent
 from domain.event_store.refusals import another_epoch
 from domain.event_store.stored import Claim
 from domain.event_store.writes import Append, ClaimChange, Expectations, Refusal, RememberedAnswer

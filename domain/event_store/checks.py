@@ -7,6 +7,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
+from msgspec.structs import asdict
 
 from domain import events
 from domain.aggregate.entity import Entity, evolve
@@ -171,8 +172,11 @@ class ClaimChecker:
         elif due is None:
             what = f"a claim on {stored.kind} {stored.fqn!r} is left of a purged entity"
         else:
-            fields = [name for name in due.__struct_fields__ if _differs(due, stored, name)]
-            shown = ", ".join(f"{name} {getattr(stored, name)!r}" for name in fields)
+            shown = ", ".join(
+                f"{name} {value!r}"
+                for name, value in asdict(stored).items()
+                if value != getattr(due, name)
+            )
             what = f"the claim on {entity.kind} {entity.fqn!r} differs from the events: {shown}"
         self._problems.add(position, entity_id, what)
 
@@ -185,7 +189,3 @@ class ClaimChecker:
             ghost, self._next = self._next, next(self._claims, None)
             what = f"a claim on {ghost.kind} {ghost.fqn!r} belongs to no entity of the log"
             self._problems.add(0, ghost.id, what)
-
-
-def _differs(due: Claim, stored: Claim, name: str) -> bool:
-    return bool(getattr(due, name) != getattr(stored, name))

@@ -115,12 +115,6 @@ class Known(msgspec.Struct, frozen=True):
     and another feature may have its number now."""
 
 
-def refuse_kind(kind: str) -> None:
-    """Raise LaterRelease for the kind of an event that this program does not know."""
-    if f"kind:{kind}" not in KNOWN:
-        raise later_event(f"the kind {shown(kind)}")
-
-
 def later_event(what: str) -> LaterRelease:
     """The error for an event that uses `what`, of an unknown later release."""
     return LaterRelease(f"an event has {what}, which this release ({RELEASE}) does not know")
@@ -139,13 +133,8 @@ def refuse_unknown(features: Mapping[str, str], what: str) -> None:
     )
     more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
     releases = [since for _, since in unknown if _RELEASE.fullmatch(str(since))]
-    newest = max(releases, key=_order, default="")
+    newest = max(releases, key=lambda each: [*map(int, each.split("."))], default="")
     knowing = f"release {newest} knows it" if newest else "a later one knows it"
     raise LaterRelease(
         f"{what} uses {names}{more}, which this release ({RELEASE}) does not know: {knowing}"
     )
-
-
-def _order(release: str) -> list[int]:
-    """The sort key of a release."""
-    return [int(part) for part in release.split(".")]

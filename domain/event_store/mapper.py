@@ -5,8 +5,8 @@ from msgspec import Raw
 
 from domain.aggregate.upcasters import UPCASTERS, Upcasters, current_schema, upcast
 from domain.errors import shown
-from domain.event_store.features import later_event, refuse_kind
-from domain.event_store.port import RecordedEvent
+from domain.event_store.entity_reads import RecordedEvent
+from domain.event_store.features import KNOWN, later_event
 from domain.event_store.writes import NewRow
 from domain.events import EVENT_TYPES, TYPE_NAMES, Event
 
@@ -56,7 +56,8 @@ class EventMapper:
         except msgspec.ValidationError:
             self._refuse_later_fields(topic, state)
             raise
-        refuse_kind(event.kind)
+        if f"kind:{event.kind}" not in KNOWN:
+            raise later_event(f"the kind {shown(event.kind)}")
         return event
 
     def _refuse_later_fields(self, topic: str, state: bytes) -> None:

@@ -1,15 +1,21 @@
 """The port of the event log: its promises to readers and writers, for every database."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import islice
 
 import msgspec
 
+from domain import events
+from domain.errors import LaterRelease, StoreUnavailable
+from domain.event_store.appends import position_of, prepared
+from domain.event_store.entity_reads import EntityReads, RecordedEvent, StreamSpan
 from domain.event_store.features import refuse_unknown
+from domain.event_store.mapper import decode_event
 from domain.event_store.stored import Claim, LiveStreams, LogSnapshot, Problem, StoredRow
 from domain.event_store.writes import Append, Expectations, Refusal, RememberedAnswer
-from domain.events import Event
 
 ANSWERS_KEPT_MS = 24 * 60 * 60 * 1000
 """Milliseconds for which a repeated write under an idempotency key is recognised."""
@@ -17,28 +23,36 @@ READ_BYTES = 16_000_000
 """Payload bytes at which a batch of the log ends; its last event may go beyond them."""
 STREAM_BYTES = 1_000_000
 """Payload bytes at which one read of streams ends; callers see single events, not reads."""
-ONLY_EPOCH = 0
-"""The epoch of a log in a file."""
 
 
-class RecordedEvent(msgspec.Struct, frozen=True, gc=False):
-    """An event with its place in its entity's stream and in the whole log."""
+MAX_INTEGER = 2**63 - 1
+_SPANS = 1_000
+"""Most spans in one statement."""
 
-    entity_id: str
-    stream_version: int
-    """From 1, without gaps."""
-    event: Event
-    position: int = 0
-    """Ascending over the whole log, gaps allowed; 0 while it is not yet recorded."""
+NumberedRow = tuple[int, str, int, str, bytes, int]
+"""The place of a span among those that are read, and an event of it as it is stored."""
+
+ReadSpans = Callable[[Sequence[StreamSpan]], tuple[deque[NumberedRow], bool]]
+"""Reads the events of spans up to so many bytes; True if it has left the last span, or later ones,
+unread after the last of these events."""
 
 
-class StreamSpan(msgspec.Struct, frozen=True):
-    """A part of an entity's stream: its events with stream versions in (after, upto]."""
+def stream_rows(spans: Iterable[StreamSpan], read: ReadSpans) -> Iterator[StoredRow]:
+    """The events of spans in their order, read as they are taken.
 
-    entity_id: str
-    after: int = 0
-    upto: int | None = None
-    """The last stream version; None for all events after `after`."""
+    Ids with a NUL are left out: no database can store them.
+    """
+    left = deque(span for span in spans if "\0" not in span.entity_id)
+    while left:
+        part = [*islice(left, _SPANS)]
+        rows, is_cut = read(part)
+        for _ in range(rows[-1][0] if is_cut else len(part)):
+            left.popleft()
+        if is_cut:
+            left[0] = msgspec.structs.replace(left[0], after=rows[-1][2])
+        while rows:
+            # Rows that the caller has taken are released before more are read.
+            yield rows.popleft()[1:]
 
 
 class Announcements:
@@ -50,69 +64,6 @@ class Announcements:
 
     def close(self) -> None:
         """Stop announcing; the listener's function is not called afterwards."""
-
-
-class EntityReads(ABC):
-    """Events and claims of entities; each method raises StoreUnavailable when it cannot read.
-
-    Events that were read survive power loss. Claims may be those of appends that are not on disk
-    yet: a caller that answers by claims alone waits for `EventStore.durable_head` before.
-    """
-
-    def epoch(self) -> int:
-        """A number that differs once the log may have lost its newest events.
-
-        That is when another database has taken the place of the one that had them, because an older
-        copy was put there or a replica that had not all, and when a database was started anew.
-        What was read in one epoch may not be there in the next: who goes on from it reads it again,
-        and an append that rests on it names the epoch from before it was read. A file has one
-        epoch for as long as it is open.
-        """
-        return ONLY_EPOCH
-
-    @abstractmethod
-    def streams(
-        self, spans: Sequence[StreamSpan], *, upto: int | None = None
-    ) -> Iterator[RecordedEvent]:
-        """The events of these spans, span after span in the order given, by stream version.
-
-        Events beyond position `upto` are left out. Events are read as the iterator goes on, in
-        reads that end at STREAM_BYTES each, and no more than one read is held in memory.
-        """
-
-    @abstractmethod
-    def claims(
-        self,
-        *,
-        names: Collection[tuple[str, str]] = (),
-        ids: Collection[str] = (),
-        parents: Collection[str] = (),
-        ends: Collection[str] = (),
-    ) -> list[Claim]:
-        """The claims on `names`, of the entities with `ids`, and of the children of `parents`.
-
-        Also those of the lineage edges that begin or end at the entities with the ids `ends`, as
-        the names of edges say (`domain.edges`). A name is a pair of kind and qualified name. The
-        claims come in order of kind and qualified name, each once, all as they are at one moment.
-        """
-
-    @abstractmethod
-    def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
-        """The ids, among these, that have a child of a kind that is not soft-deleted."""
-
-    def stream(
-        self, entity_id: str, *, after: int = 0, upto: int | None = None
-    ) -> Iterator[RecordedEvent]:
-        """The entity's events with stream versions in (after, upto], in order; see `streams`."""
-        return self.streams([StreamSpan(entity_id, after, upto)])
-
-    def claim(self, kind: str, fqn: str) -> Claim | None:
-        """The claim on a qualified name; None when no entity holds the name."""
-        return next(iter(self.claims(names=[(kind, fqn)])), None)
-
-    def claim_by_id(self, entity_id: str) -> Claim | None:
-        """The claim of an entity; None when the entity holds no name."""
-        return next(iter(self.claims(ids=[entity_id])), None)
 
 
 class EventStore(EntityReads):
@@ -144,7 +95,6 @@ class EventStore(EntityReads):
         OutcomeUnknown, one of those: the database went away meanwhile, and all may be stored.
         """
 
-    @abstractmethod
     def append(
         self,
         recorded: Sequence[RecordedEvent],
@@ -154,8 +104,10 @@ class EventStore(EntityReads):
         epoch: int | None = None,
     ) -> int:
         """Store a group of one; returns its position or raises its refusal."""
+        append = prepared(recorded, answer, expecting=expecting, epoch=epoch)
+        (result,) = self.append_group([append])
+        return position_of(result)
 
-    @abstractmethod
     def append_unsynced(
         self,
         recorded: Sequence[RecordedEvent],
@@ -170,6 +122,14 @@ class EventStore(EntityReads):
         reader sees the events, and nobody else can append. It raises StoreUnavailable, and then
         nothing was stored, or OutcomeUnknown.
         """
+        return self._append_unsynced(prepared(recorded, expecting=expecting, epoch=epoch))
+
+    def streams(
+        self, spans: Sequence[StreamSpan], *, upto: int | None = None
+    ) -> Iterator[RecordedEvent]:
+        """Read with no transaction open between two reads; see `EntityReads.streams`."""
+        last = MAX_INTEGER if upto is None else upto
+        return map(self._recorded, stream_rows(spans, lambda part: self._read_spans(part, last)))
 
     @abstractmethod
     def read(
@@ -224,12 +184,18 @@ class EventStore(EntityReads):
         """
         return Announcements()
 
-    @abstractmethod
     def live(self, *, by_name: bool) -> LiveStreams:
         """The entities that are not purged, in order of ids or of lists (`by_name`).
 
         Raises StoreUnavailable when the claims do not account for every stream.
         """
+        head, ids, streams = self._select_live(by_name=by_name)
+        live = LiveStreams(head, ids)
+        if len(live) != streams:
+            raise StoreUnavailable(
+                f"the log is damaged: {len(live)} names are claimed by {streams} entities"
+            )
+        return live
 
     @abstractmethod
     def live_children(self, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
@@ -244,9 +210,18 @@ class EventStore(EntityReads):
         none.
         """
 
-    @abstractmethod
     def former_holders(self, kind: str, fqn: str) -> list[str]:
         """Ids of the entities ever created under a name, the oldest first; reads the whole log."""
+        sought = msgspec.json.encode(fqn)
+        with self.snapshot() as snapshot:
+            return [
+                entity_id
+                for entity_id, stream_version, type_name, payload, _ in snapshot.events()
+                if stream_version == 1
+                and sought in payload
+                and isinstance(event := decode_event(type_name, payload), events.EntityCreated)
+                and (event.kind, event.fqn) == (kind, fqn)
+            ]
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[LogSnapshot]:
@@ -279,3 +254,27 @@ class EventStore(EntityReads):
     @abstractmethod
     def close(self) -> None:
         """Release the database."""
+
+    def _recorded(self, row: StoredRow) -> RecordedEvent:
+        entity_id, stream_version, type_name, payload, position = row
+        try:
+            event = decode_event(type_name, payload)
+        except LaterRelease:
+            # Which release that is, the log says where a program has written this that names it.
+            self.refuse_later_release()
+            raise
+        return RecordedEvent(entity_id, stream_version, event, position)
+
+    @abstractmethod
+    def _append_unsynced(self, append: Append) -> Callable[[], int]:
+        """Store an append, and leave the commit to the function."""
+
+    @abstractmethod
+    def _read_spans(
+        self, spans: Sequence[StreamSpan], upto: int
+    ) -> tuple[deque[NumberedRow], bool]:
+        """Reads events with positions up to `upto`; see `ReadSpans`."""
+
+    @abstractmethod
+    def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:
+        """The head, the ids of the claims in order, and how many streams are not purged."""

@@ -15,7 +15,7 @@ after a day anyway. Claims do not either: they follow from the events.
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -28,6 +28,8 @@ from domain.event_store.port import READ_BYTES, EventStore
 from domain.event_store.stored import LogSnapshot, StoredRow
 from domain.event_store.writes import ClaimChange
 from domain.events import Event
+
+T = TypeVar("T")
 
 _BATCH = 5_000
 
@@ -183,14 +185,19 @@ def readable_event(row: StoredRow) -> Event:
         raise InvalidInput(f"the event at position {position} is damaged: {error!r}") from None
 
 
-def in_batches(rows: Iterator[StoredRow]) -> Iterator[list[StoredRow]]:
-    """Rows in lists that end at _BATCH events, or when their payloads reach READ_BYTES."""
-    batch: list[StoredRow] = []
+def in_batches(
+    items: Iterable[T], size_of: Callable[[T], int], most: int, most_bytes: int
+) -> Iterator[list[T]]:
+    """Items in lists that end at `most` of them, or with the one that reaches `most_bytes`.
+
+    Each list is given as soon as it is complete: nothing is taken ahead of it.
+    """
+    batch: list[T] = []
     size = 0
-    for row in rows:
-        batch.append(row)
-        size += len(row[3])
-        if len(batch) == _BATCH or size >= READ_BYTES:
+    for item in items:
+        batch.append(item)
+        size += size_of(item)
+        if len(batch) == most or size >= most_bytes:
             yield batch
             batch, size = [], 0
     if batch:
@@ -207,7 +214,7 @@ def insert_all(
     InvalidInput, as is an event that cannot be read, before anything of its batch is inserted.
     """
     used: frozenset[str] = frozenset()
-    for batch in in_batches(rows):
+    for batch in in_batches(rows, lambda row: len(row[3]), _BATCH, READ_BYTES):
         events = [(row[0], readable_event(row)) for row in batch]
         used |= features_of(event for _, event in events)
         try:

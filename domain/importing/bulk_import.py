@@ -18,7 +18,8 @@ from domain.errors import (
     InvalidInput,
     StoreUnavailable,
 )
-from domain.event_store.port import EntityReads, EventStore
+from domain.event_store.entity_reads import EntityReads
+from domain.event_store.port import EventStore
 from domain.event_store.refusals import another_epoch
 from domain.importing.lines import Chunk, NumberedLine, read_line
 from domain.kinds.ids import new_id
@@ -204,7 +205,11 @@ class BulkImport:
             puts.staged.settle(self._store)
             if not puts.steps:
                 return _Begun(chunk, batch, None, None)
-            sync = self._append(puts)
+            sync = self._store.append_unsynced(
+                [each for step in puts.steps for each in step.events],
+                expecting=expectations(puts.steps),
+                epoch=puts.epoch,
+            )
         except StoreUnavailable as error:
             raise _stopped_before(chunk, error) from error
         except (ConcurrentChange, AlreadyExists) as error:
@@ -213,11 +218,6 @@ class BulkImport:
                 return _Begun(chunk, Batch(lines=1, bad=bad), None, None)
             return _Begun(chunk, self._load_each(chunk.lines), None, None)
         return _Begun(chunk, batch, puts, executor.submit(sync))
-
-    def _append(self, puts: BulkPut) -> Callable[[], int]:
-        recorded = [each for step in puts.steps for each in step.events]
-        expecting = expectations(puts.steps)
-        return self._store.append_unsynced(recorded, expecting=expecting, epoch=puts.epoch)
 
     def _load_each(self, lines: Iterable[NumberedLine]) -> Batch:
         whole = Batch()

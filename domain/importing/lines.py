@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from domain.errors import InvalidInput, shown
+from domain.event_store.transfer import in_batches
 from domain.kinds.ids import parse_id
 from domain.kinds.registry import KINDS
 from domain.patches import json_input
@@ -119,17 +120,8 @@ def batches(
     lines: Iterable[bytes], size: int = BATCH_LINES, max_bytes: int = BATCH_BYTES
 ) -> Iterator[list[NumberedLine]]:
     """Numbered, non-blank lines in groups that end at `size` lines or at `max_bytes`."""
-    group: list[NumberedLine] = []
-    held = 0
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            group.append((number, line))
-            held += len(line)
-        if len(group) == size or held >= max_bytes:
-            yield group
-            group, held = [], 0
-    if group:
-        yield group
+    numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    return in_batches(numbered, lambda each: len(each[1]), size, max_bytes)
 
 
 def transactions(chunks: Iterable[Chunk]) -> Iterator[Chunk]:

@@ -48,30 +48,22 @@ class LineReaders:
     """Some processes that read lines; where there is one core, none. Made by `line_readers`."""
 
     def __init__(self, readers: list[_Reader]) -> None:
-        self._readers = readers
+        self._turns = deque(readers)
+        self._given: deque[tuple[_Reader, Chunk, int]] = deque()
+        """Chunks not given back yet, in order: the process, the chunk, and the bytes sent."""
+        self._waiting = dict.fromkeys(readers, 0)
+        """Bytes that each process was sent and has not answered."""
 
     def read(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """The chunks in their order, with what was read of their lines.
+        """Have each chunk read by the next process; gives the chunks back in their order.
 
         No more is taken from `chunks` than the pipes hold, or a chunk for each process. Nothing
         else may be read before the end is reached. Raises StoreUnavailable when a process has
         ended.
         """
-        return _InTurn(self._readers).read(chunks) if self._readers else iter(chunks)
-
-
-class _InTurn:
-    """The chunks that the processes have been given and have not given back."""
-
-    def __init__(self, readers: list[_Reader]) -> None:
-        self._turns = deque(readers)
-        self._given: deque[tuple[_Reader, Chunk, int]] = deque()
-        """In order: the process, the chunk, and the bytes that were sent."""
-        self._waiting = dict.fromkeys(readers, 0)
-        """Bytes that each process was sent and has not answered."""
-
-    def read(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """Give chunks to the processes in turn, as many as they take, and take the oldest back."""
+        if not self._turns:
+            yield from chunks
+            return
         for chunk in chunks:
             message = msgspec.msgpack.encode([line for _, line in chunk.lines])
             while not self._fits(len(message)):

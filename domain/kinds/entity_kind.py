@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from domain.kinds import names
-from domain.kinds.bodies.base import EntityBody, ParentToBring, loose_fields, reference_fields
+from domain.kinds.bodies.base import EntityBody, ParentToBring, annotated_fields
 
 
 class Naming(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,7 +226,7 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def references(self) -> Mapping[str, tuple[str, ...]]:
         """Attribute of the body -> kinds it may refer to (empty: any)."""
-        return reference_fields(self.body)
+        return annotated_fields(self.body, "refers_to")
 
     @cached_property
     def refers_to(self) -> Mapping[str, tuple[str, ...]]:
@@ -236,7 +236,9 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def loose(self) -> frozenset[str]:
         """Keys of the body whose references may also lead to what is not held here."""
-        return frozenset(self.key_of[attribute] for attribute in loose_fields(self.body))
+        return frozenset(
+            self.key_of[attribute] for attribute in annotated_fields(self.body, "or_outside")
+        )
 
     @cached_property
     def key_of(self) -> Mapping[str, str]:

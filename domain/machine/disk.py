@@ -27,12 +27,15 @@ class Disk(msgspec.Struct, rename="camel", frozen=True):
         return f"the disk of {self.directory} is full: {self.bytes_left} bytes are left"
 
 
-def look_at_disk(directory: Path) -> Disk:
-    """The disk of a directory, or of the nearest parent that is there. Raises OSError."""
+def look_at_disk(directory: Path) -> Disk | None:
+    """The disk of a directory, or of the nearest parent that is there; None where none is told."""
     there = directory.absolute()
     while not there.exists() and there != there.parent:
         there = there.parent
-    status = os.statvfs(there)
+    try:
+        status = os.statvfs(there)
+    except OSError:
+        return None
     left = status.f_bavail * status.f_frsize
     # Some file systems make files as long as there is room, and count none.
     has_files = status.f_files == 0 or status.f_favail > 0
@@ -42,11 +45,8 @@ def look_at_disk(directory: Path) -> Disk:
 
 def full_disk(directory: Path) -> str | None:
     """A sentence on a directory whose disk is full; None for any other one."""
-    try:
-        disk = look_at_disk(directory)
-    except OSError:
-        return None
-    return disk.sentence() if disk.full else None
+    disk = look_at_disk(directory)
+    return disk.sentence() if disk is not None and disk.full else None
 
 
 def explained(error: Exception, directory: Path) -> str:

@@ -1,4 +1,4 @@
-"""Turns of those who write to a SQLite file, among the threads and the processes of a machine.
+"""Transactions that write to a SQLite file, and the turns of threads and processes that have them.
 
 SQLite has them take turns too, but not for its checkpoints, which move what was written from the
 write-ahead log into the file. Until 3.51.2, 3.50.6 and 3.44.5 a checkpoint that meets a commit of
@@ -10,6 +10,7 @@ in it.
 
 import fcntl
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -44,7 +45,8 @@ class WriteTurns:
             try:
                 yield
             finally:
-                self._unlock()
+                if self._descriptor is not None:
+                    fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         finally:
             self._threads.release()
 
@@ -72,9 +74,22 @@ class WriteTurns:
             else:
                 return
 
-    def _unlock(self) -> None:
-        if self._descriptor is not None:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-
     def _busy(self) -> StoreUnavailable:
         return StoreUnavailable(f"another process has been writing to {self.path.stem} for long")
+
+
+@contextmanager
+def writing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """A connection in a transaction that is committed when the block ends, or else rolled back.
+
+    The connection must be in autocommit mode. Raises what SQLite raises.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        # On a full disk SQLite has rolled back by itself.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

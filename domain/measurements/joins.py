@@ -103,7 +103,10 @@ def joined_points(
         # Columns of one table may be told from both sides.
         most = max(count, counts.get((there, here), 0))
         for one, other in ((here, there), (there, here)):
-            points[one.table_id].append(_point(one, other, most, at))
+            body = msgspec.json.encode(
+                JoinPoint(column_name=one.column, fully_qualified_name=other.fqn, join_count=most)
+            )
+            points[one.table_id].append(Point(JOIN, f"{one.column or ''}\n{other.fqn}", at, body))
     return points
 
 
@@ -118,11 +121,6 @@ def _pairs(report: TableJoins, table: Side, sides: Sides) -> Iterator[tuple[Side
                 raise InvalidInput(f"a report may have {MAX_JOINS} joins")
             there = sides.named(each.fully_qualified_name, column=column is not None)
             yield here, there, each.join_count
-
-
-def _point(one: Side, other: Side, count: int, at: int) -> Point:
-    body = JoinPoint(column_name=one.column, fully_qualified_name=other.fqn, join_count=count)
-    return Point(JOIN, f"{one.column or ''}\n{other.fqn}", at, msgspec.json.encode(body))
 
 
 def first_day(today: date) -> date:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -22,12 +23,25 @@ class Page(msgspec.Struct, frozen=True):
     """True if older points follow."""
 
 
+class Statements(msgspec.Struct, frozen=True):
+    """The SQL by which a database reads points."""
+
+    newest: str
+    """Part and newest body of each part of a series, for an entity and a series."""
+    latest: str
+    """The newest body of the part without a name, for an entity and a series."""
+    entities: str
+    newest_time: str
+
+
 class Measurements(ABC):
     """A time series beside the log, bounded as `bounds.py` says; for any thread.
 
     Times are in milliseconds since 1970. What a write has stored survives the end of the process
     and power loss. Every method raises StoreUnavailable when the backend cannot be used.
     """
+
+    _statements: Statements
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -45,16 +59,21 @@ class Measurements(ABC):
         entities have too many.
         """
 
-    @abstractmethod
     def newest(self, entity_id: str, series: str) -> dict[str, bytes]:
         """Part -> JSON of its newest point, for all parts of a series."""
+        rows = self._rows(self._statements.newest, entity_id, series)
+        return {
+            part if isinstance(part, str) else part.decode("utf-8", "surrogatepass"): body
+            for part, body, *_ in rows
+        }
 
-    @abstractmethod
     def latest(self, entity_id: str, series: str) -> bytes | None:
         """The JSON of the newest point of a series that has one part, without a name.
 
         No other point is read, which `newest` would do, so that a page can ask for many entities.
         """
+        rows = self._rows(self._statements.latest, entity_id, series)
+        return rows[0][0] if rows else None
 
     @abstractmethod
     def page(
@@ -95,18 +114,19 @@ class Measurements(ABC):
     def query_costs(self, service_id: str) -> list[CostSums]:
         """The costs of a service's queries, the total first; empty without records."""
 
-    @abstractmethod
     def entities(self) -> list[str]:
         """The ids of all entities that have points; none where nothing was ever stored."""
+        return [entity_id for (entity_id,) in self._rows(self._statements.entities)]
 
     def forget(self, entity_id: str) -> None:
         """Delete all points of an entity, so many in a transaction."""
         while self._sweep(entity_id, None):
             pass
 
-    @abstractmethod
     def newest_time(self) -> int:
         """The time of the newest point, 0 without points."""
+        rows = self._rows(self._statements.newest_time)
+        return rows[0][0] or 0 if rows else 0
 
     def forget_older(self, now: int) -> None:
         """Delete the points of all entities that are too old, so many in a transaction."""
@@ -116,6 +136,10 @@ class Measurements(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close all connections; nothing may use the measurements afterwards."""
+
+    @abstractmethod
+    def _rows(self, statement: str, *values: str) -> list[tuple[Any, ...]]:
+        """The rows of a statement that reads; none where nothing was ever stored."""
 
     @abstractmethod
     def _sweep(self, entity_id: str | None, until: int | None) -> bool:

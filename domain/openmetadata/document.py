@@ -47,11 +47,6 @@ def stand_ins(kind: str, name: str) -> Mapping[str, Any]:
     return _STAND_INS.get(kind, {})
 
 
-def insisted_keys(kind: str) -> tuple[str, ...]:
-    """The keys that an entity of this kind cannot be read without, and may not have recorded."""
-    return tuple(stand_ins(kind, "x"))
-
-
 SERVER_KEYS = ("id", "name", "fullyQualifiedName", "version", "updatedAt", "updatedBy", "deleted")
 """Keys that callers read and only the catalog writes."""
 _raw = msgspec.json.Encoder().encode

@@ -8,7 +8,8 @@ import msgspec
 
 from domain import events
 from domain.edges import EDGE, edge_ends
-from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.entity_reads import RecordedEvent
+from domain.event_store.port import EventStore
 from domain.events import TYPE_NAMES, Body, Event
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import RUNNING_KINDS

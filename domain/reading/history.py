@@ -12,7 +12,8 @@ from msgspec import Raw
 from domain.aggregate.entity import Entity, evolve
 from domain.aggregate.lifecycle import format_version
 from domain.errors import Conflict, NotFound
-from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.entity_reads import RecordedEvent
+from domain.event_store.port import EventStore
 from domain.events import TYPE_NAMES, Body, EntityPurged
 from domain.kinds.entity_kind import EntityKind
 from domain.openmetadata import document
@@ -152,7 +153,8 @@ def _newest_first(
     the last remembered state backwards the events after each of them are folded again.
     """
     after = known.stream_version if known else 0
-    most = STATES_HELD if known is None else max(2, min(STATES_HELD, BYTES_HELD // _size(known)))
+    size = 1 if known is None else 1 + sum(map(len, known.body.values()))
+    most = max(2, min(STATES_HELD, BYTES_HELD // size))
     remembered = [known]
     if upto - after > most:
         step = -(-(upto - after) // most)
@@ -166,8 +168,3 @@ def _newest_first(
         start = remembered.pop()
         yield from _newest_first(store, entity_id, start, upto)
         upto = start.stream_version if start else 0
-
-
-def _size(entity: Entity) -> int:
-    """Size of an entity's body in bytes, at least 1."""
-    return 1 + sum(map(len, entity.body.values()))

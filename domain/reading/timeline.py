@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from domain import events
 from domain.aggregate.entity import STATUS, Entity, encode, evolve
 from domain.aggregate.lifecycle import format_version
+from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.port import EventStore
 from domain.events import TYPE_NAMES, Body, Event
 from domain.patches import json_patch
@@ -82,7 +83,6 @@ def read_steps(
     starts: deque[int] = deque(maxlen=limit)
     version = upto_now = 0
     for recorded in store.stream(entity_id, upto=upto):
-        # Events of one command share their version.
         if recorded.event.version != version:
             version = recorded.event.version
             starts.append(recorded.stream_version)
@@ -92,23 +92,21 @@ def read_steps(
         return []
     steps: list[TimelineStep[Told]] = []
     entity = _ChangingEntity(entity_id)
-    for recorded in store.stream(entity_id, upto=upto_now):
-        event = recorded.event
-        if recorded.stream_version < starts[0]:
-            entity.take(event)
-            continue
-        told = tuple(each for change in entity.changes(event) if (each := tell(change)) is not None)
-        version_text = format_version(event.version)
-        types: tuple[str, ...] = (TYPE_NAMES[type(event)],)
-        if steps and steps[-1].version == version_text:
-            told = (*steps[-1].changes, *told)
-            types = (*steps[-1].event_types, *types)
-            first = steps.pop().stream_version
-        else:
-            first = recorded.stream_version
-        steps.append(
-            TimelineStep(version_text, first, event.at, event.actor, event.request_id, types, told)
-        )
+    for version, group in groupby(store.stream(entity_id, upto=upto_now), _version):
+        told: list[Told] = []
+        request = []
+        for recorded in group:
+            if recorded.stream_version < starts[0]:
+                entity.take(recorded.event)
+                continue
+            request.append(recorded)
+            changes = map(tell, entity.changes(recorded.event))
+            told += [each for each in changes if each is not None]
+        if request:
+            first, event = request[0].stream_version, request[-1].event
+            types = tuple(TYPE_NAMES[type(each.event)] for each in request)
+            who = event.at, event.actor, event.request_id
+            steps.append(TimelineStep(format_version(version), first, *who, types, tuple(told)))
     return steps[::-1]
 
 
@@ -118,7 +116,7 @@ def read_versions(
     """The bodies of an entity at those of the decimal versions that it had."""
     bodies: dict[str, VersionBody] = {}
     entity = _ChangingEntity(entity_id)
-    for version, group in groupby(store.stream(entity_id), lambda each: each.event.version):
+    for version, group in groupby(store.stream(entity_id), _version):
         for recorded in group:
             event = recorded.event
             entity.take(event)
@@ -129,6 +127,11 @@ def read_versions(
             if len(bodies) == len(set(versions)):
                 break
     return bodies
+
+
+def _version(recorded: RecordedEvent) -> int:
+    """The version after an event; the events of one command share theirs."""
+    return recorded.event.version
 
 
 class _ChangingEntity:

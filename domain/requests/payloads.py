@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from domain.aggregate.entity import Entity, encode
 from domain.errors import InvalidInput, shown
-from domain.event_store.port import EntityReads
+from domain.event_store.entity_reads import EntityReads
 from domain.events import Body
 from domain.kinds.bodies.components import Ref, Reference
 from domain.kinds.entity_kind import EntityKind

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput, NotFound, shown
-from domain.event_store.port import EntityReads
+from domain.event_store.entity_reads import EntityReads
 from domain.event_store.stored import Claim
 from domain.kinds.bodies.components import Ref, Reference, as_reference, outsider
 from domain.kinds.entity_kind import EntityKind

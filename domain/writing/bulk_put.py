@@ -8,7 +8,7 @@ import msgspec
 
 from domain.aggregate.entity import Entity
 from domain.errors import CatalogError, StoreUnavailable
-from domain.event_store.port import EntityReads
+from domain.event_store.entity_reads import EntityReads
 from domain.event_store.writes import Append
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS

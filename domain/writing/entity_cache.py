@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from domain.aggregate.entity import Entity
 from domain.errors import NotFound
-from domain.event_store.port import EntityReads, StreamSpan
+from domain.event_store.entity_reads import EntityReads, StreamSpan
 from domain.event_store.stored import Claim
 from domain.events import Body
 from domain.kinds.entity_kind import EntityKind

@@ -10,7 +10,7 @@ from domain.aggregate import commands
 from domain.aggregate.entity import Entity
 from domain.edges import DETAIL_KEYS, EDGE, SET_HERE, details_of, edge_ends, edge_name
 from domain.errors import InvalidInput, NotFound, StaleVersion, shown
-from domain.event_store.port import EntityReads
+from domain.event_store.entity_reads import EntityReads
 from domain.event_store.stored import Claim
 from domain.events import Body
 from domain.kinds.bodies.components import Reference

@@ -9,7 +9,7 @@ from domain.aggregate import commands
 from domain.aggregate.curation import SOURCE_HASH, patched
 from domain.aggregate.entity import STATUS, Entity
 from domain.errors import AlreadyExists, InvalidInput, NotFound, NotPermitted, StaleVersion
-from domain.event_store.port import EntityReads
+from domain.event_store.entity_reads import EntityReads
 from domain.event_store.stored import Claim
 from domain.events import Body
 from domain.kinds.bodies.components import Ref

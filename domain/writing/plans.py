@@ -11,7 +11,7 @@ from domain.aggregate.entity import Entity, decide, evolve
 from domain.edges import EDGE, edge_ends
 from domain.errors import StaleVersion
 from domain.event_store.appends import prepared
-from domain.event_store.port import EntityReads, RecordedEvent
+from domain.event_store.entity_reads import EntityReads, RecordedEvent
 from domain.event_store.writes import Append, Expectations, RememberedAnswer
 from domain.events import EntityCreated, EntityRestored
 from domain.kinds.registry import KINDS

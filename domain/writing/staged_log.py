@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from domain.aggregate.entity import Entity
 from domain.event_store.appends import claim_of
-from domain.event_store.port import EntityReads, RecordedEvent, StreamSpan
+from domain.event_store.entity_reads import EntityReads, RecordedEvent, StreamSpan
 from domain.event_store.stored import Claim
 from domain.reading.history import folded
 

@@ -12,8 +12,9 @@ from multiprocessing.connection import Connection
 
 import msgspec
 
+from domain.event_store.entity_reads import StreamSpan
 from domain.event_store.opening import open_event_log
-from domain.event_store.port import EventStore, StreamSpan
+from domain.event_store.port import EventStore
 from domain.reading.history import folded
 from projections.entities.stored_entity import StoredEntity, stored_entity
 from projections.feeding.port import Folded

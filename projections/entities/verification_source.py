@@ -18,8 +18,7 @@ from projections.entities.stored_entity import (
 )
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged, Folded
-from projections.verification.comparison import Model, ModelEntry
-from projections.verification.report import Difference, Differences, FieldPair
+from projections.verification.report import Difference, Differences, FieldPair, Model, ModelEntry
 
 _JSON = frozenset({"core", "optional"})
 

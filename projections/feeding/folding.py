@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from domain.aggregate.entity import Entity, evolve
-from domain.event_store.port import EventStore, RecordedEvent, StreamSpan
+from domain.event_store.entity_reads import RecordedEvent, StreamSpan
+from domain.event_store.port import EventStore
 from domain.reading import history
 from domain.writing.recent import RecentEntities
 from projections.feeding.port import Folded, Note

@@ -9,7 +9,8 @@ from hashlib import blake2b
 
 import msgspec
 
-from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.entity_reads import RecordedEvent
+from domain.event_store.port import EventStore
 
 
 def fingerprint_of(log_id: str, recorded: RecordedEvent) -> str:

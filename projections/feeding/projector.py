@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from domain.aggregate.entity import Entity
 from domain.errors import StoreUnavailable
-from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.entity_reads import RecordedEvent
+from domain.event_store.port import EventStore
 from domain.event_store.writes import StoredAppend
 from projections.feeding.folding import Folder, StatesAt
 from projections.feeding.log_fingerprint import disagreement, fingerprint_of

@@ -10,9 +10,8 @@ from domain.event_store.port import EventStore
 from projections.feeding.daemon import ProjectorState
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged, Superseded
-from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, M
-from projections.generations.port import Generation, Generations
+from projections.generations.port import ChangeCounter, Generation, Generations
 from projections.verification.run import Source
 
 T = TypeVar("T")

@@ -10,9 +10,8 @@ from domain.event_store.port import EventStore
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Checkpoint, Damaged, Folded, Note, Projection
 from projections.feeding.projector import Projector
-from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, M
-from projections.generations.port import Generation, Generations
+from projections.generations.port import ChangeCounter, Generation, Generations
 
 CHECK_AT_START_BYTES = 128 * 1024 * 1024
 """A larger read model that was not closed cleanly is checked while it is served."""

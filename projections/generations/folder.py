@@ -11,11 +11,13 @@ import shutil
 from collections.abc import Collection, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from socket import gethostname
 
 import msgspec
 
 from domain.errors import StoreUnavailable
 from domain.machine import durable_files
+from projections.feeding.daemon import ProjectorLock, is_projected
 from projections.generations.port import Generations, Pointer, ProposedGeneration, Record
 
 _BESIDE = ("-wal", "-shm", "-stamp")
@@ -161,3 +163,34 @@ def _only_one(directory: Path) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+class FolderLeadership:
+    """The leadership of the process that holds the ProjectorLock of a data directory.
+
+    A process that supervises holds the lock from before until after: it leads all the while.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def leader(self) -> str | None:
+        """This host's name when some process projects the directory."""
+        return gethostname() if is_projected(self._directory) else None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Holds the lock for a block; raises StoreUnavailable when another process does."""
+        with ProjectorLock(self._directory):
+            yield
+
+    def take(self) -> bool:
+        """True: the lock is held."""
+        return True
+
+    def leads(self) -> bool:
+        """True, until the process ends."""
+        return True
+
+    def release(self) -> None:
+        """Does nothing: the lock is left by who took it."""

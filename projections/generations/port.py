@@ -13,9 +13,9 @@ generations are kept cannot be used.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable
-from contextlib import AbstractContextManager
-from typing import Literal, TypeVar
+from collections.abc import Collection, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -156,3 +156,53 @@ class Generations(ABC):
 def overtaken(what: str) -> Overtaken:
     """The error for replacing a record that another process has replaced."""
     return Overtaken(f"another process has replaced {what} meanwhile")
+
+
+class ChangeCounter:
+    """Counts the commits and switches of one read model, which one thread makes.
+
+    Only the process that holds the ProjectorLock knows all of them. While the number stays the
+    same, earlier reads are still true; reading the files would take much longer to prove that.
+    """
+
+    def __init__(self) -> None:
+        self._begun = self._ended = 0
+
+    def number(self) -> int | None:
+        """The number of changes so far; None while another one is being made."""
+        ended = self._ended
+        return ended if ended == self._begun else None
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """A block in which readers may begin to see something else."""
+        self._begun += 1
+        try:
+            yield
+        finally:
+            self._ended += 1
+
+
+class Leadership(Protocol):
+    """The right to feed a read model and to switch its generations, which one process has."""
+
+    def leader(self) -> str | None:
+        """The name of the host whose process has it now; None when none does.
+
+        Raises StoreUnavailable.
+        """
+
+    def held(self) -> AbstractContextManager[None]:
+        """Has it for a block; raises StoreUnavailable when another process does."""
+
+    def take(self) -> bool:
+        """True if this process leads now; it does until `leads` says otherwise.
+
+        Raises StoreUnavailable.
+        """
+
+    def leads(self) -> bool:
+        """True if this process leads still."""
+
+    def release(self) -> None:
+        """Leaves the lead to another process."""

@@ -8,7 +8,7 @@ from typing import Any, Generic
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Overtaken, Progress
 from projections.generations.definition import M
-from projections.generations.leadership import Leadership
+from projections.generations.port import Leadership
 from projections.generations.supervision import GenerationSupervisor
 
 TRY_SECONDS = 0.1

@@ -17,10 +17,10 @@ from domain.event_store.port import EventStore
 from domain.event_store.writes import StoredAppend
 from projections.feeding.port import Damaged, Overtaken, Progress
 from projections.generations.building import build
-from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, M
 from projections.generations.fed_generation import FedGeneration, Interrupted, open_fed
 from projections.generations.port import (
+    ChangeCounter,
     Generation,
     Generations,
     Pointer,

@@ -8,8 +8,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.daemon import ProjectorState, State, read_states
 from projections.generations.definition import Definition, M
-from projections.generations.leadership import Leadership
-from projections.generations.port import Generation, Generations, ProposedGeneration
+from projections.generations.port import Generation, Generations, Leadership, ProposedGeneration
 from projections.generations.supervision import GenerationSupervisor
 
 PATIENCE_SECONDS = 30.0

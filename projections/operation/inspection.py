@@ -2,7 +2,6 @@
 
 import socket
 import time
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,7 +18,7 @@ from projections.generations.current_generation import CurrentGeneration, NotBui
 from projections.generations.definition import KindReport
 from projections.generations.port import Pointer
 from projections.search.documents.documents import entity_digest, is_indexed
-from projections.wiring.backends import Backend
+from projections.wiring.local_read_models import Backend
 from projections.wiring.stores import Stores
 
 
@@ -132,20 +131,13 @@ def inspect(stores: Stores, *, details: bool = False) -> Inspection:
         later_release=later,
         log_read_only=read_only,
         log_id=log_id,
-        disk=_disk(stores.directory),
+        disk=look_at_disk(stores.directory),
         projected=projected,
         projections=[
             _report(stores, backend, live, head, projected=projected, details=details)
             for backend, live in zip(stores.backends, stores.read_models, strict=True)
         ],
     )
-
-
-def _disk(directory: Path) -> Disk | None:
-    try:
-        return look_at_disk(directory)
-    except OSError:
-        return None
 
 
 def _report(

@@ -26,7 +26,7 @@ from projections.operation.records import (
     write_operation,
 )
 from projections.verification.run import Request
-from projections.wiring.backends import Backend
+from projections.wiring.local_read_models import Backend
 from projections.wiring.stores import Stores, open_stores
 
 _NICE = 10

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from domain.aggregate.entity import Entity
-from domain.event_store.port import EventStore, StreamSpan
+from domain.event_store.entity_reads import StreamSpan
+from domain.event_store.port import EventStore
 from domain.reading.history import folded
 from projections.feeding.log_fingerprint import fingerprint_at
 from projections.feeding.port import Checkpoint, Progress

@@ -14,7 +14,8 @@ import msgspec
 
 from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput
-from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.entity_reads import RecordedEvent
+from domain.event_store.port import EventStore
 from projections.feeding.folding import Folder
 from projections.search import tree
 from projections.search.aggregations import TopHits, every

@@ -10,8 +10,7 @@ from projections.feeding.port import Damaged
 from projections.search.documents.documents import entity_digest, is_indexed
 from projections.search.engine import IndexSnapshot, SearchEngine
 from projections.search.searched_paths import searched_paths
-from projections.verification.comparison import Model, ModelEntry
-from projections.verification.report import Difference, Differences, FieldPair
+from projections.verification.report import Difference, Differences, FieldPair, Model, ModelEntry
 
 _MODULUS = 1 << 64
 

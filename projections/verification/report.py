@@ -1,12 +1,14 @@
-"""The result of a verification: verdicts, differences and sums."""
+"""The comparison of read models with the log, and its result: verdicts, differences and sums."""
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from domain.event_store.checks import FutureEvents
+from domain.aggregate.entity import Entity
+from domain.event_store.checks import FutureEvents, StreamStates
 from domain.event_store.stored import Problem
 
 
@@ -118,3 +120,126 @@ class Verification(msgspec.Struct, rename="camel"):
 def worst(verdicts: list[Verdict]) -> Verdict:
     """The verdict on several things together: differs, else unknown, else equal."""
     return max(verdicts, key=[Verdict.EQUAL, Verdict.UNKNOWN, Verdict.DIFFERS].index)
+
+
+V = TypeVar("V")
+
+
+class ModelEntry(msgspec.Struct, Generic[V], frozen=True, gc=False):
+    """One entity as a read model stores it."""
+
+    id: str
+    kind: str
+    name: str
+    """Qualified name, empty where the read model does not know it."""
+    value: V
+    """The stored form, in the read model's own format."""
+
+
+class Model(msgspec.Struct, Generic[V], frozen=True, kw_only=True):
+    """A read model in one state, and the content that it should have."""
+
+    name: str
+    position: int
+    """Its checkpoint in that state."""
+    holds: Callable[[Entity], bool]
+    """True if the read model holds an entity at all, as long as it is not purged."""
+    stored: Iterator[ModelEntry[V]]
+    """The stored entities, in order of id."""
+    expected: Callable[[Entity, int], tuple[V, int]]
+    """Makes what should be held of an entity whose last event is at a position, and its digest."""
+    digest: Callable[[V], int]
+    """Digest of the stored form of one entity."""
+    modulus: int
+    """Sums of digests are compared modulo this number."""
+    explain: Callable[[V, V], list[FieldPair]]
+    """Names the fields in which the expected form (first) and the stored form differ."""
+    kept: Mapping[str, tuple[int, int]]
+    """Kind -> number and digest of its entities, as kept while commits were applied."""
+    inner: Callable[[Differences], None]
+    """Adds the faults inside the read model besides the entities."""
+
+
+class Comparison(Generic[V]):
+    """The comparison of one read model: `meet` every entity in order of id, then `finish`."""
+
+    def __init__(self, model: Model[V], differences: Differences) -> None:
+        self.model = model
+        self.differences = differences
+        self.compared = 0
+        self._next = next(model.stored, None)
+        self._replayed: Counter[str] = Counter()
+        self._replayed_sums: Counter[str] = Counter()
+        self._stored: Counter[str] = Counter()
+        self._stored_sums: Counter[str] = Counter()
+
+    def meet(self, entity_id: str, stream: StreamStates) -> None:
+        """Compares one entity of the log; one with a broken stream is only counted as stored."""
+        while self._next is not None and self._next.id < entity_id:
+            self._ghost(self._next)
+        stored = None
+        if self._next is not None and self._next.id == entity_id:
+            stored = self._next
+            self._next = next(self.model.stored, None)
+        position, entity = stream.at(self.model.position)
+        if not stream.whole:
+            if stored is not None:
+                self._count_stored(stored, self.model.digest(stored.value))
+        elif entity is None or entity.purged or not self.model.holds(entity):
+            if stored is not None:
+                self._add_ghost(stored)
+        else:
+            self._compare(entity, position, stored)
+
+    def finish(self, *, sums: bool) -> list[KindProof]:
+        """Adds the entities that only the read model has; returns the sums of each kind.
+
+        `sums` is False where not everything was compared: no sums are returned then.
+        """
+        while self._next is not None:
+            self._ghost(self._next)
+        kinds = sorted({*self._replayed, *self._stored, *self.model.kept})
+        return [self._prove(kind) for kind in kinds] if sums else []
+
+    def _prove(self, kind: str) -> KindProof:
+        """The sums of a kind; those kept while writing must equal those of the stored entities."""
+        number, total = self.model.kept.get(kind, (0, 0))
+        totals = self._replayed_sums[kind], self._stored_sums[kind], total
+        replayed, stored, kept = (f"{each % self.model.modulus:x}" for each in totals)
+        if (number, kept) != (self._stored[kind], stored):
+            pairs = [
+                FieldPair("count", self._stored[kind], number),
+                FieldPair("digest", stored, kept),
+            ]
+            sides = ("stored", "kept while writing")
+            self.differences.add(Difference("digest", kind, "", "sums", pairs, sides))
+        return KindProof(
+            kind, self._replayed[kind], self._stored[kind], number, replayed, stored, kept
+        )
+
+    def _compare(self, entity: Entity, position: int, stored: ModelEntry[V] | None) -> None:
+        model = self.model
+        expected, digest = model.expected(entity, position)
+        self.compared += 1
+        self._replayed[entity.kind] += 1
+        self._replayed_sums[entity.kind] += digest
+        if stored is None:
+            self.differences.add(Difference("missing", entity.kind, entity.id, entity.fqn))
+        elif stored.value == expected:
+            self._count_stored(stored, digest)
+        else:
+            self._count_stored(stored, model.digest(stored.value))
+            pairs = model.explain(expected, stored.value)
+            self.differences.add(Difference("different", entity.kind, entity.id, entity.fqn, pairs))
+
+    def _ghost(self, stored: ModelEntry[V]) -> None:
+        self._next = next(self.model.stored, None)
+        self._add_ghost(stored)
+
+    def _add_ghost(self, stored: ModelEntry[V]) -> None:
+        self._count_stored(stored, self.model.digest(stored.value))
+        self.differences.add(Difference("ghost", stored.kind, stored.id, stored.name))
+
+    def _count_stored(self, stored: ModelEntry[V], digest: int) -> None:
+        self._stored[stored.kind] += 1
+        self._stored_sums[stored.kind] += digest

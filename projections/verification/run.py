@@ -22,11 +22,12 @@ from domain.event_store.checks import ClaimChecker, FutureEvents, Problems, Stre
 from domain.event_store.port import EventStore
 from domain.event_store.stored import LogSnapshot, Problem
 from projections.feeding.port import Damaged
-from projections.verification.comparison import Comparison, Model
 from projections.verification.report import (
+    Comparison,
     Difference,
     Differences,
     LogProof,
+    Model,
     ProjectionProof,
     Verdict,
     Verification,

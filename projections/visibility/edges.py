@@ -46,7 +46,8 @@ class EdgeSight(msgspec.Struct, frozen=True):
     def details(self, fields: Mapping[str, Raw]) -> Body:
         """The `lineageDetails` of an edge's document as far as the caller may see them."""
         details = details_of(fields)
-        withheld = self.withheld(_kinds_of(fields))
+        concerned = [key for key in ("fromEntity", "toEntity", "pipeline") if key in fields]
+        withheld = self.withheld([_referred.decode(fields[key]).type for key in concerned])
         if withheld is None:
             return details
         return msgspec.json.decode(withheld.cut(msgspec.json.encode(details)), type=Body)
@@ -70,12 +71,3 @@ class EdgeSight(msgspec.Struct, frozen=True):
         if EDGE in self.hidden:
             keys |= self.hidden[EDGE].paths
         return Withheld(EDGE, frozenset(keys)) if keys else None
-
-
-def _kinds_of(fields: Mapping[str, Raw]) -> list[str]:
-    """The kinds of the entities that an edge's document concerns: its ends, and its pipeline."""
-    return [
-        _referred.decode(fields[key]).type
-        for key in ("fromEntity", "toEntity", "pipeline")
-        if key in fields
-    ]

@@ -1,7 +1,7 @@
-"""The read models that a data directory holds: their definitions, and where they are."""
+"""The read models that a data directory holds: their definitions, backends and generations."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 from domain.event_store.port import EventStore
 from projections.entities.port import SortedReadModel
@@ -12,9 +12,12 @@ from projections.entities.sqlite.tables import INDEXES, TABLES
 from projections.entities.stored_entity import stored_code
 from projections.entities.verification_source import stored_entities
 from projections.feeding.port import Damaged, Progress
-from projections.generations.definition import Definition, KindReport, code_digest
+from projections.generations.current_generation import CurrentGeneration
+from projections.generations.definition import Definition, KindReport, M, code_digest
 from projections.generations.folder import FolderGenerations, storage_errors
-from projections.generations.port import Generations
+from projections.generations.port import ChangeCounter, Generations, Leadership
+from projections.generations.shared_supervision import Supervisor
+from projections.generations.supervision import GenerationSupervisor
 from projections.search import bulk_build as search_load
 from projections.search import projection as search_projection
 from projections.search.engine import SearchEngine
@@ -25,6 +28,37 @@ from projections.search.projection import SearchProjection
 from projections.search.verification_source import sorted_entries
 
 
+class Backend(Generic[M]):
+    """Where a read model is kept for a data directory, and who feeds it: in the directory itself,
+    unless a subclass says otherwise.
+    """
+
+    is_shared = False
+    """True if hosts share the read model."""
+    generations: Generations
+    leadership: Leadership
+
+    def __init__(
+        self, definition: Definition[M], generations: Generations, leadership: Leadership
+    ) -> None:
+        self.definition = definition
+        self.generations = generations
+        self.leadership = leadership
+
+    def reader(self, log: EventStore, changes: ChangeCounter | None) -> CurrentGeneration[M]:
+        """Lends the live generation; `changes` are those of the supervisor of this process."""
+        # Of what is shared, other processes may make the next change.
+        known = None if self.is_shared else changes
+        return CurrentGeneration(self.definition, self.generations, log, known)
+
+    def supervisor(self, log: EventStore, changes: ChangeCounter | None = None) -> Supervisor:
+        """What feeds the read model; the caller holds the ProjectorLock of the directory."""
+        return GenerationSupervisor(self.definition, self.generations, log, changes, alone=True)
+
+    def close(self) -> None:
+        """Closes connections; nothing may use the read model afterwards."""
+
+
 def entities_definition() -> Definition[SqliteReadModel]:
     """The sorted read model, in a SQLite file for each generation."""
     return Definition(
@@ -32,7 +66,9 @@ def entities_definition() -> Definition[SqliteReadModel]:
         code=lambda: code_digest(stored_code(), TABLES, INDEXES),
         open=lambda address, writable: open_read_model(Path(address), writable=writable),
         check=file_check.check,
-        shut=_shut_entities,
+        shut=storage_errors("the stamp of the sorted read model cannot be written")(
+            file_check.shut
+        ),
         trusted=_is_trusted,
         shows_commits_at_once=True,
         projection=EntityProjection,
@@ -61,11 +97,6 @@ def search_definition() -> Definition[SearchEngine]:
     )
 
 
-def _shut_entities(model: SqliteReadModel) -> None:
-    with storage_errors("the stamp of the sorted read model cannot be written"):
-        file_check.shut(model)
-
-
 def _is_trusted(address: str) -> bool:
     with storage_errors(f"the stamp of {address} cannot be read"):
         return file_check.take_stamp(Path(address))
@@ -88,19 +119,15 @@ def _load_search(address: str, log: EventStore, progress: Progress) -> None:
     with storage_errors(f"{address} cannot be built"):
         engine = WhooshEngine.open(Path(address))
         try:
-            _discard_damaged(engine, progress)
+            try:
+                engine.check(lambda: progress(0, 0))
+            except Damaged:
+                # What an earlier load left is of no use.
+                engine.reset()
             search_load.load(engine, log, progress)
             engine.compact()
         finally:
             engine.close()
-
-
-def _discard_damaged(engine: SearchEngine, progress: Progress) -> None:
-    """Begins an index anew when what an earlier load left in it is damaged."""
-    try:
-        engine.check(lambda: progress(0, 0))
-    except Damaged:
-        engine.reset()
 
 
 def entity_kinds(model: SortedReadModel) -> dict[str, KindReport]:

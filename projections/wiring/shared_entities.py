@@ -11,14 +11,13 @@ from projections.entities.postgres.tables import INDEXES, TABLES
 from projections.entities.projection import EntityProjection
 from projections.entities.stored_entity import stored_code
 from projections.entities.verification_source import stored_entities
-from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, code_digest
+from projections.generations.port import ChangeCounter
 from projections.generations.postgres.generations import PostgresGenerations, build_lock
 from projections.generations.postgres.leadership import PostgresLeadership
 from projections.generations.shared_supervision import SharedSupervisor, Supervisor
 from projections.generations.supervision import GenerationSupervisor
-from projections.wiring.backends import Backend
-from projections.wiring.local_read_models import entity_kinds
+from projections.wiring.local_read_models import Backend, entity_kinds
 
 _UNUSED_AFTER = timedelta(minutes=10)
 """How long after its last host what other code has built is kept."""

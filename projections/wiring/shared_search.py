@@ -13,9 +13,8 @@ import msgspec
 from domain.event_store.port import EventStore
 from projections.feeding.port import Progress
 from projections.generations import port
-from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, code_digest
-from projections.generations.leadership import Leadership
+from projections.generations.port import ChangeCounter, Leadership
 from projections.generations.shared_supervision import SharedSupervisor, Supervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.search import bulk_build
@@ -30,8 +29,7 @@ from projections.search.opensearch.indexes import Generations
 from projections.search.opensearch.records import Records
 from projections.search.projection import SearchProjection
 from projections.search.verification_source import sorted_entries
-from projections.wiring.backends import Backend
-from projections.wiring.local_read_models import search_kinds
+from projections.wiring.local_read_models import Backend, search_kinds
 
 LOOK_SECONDS = 0.5
 """How often the cluster is asked whether another process has replaced the pointer or proposal."""

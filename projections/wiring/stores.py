@@ -12,17 +12,16 @@ from domain.event_store.opening import address_in, needing_the_extra, note_datab
 from domain.event_store.port import EventStore
 from projections.entities.port import SortedReadModel
 from projections.feeding.daemon import ApplyAtOnce, read_building
-from projections.generations.change_counter import ChangeCounter
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition
-from projections.generations.folder import build_lock, storage_errors
-from projections.generations.leadership import FolderLeadership, Leadership
+from projections.generations.folder import FolderLeadership, build_lock, storage_errors
+from projections.generations.port import ChangeCounter, Leadership
 from projections.generations.shared_supervision import Supervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.search.engine import SearchEngine
 from projections.search.projection import SearchProjection
-from projections.wiring.backends import Backend
 from projections.wiring.local_read_models import (
+    Backend,
     entities_definition,
     open_generations,
     search_definition,
@@ -187,7 +186,13 @@ def open_backends(
     the search index is in the cluster. The caller closes them. Raises InvalidInput for what is no
     URL.
     """
-    shared = _shared_entities(database) if database else None
+    shared = None
+    if database:
+        with needing_the_extra():
+            from projections.wiring.shared_entities import (  # noqa: PLC0415 - an extra
+                SharedEntities,
+            )
+        shared = SharedEntities(database)
     entities = shared or _in_directory(directory, entities_definition())
     if search:
         return [entities, _in_cluster(search, directory, log, shared)]
@@ -197,12 +202,6 @@ def open_backends(
 def _in_directory(directory: Path, definition: Definition[Any]) -> Backend[Any]:
     generations = open_generations(directory, definition)
     return Backend(definition, generations, FolderLeadership(directory))
-
-
-def _shared_entities(url: str) -> "SharedEntities":
-    with needing_the_extra():
-        from projections.wiring.shared_entities import SharedEntities  # noqa: PLC0415 - an extra
-    return SharedEntities(url)
 
 
 def _in_cluster(

@@ -14,8 +14,8 @@ import pytest
 
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import StoreUnavailable
+from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.opening import open_event_log
-from domain.event_store.port import RecordedEvent
 from tests.api.conftest import Client, running
 from tests.postgres_servers import running_or_skipped, stop_and_start_under_load
 from tests.waiting import until

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from domain import events
 from domain.edges import EDGE, edge_name
-from domain.event_store.port import RecordedEvent
+from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.stored import Claim
 
 COMMON: dict[str, Any] = {"kind": "domain", "actor": "ann", "at": 1, "version": 1}

@@ -7,8 +7,9 @@ from functools import partial
 import pytest
 
 from domain.errors import AlreadyExists, ConcurrentChange, StoreUnavailable
+from domain.event_store.entity_reads import RecordedEvent, StreamSpan
 from domain.event_store.opening import open_event_log
-from domain.event_store.port import EventStore, RecordedEvent, StreamSpan
+from domain.event_store.port import EventStore
 from domain.event_store.writes import Expectations, RememberedAnswer
 from tests.contracts.conftest import OpenStore
 from tests.contracts.recorded import changed, created, deleted, purged, unplaced

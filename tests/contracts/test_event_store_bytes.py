@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from domain.event_store.port import READ_BYTES, STREAM_BYTES, EventStore, StreamSpan
+from domain.event_store.entity_reads import StreamSpan
+from domain.event_store.port import READ_BYTES, STREAM_BYTES, EventStore
 from tests.contracts.recorded import changed, created
 
 WIDE = 2_000_000

@@ -4,7 +4,8 @@ import pytest
 from msgspec import structs
 
 from domain.errors import AlreadyExists, ConcurrentChange
-from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.entity_reads import RecordedEvent
+from domain.event_store.port import EventStore
 from domain.event_store.writes import Expectations
 from tests.contracts.recorded import changed, claim, created, deleted, purged, restored
 

@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.entity_reads import RecordedEvent
+from domain.event_store.port import EventStore
 from domain.events import EntityCreated
 from domain.kinds.ids import new_id
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.opening import open_event_log
-from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.port import EventStore
 from domain.event_store.writes import Append, Expectations, Refusal
 
 

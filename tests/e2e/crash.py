@@ -25,8 +25,8 @@ import httpx
 import msgspec
 
 from benchmarks.postgres_server import find_binaries, new_schema, running
+from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.opening import address_in, open_event_log
-from domain.event_store.port import RecordedEvent
 from tests.e2e import forked
 from tests.e2e.conftest import NO_AUTHORITIES, admin_token, catalog, replay
 from tests.waiting import until

@@ -13,7 +13,7 @@ from api.use_cases.entity_writes import expected_state
 from domain.aggregate.entity import STATUS
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, shown
-from domain.event_store.port import EntityReads
+from domain.event_store.entity_reads import EntityReads
 from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS

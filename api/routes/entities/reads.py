@@ -24,7 +24,7 @@ from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.openmetadata import document
-from domain.openmetadata.document import insisted_keys
+from domain.openmetadata.document import stand_ins
 from domain.patches.payload_bounds import MAX_ENTITY_BYTES
 from domain.reading import history
 from projections.entities.list_pages import list_page, small_page
@@ -42,7 +42,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     """The GET routes of a kind."""
     path = f"/v1/{kind.collection}"
     stores, read = services.stores, partial(read_entity, services, kind)
-    insisted_on = tuple(key for key in insisted_keys(kind.name) if key in kind.optional)
+    insisted_on = tuple(key for key in stand_ins(kind.name, "x") if key in kind.optional)
 
     def list_entities(request: AnyRequest, **given: Any) -> ASGIResponse:
         shown = insisted_on if base_path.has_prefix(request.scope) else ()

@@ -1,23 +1,92 @@
 """The event store port on PostgreSQL."""
 
+import logging
+import select
+import socket
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 
 import psycopg
+from psycopg import sql
 
+from domain.errors import ConcurrentChange, Conflict, InvalidInput, StoreUnavailable
 from domain.event_store.port import Announcements
 from domain.event_store.postgres.address import Address, read_address
+from domain.event_store.postgres.appending import CHANGE_CLAIMS, claim_parameters, refusal_of
 from domain.event_store.postgres.connections import Connections, unavailable
-from domain.event_store.postgres.features import read_known
+from domain.event_store.postgres.features import NAME, columns, read_known
 from domain.event_store.postgres.link import Link
-from domain.event_store.postgres.listening import Listener
 from domain.event_store.postgres.reading import PostgresReads
-from domain.event_store.postgres.restoring import restore_rows
 from domain.event_store.postgres.schema import check_version, migrate, read_version
 from domain.event_store.postgres.snapshot import PostgresSnapshot
 from domain.event_store.postgres.transactions import Transactions
 from domain.event_store.stored import Problem, StoredRow
-from domain.event_store.writes import Append, Refusal
+from domain.event_store.transfer import insert_all
+from domain.event_store.writes import Append, ClaimChange, Refusal
+
+APPENDED = "log"
+"""The text that announces an append, on the channel with the name of the schema; see `append_2`."""
+_PAUSE_SECONDS = 0.5
+"""Time before another attempt to connect."""
+_GATHER_SECONDS = 0.005
+"""Time for which announcements gather after one: else projectors would commit each write."""
+
+log = logging.getLogger("catalog.log")
+
+
+class Listener(Announcements):
+    """A thread that listens, and connects again for as long as it is not closed."""
+
+    def __init__(self, connections: Connections, schema: str, appended: Callable[[], None]) -> None:
+        """Begins to listen; `appended` is called by the thread."""
+        self._connections = connections
+        self._listen_statement = sql.SQL("LISTEN {}").format(sql.Identifier(schema))
+        self._appended = appended
+        self._is_heard = False
+        self._closing = threading.Event()
+        self._end_signal, self._ends = socket.socketpair()
+        """The thread waits for the connection and for the first of these at the same time."""
+        self._thread = threading.Thread(target=self._run, name="log-listener", daemon=True)
+        self._thread.start()
+
+    def are_heard(self) -> bool:
+        """True if the connection is open, as far as this machine knows."""
+        return self._is_heard
+
+    def close(self) -> None:
+        """End the thread, which takes as long as an attempt to connect."""
+        self._closing.set()
+        self._ends.send(b".")
+        self._thread.join()
+        self._ends.close()
+        self._end_signal.close()
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            try:
+                with closing(self._connections.connect()) as link:
+                    self._hear(link)
+            except (StoreUnavailable, psycopg.Error) as error:
+                if self._is_heard:
+                    log.info("appends are not announced now", extra={"error": str(error).strip()})
+            if self._is_heard:
+                # Whoever waits for an announcement is to look by itself from now on.
+                self._is_heard = False
+                self._appended()
+            self._closing.wait(_PAUSE_SECONDS)
+
+    def _hear(self, link: Link) -> None:
+        """Call `appended` for each announcement, until the end; raises psycopg.Error."""
+        link.execute(self._listen_statement)
+        self._is_heard = True
+        # What was appended before.
+        self._appended()
+        while not self._closing.is_set():
+            select.select([link.fileno(), self._end_signal.fileno()], [], [])
+            if any([each.payload == APPENDED for each in link.notifies(timeout=0)]):
+                self._appended()
+                self._closing.wait(_GATHER_SECONDS)
 
 
 class PostgresEventStore(PostgresReads):
@@ -95,6 +164,59 @@ class PostgresEventStore(PostgresReads):
             return link.epoch
 
         return self._connections.ask(sync)
+
+
+_COPY = (
+    "COPY events (entity_id, stream_version, type, payload, position) FROM STDIN (FORMAT binary)"
+)
+_BROKEN_STREAM = """
+SELECT entity_id FROM (
+    SELECT entity_id, stream_version, position, row_number() OVER stream AS due,
+        lag(position, 1, 0::bigint) OVER stream AS previous
+    FROM events WINDOW stream AS (PARTITION BY entity_id ORDER BY stream_version)) numbered
+WHERE stream_version <> due OR position < previous LIMIT 1
+"""
+_FINISH = (
+    "INSERT INTO restored SELECT 1, max(position), count(*) FROM events HAVING count(*) > 0",
+    "SELECT setval('positions', coalesce((SELECT max(position) FROM events), 0))",
+    # The next statements should not be planned for empty tables.
+    "ANALYZE events",
+    "ANALYZE claims",
+)
+
+
+def restore_rows(link: Link, rows: Iterator[StoredRow]) -> Iterator[int]:
+    """Insert events and the claims that follow from them; yields the positions reached.
+
+    The transaction is the caller's, who holds the order lock. Raises Conflict when the log has
+    events already, InvalidInput for an incomplete log, and psycopg's errors.
+    """
+    link.execute("SET LOCAL statement_timeout = 0")
+    link.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+    if link.execute("SELECT FROM events LIMIT 1").fetchone() is not None:
+        raise Conflict("only an empty log can be imported into: this one has events")
+
+    def insert(batch: list[StoredRow], changes: list[ClaimChange]) -> None:
+        try:
+            with link.cursor() as cursor, cursor.copy(_COPY) as copy:
+                copy.set_types(["text", "int8", "text", "bytea", "int8"])
+                for row in batch:
+                    copy.write_row(row)
+        except psycopg.errors.UniqueViolation as error:
+            raise ConcurrentChange(str(error.diag.message_detail)) from error
+        if not changes:
+            return
+        refusal, concerned = link.one(CHANGE_CLAIMS, *claim_parameters(changes))
+        if refusal is not None:
+            raise refusal_of(refusal, concerned, None)
+
+    used = yield from insert_all(rows, insert)
+    broken = link.execute(_BROKEN_STREAM).fetchone()
+    if broken is not None:
+        raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no full log")
+    link.execute(NAME.encode(), columns(used))
+    for statement in _FINISH:
+        link.execute(statement)
 
 
 def open_postgres_log(url: str, *, writable: bool, make: bool) -> PostgresEventStore:

@@ -6,11 +6,11 @@ from typing import Any
 
 from domain.edges import EDGE
 from domain.errors import StoreUnavailable
-from domain.event_store.port import READ_BYTES, STREAM_BYTES, RecordedEvent, StreamSpan
+from domain.event_store.entity_reads import RecordedEvent, StreamSpan
+from domain.event_store.port import MAX_INTEGER, READ_BYTES, STREAM_BYTES, EventStore, NumberedRow
 from domain.event_store.postgres.connections import Connections
 from domain.event_store.postgres.features import read_features
 from domain.event_store.postgres.link import Link
-from domain.event_store.recorded_log import MAX_INTEGER, NumberedRow, RecordedLog
 from domain.event_store.stored import Claim, StoredRow
 from domain.event_store.writes import RememberedAnswer
 from domain.kinds.names import name_key
@@ -74,7 +74,7 @@ _READ_ONLY = "SELECT current_setting('transaction_read_only')::boolean::integer"
 _SIZE = "SELECT sum(pg_total_relation_size(t)) FROM unnest('{events,claims,answers}'::regclass[]) t"
 
 
-class PostgresReads(RecordedLog):
+class PostgresReads(EventStore):
     """The reads of a log that take one connection of its pool."""
 
     def __init__(self, connections: Connections) -> None:
@@ -203,7 +203,7 @@ class PostgresReads(RecordedLog):
 def read_spans(
     link: Link, spans: Sequence[StreamSpan], upto: int
 ) -> tuple[deque[NumberedRow], bool]:
-    """Events of spans with positions up to `upto`; see `recorded_log.ReadSpans`."""
+    """Events of spans with positions up to `upto`; see `port.ReadSpans`."""
     values = [
         [span.entity_id for span in spans],
         [span.after for span in spans],

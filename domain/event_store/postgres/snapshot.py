@@ -7,12 +7,12 @@ from typing import Any
 
 import psycopg
 
-from domain.event_store.port import STREAM_BYTES, StreamSpan
+from domain.event_store.entity_reads import StreamSpan
+from domain.event_store.port import MAX_INTEGER, STREAM_BYTES, NumberedRow, stream_rows
 from domain.event_store.postgres.connections import unavailable
 from domain.event_store.postgres.features import read_features
 from domain.event_store.postgres.link import Link
 from domain.event_store.postgres.reading import CLAIM, COLUMNS, SELECT_LOG, bounded, read_spans
-from domain.event_store.recorded_log import MAX_INTEGER, NumberedRow, stream_rows
 from domain.event_store.stored import Claim, LogSnapshot, LossQueries, StoredRow
 
 _BEGIN = (

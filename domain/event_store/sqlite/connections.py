@@ -15,8 +15,7 @@ from eventsourcing.sqlite import (
 
 from domain.errors import OutcomeUnknown
 from domain.event_store.sqlite.features import declare
-from domain.machine.sqlite_transactions import writing
-from domain.machine.write_turns import WriteTurns
+from domain.machine.write_turns import WriteTurns, writing
 
 
 class _Pool(SQLiteConnectionPool):
@@ -24,7 +23,11 @@ class _Pool(SQLiteConnectionPool):
 
     def _create_connection(self) -> SQLiteConnection:
         if self.writable and not self.is_sqlite_memory_mode and not self.is_journal_mode_wal:
-            _set_page_size(self.db_name)
+            # A new file gets pages that hold several payloads; an existing one stays as it is.
+            first = sqlite3.connect(self.db_name, uri=True)
+            first.execute("PRAGMA page_size=16384")
+            first.execute("PRAGMA journal_mode=WAL")
+            first.close()
             self.is_journal_mode_wal = True
         # The library's own keep one compiled statement each, and compile all others each time.
         connection = sqlite3.connect(
@@ -43,14 +46,6 @@ class _Pool(SQLiteConnectionPool):
         connection.execute("PRAGMA temp_store=MEMORY")
         connection.execute(f"PRAGMA query_only={'OFF' if self.writable else 'ON'}")
         return SQLiteConnection(connection, self.max_age)
-
-
-def _set_page_size(path: str) -> None:
-    """Give a new file pages that hold several payloads; on an existing file it does nothing."""
-    connection = sqlite3.connect(path, uri=True)
-    connection.execute("PRAGMA page_size=16384")
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.close()
 
 
 class Datastore(SQLiteDatastore):

@@ -1,23 +1,60 @@
 """The event store port on one SQLite database."""
 
+import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from domain.errors import StoreUnavailable
+from domain.errors import ConcurrentChange, Conflict, InvalidInput, StoreUnavailable
 from domain.event_store.appends import position_of
-from domain.event_store.sqlite.clock import ClockGuard
+from domain.event_store.sqlite.claims import write_claims
 from domain.event_store.sqlite.connections import Datastore
+from domain.event_store.sqlite.features import name_features
 from domain.event_store.sqlite.reading import SqliteReads, translated_errors
 from domain.event_store.sqlite.recorder import Recorder
-from domain.event_store.sqlite.restoring import restore_rows
 from domain.event_store.sqlite.snapshot import SqliteSnapshot, connect, find_damage, open_snapshot
 from domain.event_store.stored import Problem, StoredRow
-from domain.event_store.writes import Append, Refusal
+from domain.event_store.transfer import insert_all
+from domain.event_store.writes import Append, ClaimChange, Refusal
 from domain.machine import durable_files
 
 _URI = "file:"
+
+
+REFUSED_SECONDS = 60.0
+"""Difference from which on nothing is appended."""
+
+
+def wall_clock() -> float:
+    """Seconds since the Unix epoch, as this machine has them."""
+    return time.time()
+
+
+def passed() -> float:
+    """Seconds that have passed since some moment, those in which the machine slept included."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(clock)
+
+
+class ClockGuard:
+    """Refuses appends once the wall clock was set; for any thread."""
+
+    def __init__(self) -> None:
+        self._offset = wall_clock() - passed()
+
+    def check(self) -> None:
+        """Raise StoreUnavailable when the clock was set since the log was opened."""
+        ahead = wall_clock() - passed() - self._offset
+        if abs(ahead) > REFUSED_SECONDS:
+            how = "forward" if ahead > 0 else "back"
+            raise StoreUnavailable(
+                f"nothing can be written now: the clock of this host was set {how} by"
+                f" {abs(ahead):.0f} s since the log was opened. Set it right; if it is right now,"
+                " restart the server"
+            )
 
 
 class SqliteEventStore(SqliteReads):
@@ -87,12 +124,58 @@ class SqliteEventStore(SqliteReads):
                 pages = connection.execute("PRAGMA page_count").fetchone()[0]
                 return int(pages * connection.execute("PRAGMA page_size").fetchone()[0])
         file = Path(self._address)
-        sizes = (_size(file.with_name(f"{file.name}{end}")) for end in ("", "-wal", "-shm"))
-        return sum(sizes)
+        parts = [file.with_name(f"{file.name}{end}") for end in ("", "-wal", "-shm")]
+        size = 0
+        for part in parts:
+            with suppress(FileNotFoundError):
+                size += part.stat().st_size
+        return size
 
     def close(self) -> None:
         """Close all connections."""
         self._datastore.close()
+
+
+_INSERT = (
+    "INSERT INTO stored_events (originator_id, originator_version, topic, state, rowid)"
+    " VALUES (?,?,?,?,?)"
+)
+_RESTORED = "INSERT INTO restored SELECT 1, max(rowid), count(*) FROM stored_events HAVING count(*)"
+_BROKEN_STREAM = """
+SELECT originator_id FROM (
+    SELECT originator_id, originator_version AS version, rowid AS position,
+        row_number() OVER stream AS due, lag(rowid, 1, 0) OVER stream AS previous
+    FROM stored_events WINDOW stream AS (PARTITION BY originator_id ORDER BY originator_version))
+WHERE version != due OR position < previous LIMIT 1
+"""
+
+
+def restore_rows(connection: sqlite3.Connection, rows: Iterator[StoredRow]) -> Iterator[int]:
+    """Insert events and the claims that follow from them; yields the positions reached.
+
+    Raises Conflict when the database has events already, InvalidInput for an incomplete log.
+    """
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA cache_size=-65536")
+    cursor = connection.cursor()
+    cursor.execute("BEGIN IMMEDIATE")
+    if cursor.execute("SELECT 1 FROM stored_events").fetchone() is not None:
+        raise Conflict("only an empty log can be imported into: this one has events")
+
+    def insert(batch: list[StoredRow], changes: list[ClaimChange]) -> None:
+        try:
+            cursor.executemany(_INSERT, batch)
+        except sqlite3.IntegrityError as error:
+            raise ConcurrentChange(str(error)) from error
+        write_claims(cursor, changes)
+
+    used = yield from insert_all(rows, insert)
+    broken: Any = cursor.execute(_BROKEN_STREAM).fetchone()
+    if broken is not None:
+        raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no full log")
+    name_features(cursor, used)
+    cursor.execute(_RESTORED)
+    cursor.execute("COMMIT")
 
 
 def open_sqlite_log(address: str, *, writable: bool) -> SqliteEventStore:
@@ -133,10 +216,3 @@ def _sync_recovered(write_ahead_log: Path) -> None:
         return
     except OSError as error:
         raise StoreUnavailable(f"{write_ahead_log} cannot be synced: {error}") from error
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except FileNotFoundError:
-        return 0

@@ -11,8 +11,8 @@ import msgspec
 from eventsourcing.persistence import IntegrityError, PersistenceError
 
 from domain.errors import ConcurrentChange, StoreUnavailable
-from domain.event_store.port import READ_BYTES, STREAM_BYTES, RecordedEvent, StreamSpan
-from domain.event_store.recorded_log import MAX_INTEGER, NumberedRow, RecordedLog
+from domain.event_store.entity_reads import RecordedEvent, StreamSpan
+from domain.event_store.port import MAX_INTEGER, READ_BYTES, STREAM_BYTES, EventStore, NumberedRow
 from domain.event_store.sqlite.claims import (
     EDGES_FROM,
     EDGES_TO,
@@ -61,7 +61,7 @@ _LIVE_CHILDREN = (
 )
 
 
-class SqliteReads(RecordedLog):
+class SqliteReads(EventStore):
     """The reads of a log that take one transaction of its datastore."""
 
     def __init__(self, datastore: Datastore) -> None:

@@ -23,8 +23,9 @@ from msgspec.structs import astuple
 from domain.errors import AlreadyExists, ConcurrentChange
 from domain.event_store import refusals
 from domain.event_store.appends import outdated
+from domain.event_store.entity_reads import ONLY_EPOCH
 from domain.event_store.features import EARLIEST, Known, refuse_unknown
-from domain.event_store.port import ANSWERS_KEPT_MS, ONLY_EPOCH
+from domain.event_store.port import ANSWERS_KEPT_MS
 from domain.event_store.sqlite import features
 from domain.event_store.sqlite.claims import EDGE_INDEXES, check_claims, look_up, write_claims
 from domain.event_store.sqlite.connections import Datastore

@@ -104,7 +104,7 @@ class EntityBody(Part, kw_only=True):
         self.name_references(fqn)
         for attribute in self.unkept:
             setattr(self, attribute, None)
-        for attribute, kind in outside_fields(type(self)).items():
+        for attribute, kind in annotated_fields(type(self), "outside").items():
             given = getattr(self, attribute)
             if isinstance(given, list):
                 setattr(self, attribute, [outsider(each, kind) for each in given])
@@ -157,28 +157,17 @@ def part_fields(body: type[Part], inside: str = "") -> tuple[tuple[str, str], ..
 
 
 @cache
-def reference_fields(body: type[EntityBody]) -> Mapping[str, tuple[str, ...]]:
-    """Attribute -> kinds (empty: any), for each field of `body` annotated with `refers_to`."""
-    return MappingProxyType(_annotations(body, "refers_to"))
+def annotated_fields(body: type[EntityBody], key: str) -> Mapping[str, Any]:
+    """Attribute -> what its annotation says under a key, for each field of `body` with the key.
 
-
-@cache
-def outside_fields(body: type[EntityBody]) -> Mapping[str, str]:
-    """Attribute -> kind that is not kept here, for each field annotated with `outside`."""
-    return MappingProxyType(_annotations(body, "outside"))
-
-
-@cache
-def loose_fields(body: type[EntityBody]) -> frozenset[str]:
-    """Attributes of fields that may refer to what is held here, and to what is not."""
-    return frozenset(_annotations(body, "or_outside"))
-
-
-def _annotations(body: type[EntityBody], key: str) -> dict[str, Any]:
-    """Attribute -> value under a key of `Meta.extra`, for each field of `body` with the key."""
-    return {
-        attribute: meta.extra[key]
-        for attribute, hint in get_type_hints(body, include_extras=True).items()
-        for meta in getattr(hint, "__metadata__", ())
-        if isinstance(meta, Meta) and meta.extra and key in meta.extra
-    }
+    `refers_to` has the kinds that the field may refer to (empty: any), `outside` a kind that is not
+    kept here, and `or_outside` is there where the field may also refer to what is not held here.
+    """
+    return MappingProxyType(
+        {
+            attribute: meta.extra[key]
+            for attribute, hint in get_type_hints(body, include_extras=True).items()
+            for meta in getattr(hint, "__metadata__", ())
+            if isinstance(meta, Meta) and meta.extra and key in meta.extra
+        }
+    )

@@ -34,8 +34,8 @@ class NamedPart(Part, kw_only=True):
     tags: list[TagLabel] | None = None
 
     def inner_parts(self) -> "Sequence[NamedPart]":
-        """The named parts that this part consists of."""
-        return ()
+        """The named parts that this part consists of, such as the fields of a STRUCT."""
+        return getattr(self, "children", None) or ()
 
 
 class Column(NamedPart, kw_only=True):
@@ -60,10 +60,6 @@ class Column(NamedPart, kw_only=True):
     children: "list[Column] | None" = None
     extension: Extension | None = None
 
-    def inner_parts(self) -> Sequence[NamedPart]:
-        """The fields of a STRUCT, and whatever else was given as `children`."""
-        return self.children or ()
-
     def __post_init__(self) -> None:
         if self.data_type in WAREHOUSE_TYPES:
             self.data_type_display = self.data_type_display or self.data_type
@@ -82,10 +78,6 @@ class SchemaField(NamedPart, kw_only=True):
     data_type_display: str | None = None
     children: "list[SchemaField] | None" = None
 
-    def inner_parts(self) -> Sequence[NamedPart]:
-        """The fields of a RECORD."""
-        return self.children or ()
-
 
 class IndexField(NamedPart, kw_only=True):
     """One field of a search index; an OBJECT has fields as `children`."""
@@ -96,10 +88,6 @@ class IndexField(NamedPart, kw_only=True):
     display_name: str | None = None
     data_type_display: str | None = None
     children: "list[IndexField] | None" = None
-
-    def inner_parts(self) -> Sequence[NamedPart]:
-        """The fields of an OBJECT."""
-        return self.children or ()
 
 
 def _counted(count: int, level: Sequence[NamedPart]) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from domain.kinds.bodies.secret_texts import MASK, holds_secret, names_user_alone
+from domain.kinds.bodies.secret_texts import MASK, holds_secret
 
 _OF_EVERY_TYPE = """
     accountName apiVersion assumeRoleArn assumeRoleSessionName assumeRoleSourceIdentity
@@ -256,6 +256,5 @@ def _holds_secret(key: str, text: str) -> bool:
     """Whether a text may be or hold a secret where `key` has it."""
     if key in WORD_KEYS:
         return _WORD(text) is None
-    if len(text) > _LONGEST or (key in USER_KEYS and not names_user_alone(text)):
-        return True
-    return holds_secret(text)
+    beside_user = key in USER_KEYS and ("/" in text or ":" in text)
+    return len(text) > _LONGEST or beside_user or holds_secret(text)

@@ -71,11 +71,6 @@ def holds_secret(text: str) -> bool:
     )
 
 
-def names_user_alone(text: str) -> bool:
-    """Whether a text that should name a user has nothing beside it, as `user/secret` has."""
-    return "/" not in text and ":" not in text
-
-
 def without_path(address: str) -> str:
     """An address for messages as it may be shown: behind the host all may be secret.
 

@@ -1,6 +1,6 @@
 """What messaging, dashboards, pipelines, models, stores and APIs hold; and metrics."""
 
-from domain.kinds.bodies import assets, metrics, mlmodels
+from domain.kinds.bodies import assets, mlmodels
 from domain.kinds.entity_kind import EntityKind, Naming
 
 ROWS = (
@@ -107,7 +107,7 @@ ROWS = (
     ),
     EntityKind(
         name="metric",
-        body=metrics.Metric,
+        body=mlmodels.Metric,
         root=True,
         large=("relatedMetrics", "assets"),
         searched={"metricExpression.code": 0.5},

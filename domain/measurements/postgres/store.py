@@ -7,20 +7,29 @@ after the other wait for the disk together. It is acknowledged once it is there.
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from hashlib import blake2b
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import msgspec
 import psycopg
+from psycopg.errors import QueryCanceled
 
+from domain.errors import StoreUnavailable
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.clock import ClockGuard
 from domain.event_store.postgres.connections import Connections, unavailable
 from domain.event_store.postgres.link import Link
 from domain.measurements import bounds as limits
-from domain.measurements.bounds import Bounds, Key, entity_full, most_points
-from domain.measurements.costs import CostSums
-from domain.measurements.port import Measurements, Page
-from domain.measurements.postgres.sums import numbers_of, query_costs, use_sums
-from domain.measurements.reports import Point
+from domain.measurements.bounds import (
+    MOST_QUERIES,
+    SUM_SECONDS,
+    Bounds,
+    Key,
+    entity_full,
+    most_points,
+)
+from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
+from domain.measurements.port import Measurements, Page, Statements
+from domain.measurements.reports import COST, DAY_MS, USAGE, Point
 from domain.measurements.usage import UseSums
 
 T = TypeVar("T")
@@ -31,17 +40,6 @@ _POOL_SIZE = 4
 _WRITE = f"CALL write_measurements_2({', '.join(['%b'] * 13)}, NULL)"
 _DELETE = "SELECT delete_measurements_2(%b, %b, %b)"
 _SWEEP = "SELECT sweep_measurements_2(%b, %b, %b)"
-_NEWEST = """
-SELECT newest.part, newest.body
-FROM (SELECT DISTINCT part_key FROM measurements WHERE entity = %b AND series = %b) parts
-CROSS JOIN LATERAL (SELECT part, body FROM measurements m
-    WHERE m.entity = %b AND m.series = %b AND m.part_key = parts.part_key
-    ORDER BY m.at DESC LIMIT 1) newest
-"""
-_LATEST = (
-    "SELECT body FROM measurements WHERE entity = %b AND series = %b AND part_key = %b"
-    " ORDER BY at DESC LIMIT 1"
-)
 _OF_SERIES = "FROM measurements WHERE entity = %b AND series = %b AND at BETWEEN %b AND %b"
 _OF_PART = f"{_OF_SERIES} AND part_key = %b"
 _PAGE = """
@@ -69,8 +67,87 @@ def _column(numbers: Iterable[Decimal | None]) -> list[Decimal | None] | None:
     return column if any(number is not None for number in column) else None
 
 
+_ANSWER_SECONDS = 5.0
+"""Time after SUM_SECONDS for the server to report that it has stopped."""
+IN_TIME = f"SET LOCAL statement_timeout = {SUM_SECONDS * 1_000:.0f}"
+"""Has the server give up the statements of a transaction that take longer."""
+
+
+class Numbers(msgspec.Struct, frozen=True):
+    """The summed numbers of a point's row; null where the point has no such number."""
+
+    count: Decimal | None = None
+    """Number of uses of an entity, or of runs of a query."""
+    cost: Decimal | None = None
+    """Cost of one run."""
+    duration: Decimal | None = msgspec.field(default=None, name="totalDuration")
+
+
+_NONE = Numbers()
+
+
+def numbers_of(series: str, body: bytes) -> Numbers:
+    """The numbers in the JSON of a point, those of a record of costs bounded.
+
+    They stand beside the JSON, since PostgreSQL reads none with the character 0 in any text.
+    """
+    if series not in (USAGE, COST):
+        return _NONE
+    numbers = msgspec.json.decode(body, type=Numbers)
+    if series == USAGE:
+        return Numbers(count=numbers.count)
+    return Numbers(
+        _bounded(numbers.count, MAX_RUNS),
+        _bounded(numbers.cost, MAX_COST),
+        _bounded(numbers.duration, MAX_DURATION),
+    )
+
+
+def _bounded(number: Decimal | None, most: float) -> Decimal:
+    return min(max(number or Decimal(), Decimal()), Decimal(most))
+
+
+_USED = f"""
+SELECT entity, daily::int8, weekly::int8, monthly::int8
+FROM (
+    SELECT entity, sum(count) FILTER (WHERE at = %b) AS daily,
+        sum(count) FILTER (WHERE at > %b) AS weekly, sum(count) AS monthly
+    FROM measurements
+    WHERE series = '{USAGE}' AND part_key = %b AND at > %b AND at <= %b GROUP BY entity) used
+WHERE daily IS NOT NULL
+"""
+_COSTS = f"""
+SELECT coalesce(entity, ''), round(sum(cost * count), 300)::float8, round(sum(count), 300)::float8,
+    round(sum(duration), 300)::float8, min(cost)::float8, max(cost)::float8
+FROM measurements WHERE series = '{COST}' AND part_key = %b
+GROUP BY GROUPING SETS ((), (entity))
+ORDER BY grouping(entity) DESC, sum(cost * count) DESC, entity LIMIT {MOST_QUERIES + 1}
+"""
+"""Sums are rounded to what a number of the answer can tell from 0."""
+
+
 class PostgresMeasurements(Measurements):
-    """The port on a database; nothing is connected to before it is used."""
+    """The port on a database; nothing is connected to before it is used.
+
+    Numbers are summed as decimals, without errors of rounding and in any order.
+    """
+
+    _statements = Statements(
+        newest="""
+SELECT newest.part, newest.body
+FROM (SELECT DISTINCT entity, series, part_key
+    FROM measurements WHERE entity = %b AND series = %b) parts
+CROSS JOIN LATERAL (SELECT part, body FROM measurements m
+    WHERE m.entity = parts.entity AND m.series = parts.series AND m.part_key = parts.part_key
+    ORDER BY m.at DESC LIMIT 1) newest
+""",
+        latest=(
+            "SELECT body FROM measurements WHERE entity = %b AND series = %b"
+            f" AND part_key = '\\x{_part_key('').hex()}' ORDER BY at DESC LIMIT 1"
+        ),
+        entities="SELECT entity FROM measurement_sizes WHERE entity <> ''",
+        newest_time="SELECT max(at) FROM measurements",
+    )
 
     def __init__(self, connections: Connections, bounds: Bounds) -> None:
         super().__init__(bounds)
@@ -81,20 +158,6 @@ class PostgresMeasurements(Measurements):
         """Store points of entities by one statement; see `Measurements.write_all`."""
         bodies = self._bounds.checked(points, now)
         self._change(lambda link: self._store(link, bodies))
-
-    def newest(self, entity_id: str, series: str) -> dict[str, bytes]:
-        """Read the bodies of the newest points alone; see `Measurements.newest`."""
-        rows = self._connections.ask(
-            lambda link: link.rows(_NEWEST, entity_id, series, entity_id, series)
-        )
-        return {part.decode("utf-8", "surrogatepass"): body for part, body in rows}
-
-    def latest(self, entity_id: str, series: str) -> bytes | None:
-        """Read the end of a range of the index; see `Measurements.latest`."""
-        row = self._connections.ask(
-            lambda link: link.one(_LATEST, entity_id, series, _part_key(""))
-        )
-        return None if row is None else bytes(row[0])
 
     def page(
         self,
@@ -127,22 +190,30 @@ class PostgresMeasurements(Measurements):
         return self._change(lambda link: int(link.one(_DELETE, entity_id, series, at)[0]))
 
     def _used(self, kind: str, day: int) -> list[UseSums]:
-        return self._connections.ask(lambda link: use_sums(link, _part_key(kind), day))
+        times = day, day - 7 * DAY_MS, _part_key(kind), day - 30 * DAY_MS, day
+        return [UseSums(*row) for row in self._sums(_USED, *times)]
 
     def query_costs(self, service_id: str) -> list[CostSums]:
         """Sum up by one statement; see `Measurements.query_costs`."""
-        return self._connections.ask(lambda link: query_costs(link, _part_key(service_id)))
+        rows = self._sums(_COSTS, _part_key(service_id))
+        return [CostSums(*row) for row in rows if row[4] is not None]
 
-    def entities(self) -> list[str]:
-        """Read the sizes; see `Measurements.entities`."""
-        statement = "SELECT entity FROM measurement_sizes WHERE entity <> ''"
-        rows = self._connections.ask(lambda link: link.rows(statement))
-        return [entity_id for (entity_id,) in rows]
+    def _sums(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a statement; raises StoreUnavailable where it takes over SUM_SECONDS."""
 
-    def newest_time(self) -> int:
-        """Read the end of an index; see `Measurements.newest_time`."""
-        statement = "SELECT coalesce(max(at), 0) FROM measurements"
-        return int(self._connections.ask(lambda link: link.one(statement))[0])
+        def read(link: Link) -> list[tuple[Any, ...]]:
+            link.answers_within = SUM_SECONDS + _ANSWER_SECONDS
+            try:
+                with link.transaction():
+                    link.execute(IN_TIME.encode())
+                    return link.rows(statement, *values)
+            except QueryCanceled:
+                raise StoreUnavailable(f"the sums took more than {SUM_SECONDS:g} s") from None
+
+        return self._connections.ask(read)
+
+    def _rows(self, statement: str, *values: str) -> list[tuple[Any, ...]]:
+        return self._connections.ask(lambda link: link.rows(statement, *values))
 
     def close(self) -> None:
         """Close the pool; see `Measurements.close`."""

@@ -1,25 +1,62 @@
 """Measurements in a SQLite file of their own, which several processes of a machine may use."""
 
 import sqlite3
+import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from domain.errors import StoreUnavailable
+from domain.machine.write_turns import WriteTurns, writing
 from domain.measurements import bounds
-from domain.measurements.bounds import Bounds, Key, entity_full, most_points
+from domain.measurements.bounds import OVERHEAD, Bounds, Key, entity_full, most_points
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
-from domain.measurements.port import Measurements, Page
+from domain.measurements.port import Measurements, Page, Statements
 from domain.measurements.reports import COST, DAY_MS, USAGE, Point
-from domain.measurements.sqlite.connections import Connections, size_of
 from domain.measurements.usage import UseSums
 
 FILE = "measurements.db"
 _STEPS = 100_000
 """Instructions of SQLite between two looks at the clock."""
 _DELETE = "DELETE FROM points WHERE entity = ? AND series = ? AND part = ? AND at = ?"
+_DROP_OLDEST = (
+    "DELETE FROM points WHERE entity = ? AND series = ? AND part = ? AND at <= ("
+    " SELECT at FROM points WHERE entity = ? AND series = ? AND part = ?"
+    " ORDER BY at DESC LIMIT 1 OFFSET ?)"
+)
 _count = "json_extract(CAST(body AS TEXT), '$.count')"
+
+
+_BUSY_MS = 5_000
+
+
+def size_of(row: str) -> str:
+    """The SQL of the bytes that a row of the points is counted for."""
+    return f"(length({row}.body) + length({row}.part) + {OVERHEAD})"
+
+
+_TABLES = f"""
+CREATE TABLE IF NOT EXISTS points (
+    entity TEXT NOT NULL, series TEXT NOT NULL, part TEXT NOT NULL, at INTEGER NOT NULL,
+    body BLOB NOT NULL, PRIMARY KEY (entity, series, part, at)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS points_by_time ON points (at);
+CREATE INDEX IF NOT EXISTS points_summed ON points (series, part, at)
+    WHERE series IN ('{USAGE}', '{COST}');
+CREATE TABLE IF NOT EXISTS sizes (entity TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
+INSERT OR IGNORE INTO sizes VALUES ('', 0);
+CREATE TRIGGER IF NOT EXISTS point_added AFTER INSERT ON points BEGIN
+    INSERT OR IGNORE INTO sizes VALUES (new.entity, 0);
+    UPDATE sizes SET bytes = bytes + {size_of("new")} WHERE entity IN ('', new.entity);
+END;
+CREATE TRIGGER IF NOT EXISTS point_removed AFTER DELETE ON points BEGIN
+    UPDATE sizes SET bytes = bytes - {size_of("old")} WHERE entity IN ('', old.entity);
+    DELETE FROM sizes WHERE entity = old.entity AND bytes = 0;
+END;
+"""
+"""Triggers keep the sizes; the size of all points together is under no entity."""
 
 
 def _bounded(key: str, most: float) -> str:
@@ -40,17 +77,33 @@ _OF_SERVICE = f"FROM points WHERE series = '{COST}' AND part = ?"
 
 
 class SqliteMeasurements(Measurements):
-    """The port on a file; nothing is opened before it is used."""
+    """The port on a file, with a connection for each thread; none is made before it is used."""
+
+    _statements = Statements(
+        newest=(
+            "SELECT part, body, max(at) FROM points WHERE entity = ? AND series = ? GROUP BY part"
+        ),
+        latest=(
+            "SELECT body FROM points WHERE entity = ? AND series = ? AND part = ''"
+            " ORDER BY at DESC LIMIT 1"
+        ),
+        entities="SELECT entity FROM sizes WHERE entity <> ''",
+        newest_time="SELECT max(at) FROM points",
+    )
 
     def __init__(self, directory: Path, bounds: Bounds) -> None:
         super().__init__(bounds)
         self._path = directory / FILE
-        self._connections = Connections(self._path)
+        self._turns = WriteTurns(self._path)
+        self._local = threading.local()
+        """Has the connection of each thread that has one."""
+        self._opened: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
 
     def write_all(self, points: Mapping[str, Iterable[Point]], now: int) -> None:
         """Store points of entities in one transaction; see `Measurements.write_all`."""
         bodies = self._bounds.checked(points, now)
-        with self._connections.transaction() as connection:
+        with self._transaction() as connection:
             for entity_id, of_entity in bodies.items():
                 self._replace(connection, entity_id, of_entity)
             if bodies and self._size(connection, "") > self._bounds.most_bytes:
@@ -65,27 +118,12 @@ class SqliteMeasurements(Measurements):
             "INSERT INTO points VALUES (?, ?, ?, ?, ?)",
             [(entity_id, *key, body) for key, body in bodies.items()],
         )
-        for series, part in {key[:2] for key in bodies}:
-            self._drop_oldest(connection, entity_id, series, part)
+        for part in {(entity_id, *key[:2]) for key in bodies}:
+            connection.execute(_DROP_OLDEST, (*part, *part, most_points(part[1])))
         self._fit(connection, entity_id, bodies.keys())
 
-    @staticmethod
-    def _drop_oldest(
-        connection: sqlite3.Connection, entity_id: str, series: str, part: str
-    ) -> None:
-        key = (entity_id, series, part)
-        connection.execute(
-            "DELETE FROM points WHERE entity = ? AND series = ? AND part = ? AND at <= ("
-            " SELECT at FROM points WHERE entity = ? AND series = ? AND part = ?"
-            " ORDER BY at DESC LIMIT 1 OFFSET ?)",
-            (*key, *key, most_points(series)),
-        )
-
     def _fit(
-        self,
-        connection: sqlite3.Connection,
-        entity_id: str,
-        written: Collection[Key],
+        self, connection: sqlite3.Connection, entity_id: str, written: Collection[Key]
     ) -> None:
         """Delete the oldest points of an entity that has too many bytes, but for those written."""
         left = self._size(connection, entity_id) - bounds.ENTITY_BYTES
@@ -110,26 +148,6 @@ class SqliteMeasurements(Measurements):
         ).fetchone()
         return row[0] if row else 0
 
-    def newest(self, entity_id: str, series: str) -> dict[str, bytes]:
-        """Read all points of the series; see `Measurements.newest`."""
-        with self._connections.reading() as connection:
-            rows = connection.execute(
-                "SELECT part, body, max(at) FROM points WHERE entity = ? AND series = ?"
-                " GROUP BY part",
-                (entity_id, series),
-            )
-            return {part: body for part, body, _ in rows}
-
-    def latest(self, entity_id: str, series: str) -> bytes | None:
-        """Read the last point of a range of the table; see `Measurements.latest`."""
-        with self._connections.reading() as connection:
-            row = connection.execute(
-                "SELECT body FROM points WHERE entity = ? AND series = ? AND part = ''"
-                " ORDER BY at DESC LIMIT 1",
-                (entity_id, series),
-            ).fetchone()
-        return row[0] if row else None
-
     def page(
         self,
         entity_id: str,
@@ -148,7 +166,7 @@ class SqliteMeasurements(Measurements):
         if part is not None:
             where += " AND part = ?"
             values.append(part)
-        with self._connections.reading() as connection:
+        with self._reading() as connection:
             (total,) = connection.execute(
                 f"SELECT count(*) FROM points WHERE {where}", values
             ).fetchone()
@@ -170,7 +188,7 @@ class SqliteMeasurements(Measurements):
 
     def delete(self, entity_id: str, series: str, at: int | None = None) -> int:
         """Delete in one transaction; see `Measurements.delete`."""
-        with self._connections.transaction() as connection:
+        with self._transaction() as connection:
             deleted = connection.execute(
                 "DELETE FROM points WHERE entity = ? AND series = ? AND at = ifnull(?, at)",
                 (entity_id, series, at),
@@ -179,12 +197,12 @@ class SqliteMeasurements(Measurements):
 
     def _used(self, kind: str, day: int) -> list[UseSums]:
         values = {"kind": kind, "day": day, "week": day - 7 * DAY_MS, "month": day - 30 * DAY_MS}
-        with self._connections.reading() as connection, _in_time(connection):
+        with self._reading() as connection, _in_time(connection):
             return [UseSums(*row) for row in connection.execute(_USED, values)]
 
     def query_costs(self, service_id: str) -> list[CostSums]:
         """Sum up by two statements; see `Measurements.query_costs`."""
-        with self._connections.reading() as connection, _in_time(connection):
+        with self._reading() as connection, _in_time(connection):
             whole = connection.execute(f"SELECT {_SUMS} {_OF_SERVICE}", (service_id,)).fetchone()
             if whole[3] is None:
                 return []
@@ -195,27 +213,11 @@ class SqliteMeasurements(Measurements):
             )
             return [CostSums("", *whole), *(CostSums(*row) for row in queries)]
 
-    def entities(self) -> list[str]:
-        """Read the sizes, and make no file; see `Measurements.entities`."""
-        if not self._path.exists():
-            return []
-        with self._connections.reading() as connection:
-            rows = connection.execute("SELECT entity FROM sizes WHERE entity <> ''")
-            return [entity_id for (entity_id,) in rows]
-
-    def newest_time(self) -> int:
-        """Read the end of an index, and make no file; see `Measurements.newest_time`."""
-        if not self._path.exists():
-            return 0
-        with self._connections.reading() as connection:
-            row = connection.execute("SELECT max(at) FROM points").fetchone()
-        return int(row[0] or 0)
-
     def _sweep(self, entity_id: str | None, until: int | None) -> bool:
         if not self._path.exists():
             return False
         where, value = ("at < ?", until) if entity_id is None else ("entity = ?", entity_id)
-        with self._connections.transaction() as connection:
+        with self._transaction() as connection:
             keys = connection.execute(
                 f"SELECT entity, series, part, at FROM points WHERE {where} LIMIT ?",
                 (value, bounds.SWEPT_AT_ONCE),
@@ -225,7 +227,45 @@ class SqliteMeasurements(Measurements):
 
     def close(self) -> None:
         """Close all connections; see `Measurements.close`."""
-        self._connections.close()
+        with self._lock:
+            for connection in self._opened:
+                connection.close()
+            self._opened.clear()
+        self._turns.close()
+
+    def _rows(self, statement: str, *values: str) -> list[tuple[Any, ...]]:
+        if not self._path.exists():
+            return []
+        with self._reading() as connection:
+            return connection.execute(statement, values).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """A transaction of this thread's connection, on disk when the block ends."""
+        with self._turns.held(), self._reading() as connection, writing(connection):
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """This thread's connection; errors of SQLite are raised as StoreUnavailable."""
+        try:
+            yield self._connection()
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"measurements cannot be read or written: {error}") from error
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+            with self._lock:
+                self._opened.append(connection)
+            connection.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA journal_size_limit=16000000")
+            connection.executescript(_TABLES)
+            self._local.connection = connection
+        return connection
 
 
 @contextmanager

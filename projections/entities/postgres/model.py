@@ -7,8 +7,8 @@ from typing import Any
 
 from domain.edges import EDGE
 from domain.errors import StoreUnavailable
+from domain.event_store.port import MAX_INTEGER
 from domain.event_store.postgres.link import Link
-from domain.event_store.recorded_log import MAX_INTEGER
 from domain.kinds.names import name_key
 from projections.entities.commit_changes import held_digests
 from projections.entities.cursors import Place

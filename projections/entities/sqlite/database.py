@@ -8,7 +8,7 @@ from pathlib import Path
 from weakref import WeakSet
 
 from domain.kinds.names import name_key
-from domain.machine.sqlite_transactions import writing
+from domain.machine.write_turns import writing
 from projections.entities.sqlite.errors import sqlite_errors
 from projections.entities.sqlite.tables import INDEXES, MOST_WAL_BYTES, PAGE_BYTES, TABLES
 

@@ -113,10 +113,7 @@ class PostgresGenerations(Generations):
 
     def note_use(self) -> None:
         """Says that a host uses what this code has built; raises StoreUnavailable."""
-        statement = f"UPDATE {self._table} SET used_at = now() WHERE name = %b AND code = %b"
-        self._connections.ask(
-            lambda link: link.execute(statement.encode(), (self.name, self._code))
-        )
+        self._for_own_row(f"UPDATE {self._table} SET used_at = now()")
 
     def remove_unused(self, age: timedelta) -> None:
         """Removes what other code has built and no host has used for so long.
@@ -134,10 +131,11 @@ class PostgresGenerations(Generations):
         Raises StoreUnavailable.
         """
         if self._drop(self.address(number) for number in self.numbers()):
-            statement = f"DELETE FROM {self._table} WHERE name = %b AND code = %b"
-            self._connections.ask(
-                lambda link: link.execute(statement.encode(), (self.name, self._code))
-            )
+            self._for_own_row(f"DELETE FROM {self._table}")
+
+    def _for_own_row(self, statement: str) -> None:
+        whole = f"{statement} WHERE name = %b AND code = %b".encode()
+        self._connections.ask(lambda link: link.execute(whole, (self.name, self._code)))
 
     def _read(self, record: Record) -> bytes | None:
         raw: bytes | None = self._select(record)[0]

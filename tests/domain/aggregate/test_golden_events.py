@@ -11,8 +11,8 @@ import pytest
 from msgspec import Raw
 
 from domain import events
+from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.mapper import EventMapper
-from domain.event_store.port import RecordedEvent
 from domain.events import Event
 
 GOLDEN = Path(__file__).parents[2] / "golden"

@@ -7,8 +7,8 @@ import pytest
 
 from domain.aggregate.upcasters import UPCASTERS, Payload, Upcasters, current_schema
 from domain.errors import LaterRelease
+from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.mapper import EventMapper
-from domain.event_store.port import RecordedEvent
 from domain.events import EntityRestored, EntityStatusChanged
 
 EVENT = EntityStatusChanged(

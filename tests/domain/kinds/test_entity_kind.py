@@ -3,7 +3,7 @@
 import pytest
 
 from domain.aggregate.lifecycle import TRANSITIONS
-from domain.kinds.bodies.base import EntityBody, outside_fields
+from domain.kinds.bodies.base import EntityBody, annotated_fields
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, ROWS
 from domain.openmetadata.entity_properties import field_aliases
@@ -78,7 +78,7 @@ def test_kind_optional_keys_are_distinct_and_never_required(kind: EntityKind) ->
 def test_kind_refers_only_to_kinds_of_the_registry(kind: EntityKind) -> None:
     for attribute, kinds in kind.references.items():
         assert set(kinds) <= KINDS.keys(), attribute
-    for attribute, name in outside_fields(kind.body).items():
+    for attribute, name in annotated_fields(kind.body, "outside").items():
         assert name not in KINDS, attribute
 
 

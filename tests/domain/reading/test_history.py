@@ -7,7 +7,7 @@ import pytest
 
 from domain.aggregate.lifecycle import format_version
 from domain.errors import Conflict, NotFound
-from domain.event_store.port import RecordedEvent
+from domain.event_store.entity_reads import RecordedEvent
 from domain.events import EntityChanged
 from domain.kinds.registry import KINDS
 from domain.reading import history

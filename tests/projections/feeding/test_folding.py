@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from domain.event_store.port import RecordedEvent
+from domain.event_store.entity_reads import RecordedEvent
 from domain.events import EntityChanged, EntityCreated
 from domain.writing.recent import MAX_BYTES
 from projections.feeding.folding import FOLDED_BYTES, Folder

@@ -8,9 +8,8 @@ import pytest
 
 from domain.errors import StoreUnavailable
 from projections.entities.port import SortedReadModel
-from projections.generations.change_counter import ChangeCounter
 from projections.generations.current_generation import CurrentGeneration
-from projections.generations.port import Pointer
+from projections.generations.port import ChangeCounter, Pointer
 from projections.wiring.local_read_models import entities_definition, open_generations
 from tests.projections.read_models import create, opened, rebuild, step
 

@@ -9,7 +9,7 @@ from domain.errors import StoreUnavailable
 from projections.entities import stored_entity
 from projections.feeding.daemon import Daemon, ProjectorLock
 from projections.generations.building import build
-from projections.generations.leadership import FolderLeadership
+from projections.generations.folder import FolderLeadership
 from projections.generations.port import ProposedGeneration
 from projections.generations.switching import pending, propose_previous, switch
 from tests.projections.read_models import (

@@ -8,8 +8,9 @@ from uuid import NAMESPACE_URL, uuid5
 import msgspec
 import pytest
 
+from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.opening import open_event_log
-from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.port import EventStore
 from domain.events import EntityCreated
 from projections.feeding.port import Checkpoint
 from projections.search import bulk_build

@@ -21,7 +21,7 @@ from domain.event_store.port import EventStore
 from projections.feeding.port import Damaged, Overtaken, Progress
 from projections.generations import shared_supervision, supervision
 from projections.generations.building import build
-from projections.generations.leadership import FolderLeadership
+from projections.generations.folder import FolderLeadership
 from projections.search.opensearch import engine
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster

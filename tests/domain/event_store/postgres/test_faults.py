@@ -10,8 +10,9 @@ import pytest
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import AlreadyExists, ConcurrentChange, OutcomeUnknown, StoreUnavailable
 from domain.event_store.appends import prepared
+from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.opening import open_event_log
-from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.port import EventStore
 from domain.event_store.postgres import connections, transactions
 from domain.event_store.writes import Expectations, RememberedAnswer
 from tests.contracts.recorded import changed, created, unplaced

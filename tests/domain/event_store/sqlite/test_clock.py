@@ -7,7 +7,7 @@ import pytest
 
 from domain.errors import StoreUnavailable
 from domain.event_store.opening import open_event_log
-from domain.event_store.sqlite import clock
+from domain.event_store.sqlite import log
 from tests.contracts.recorded import created
 
 
@@ -19,8 +19,8 @@ class Clocks:
 @pytest.fixture
 def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
     clocks = Clocks()
-    monkeypatch.setattr(clock, "wall_clock", lambda: clocks.wall)
-    monkeypatch.setattr(clock, "passed", lambda: clocks.steady)
+    monkeypatch.setattr(log, "wall_clock", lambda: clocks.wall)
+    monkeypatch.setattr(log, "passed", lambda: clocks.steady)
     return clocks
 
 
@@ -41,6 +41,6 @@ def test_nothing_is_appended_once_the_clock_was_set(
 
 
 def test_time_that_passes_is_that_of_the_clocks_of_the_machine() -> None:
-    before = clock.passed()
-    assert before <= clock.passed() < before + 60
-    assert clock.wall_clock() > 1.7e9
+    before = log.passed()
+    assert before <= log.passed() < before + 60
+    assert log.wall_clock() > 1.7e9

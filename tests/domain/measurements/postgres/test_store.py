@@ -13,7 +13,7 @@ from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.event_store.postgres import clock, connections
 from domain.measurements.bounds import Bounds
-from domain.measurements.postgres import sums
+from domain.measurements.postgres import store as measurement_store
 from domain.measurements.postgres.store import PostgresMeasurements, open_postgres_measurements
 from domain.measurements.reports import RESULT, USAGE, Point
 from tests.contracts.recorded import created
@@ -162,7 +162,7 @@ def test_sums_that_take_too_long_are_given_up(
 ) -> None:
     store.write(ONE, [Point(USAGE, "table", DAY, b'{"count":1}')], NOW)
     with monkeypatch.context() as hurried, postgres.connect() as holder:
-        hurried.setattr(sums, "IN_TIME", "SET LOCAL statement_timeout = 1")
+        hurried.setattr(measurement_store, "IN_TIME", "SET LOCAL statement_timeout = 1")
         holder.execute("BEGIN")
         holder.execute(f"LOCK TABLE {schema}.measurements")
         with pytest.raises(StoreUnavailable, match="the sums took more than 20 s"):

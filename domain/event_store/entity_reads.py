@@ -1,0 +1,95 @@
+"""Reads of the events and claims of entities, from a log or from what is to be appended to one."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+
+import msgspec
+
+from domain.event_store.stored import Claim
+from domain.events import Event
+
+ONLY_EPOCH = 0
+"""The epoch of a log in a file."""
+
+
+class RecordedEvent(msgspec.Struct, frozen=True, gc=False):
+    """An event with its place in its entity's stream and in the whole log."""
+
+    entity_id: str
+    stream_version: int
+    """From 1, without gaps."""
+    event: Event
+    position: int = 0
+    """Ascending over the whole log, gaps allowed; 0 while it is not yet recorded."""
+
+
+class StreamSpan(msgspec.Struct, frozen=True):
+    """A part of an entity's stream: its events with stream versions in (after, upto]."""
+
+    entity_id: str
+    after: int = 0
+    upto: int | None = None
+    """The last stream version; None for all events after `after`."""
+
+
+class EntityReads(ABC):
+    """Events and claims of entities; each method raises StoreUnavailable when it cannot read.
+
+    Events that were read survive power loss. Claims may be those of appends that are not on disk
+    yet: a caller that answers by claims alone waits for `EventStore.durable_head` before.
+    """
+
+    def epoch(self) -> int:
+        """A number that differs once the log may have lost its newest events.
+
+        That is when another database has taken the place of the one that had them, because an older
+        copy was put there or a replica that had not all, and when a database was started anew.
+        What was read in one epoch may not be there in the next: who goes on from it reads it again,
+        and an append that rests on it names the epoch from before it was read. A file has one
+        epoch for as long as it is open.
+        """
+        return ONLY_EPOCH
+
+    @abstractmethod
+    def streams(
+        self, spans: Sequence[StreamSpan], *, upto: int | None = None
+    ) -> Iterator[RecordedEvent]:
+        """The events of these spans, span after span in the order given, by stream version.
+
+        Events beyond position `upto` are left out. Events are read as the iterator goes on, in
+        reads that end at STREAM_BYTES each, and no more than one read is held in memory.
+        """
+
+    @abstractmethod
+    def claims(
+        self,
+        *,
+        names: Collection[tuple[str, str]] = (),
+        ids: Collection[str] = (),
+        parents: Collection[str] = (),
+        ends: Collection[str] = (),
+    ) -> list[Claim]:
+        """The claims on `names`, of the entities with `ids`, and of the children of `parents`.
+
+        Also those of the lineage edges that begin or end at the entities with the ids `ends`, as
+        the names of edges say (`domain.edges`). A name is a pair of kind and qualified name. The
+        claims come in order of kind and qualified name, each once, all as they are at one moment.
+        """
+
+    @abstractmethod
+    def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
+        """The ids, among these, that have a child of a kind that is not soft-deleted."""
+
+    def stream(
+        self, entity_id: str, *, after: int = 0, upto: int | None = None
+    ) -> Iterator[RecordedEvent]:
+        """The entity's events with stream versions in (after, upto], in order; see `streams`."""
+        return self.streams([StreamSpan(entity_id, after, upto)])
+
+    def claim(self, kind: str, fqn: str) -> Claim | None:
+        """The claim on a qualified name; None when no entity holds the name."""
+        return next(iter(self.claims(names=[(kind, fqn)])), None)
+
+    def claim_by_id(self, entity_id: str) -> Claim | None:
+        """The claim of an entity; None when the entity holds no name."""
+        return next(iter(self.claims(ids=[entity_id])), None)
