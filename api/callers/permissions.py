@@ -68,10 +68,11 @@ class Access(msgspec.Struct, frozen=True, eq=False):
         A permission without a kind (search, operate) is granted by any grant of its action; a
         search then shows the kinds for which the caller has a grant.
         """
-        actions = [action for action in (permission.action, permission.also) if action]
+        granted = self.kinds(permission.action)
+        also = self.kinds(permission.also) if permission.also else granted
         if permission.kind is None:
-            return all(self.allowed.get(action) for action in actions)
-        return all(permission.kind in self.allowed.get(action, ()) for action in actions)
+            return bool(granted and also)
+        return permission.kind in granted and permission.kind in also
 
     def kinds(self, action: Action) -> frozenset[str]:
         """The kinds that the action is allowed on."""

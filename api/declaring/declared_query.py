@@ -239,6 +239,21 @@ class DeclaredQuery:
         }
 
 
+_AT_CURSOR = re.compile(rb"(?:(?!before=|after=)[^%+])*&(before|after)=([\w-]+)").fullmatch
+
+
+def split_cursor(query_string: bytes) -> tuple[bytes, dict[str, str]]:
+    """A query string without the page cursor at its end, and the cursor by its argument.
+
+    There is no cursor in the second part where it stands elsewhere, or is spelled otherwise than
+    lists spell it: the query string is left as it is then.
+    """
+    match = _AT_CURSOR(query_string)
+    if match is None:
+        return query_string, {}
+    return query_string[: match.start(1) - 1], {match[1].decode(): match[2].decode()}
+
+
 def _pairs(query: str) -> Iterable[tuple[str, str]]:
     """The names and values of a query string in order, empty values included."""
     if "%" in query or "+" in query:

@@ -15,7 +15,14 @@ from litestar.utils.signature import ParsedSignature
 
 from api.answers.responses import Deferred
 from api.callers.permissions import Permission
-from api.declaring.declared_query import DeclaredQuery, Parameters, in_path
+from api.declaring.declared_query import (
+    MOST_REMEMBERED_BYTES,
+    DeclaredQuery,
+    Parameters,
+    in_path,
+    split_cursor,
+)
+from api.paths.base_path import has_prefix
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.ids import parse_id
 
@@ -25,6 +32,9 @@ Revision = Callable[[], Hashable]
 
 _TYPE_IN_PATH = re.compile(r":[a-z]+\}")
 """The type of a parameter in a path, which the template of the path does not show."""
+
+_MOST_FORMS = 256
+"""Forms of one list, with what they have in common, that are remembered."""
 
 FQN: Parameters = {"fqn": in_path(str)}
 
@@ -39,10 +49,17 @@ class JsonRoute:
         function: Callable[..., Any],
         query: DeclaredQuery,
         revision: Revision | None,
+        prepare: Callable[..., Any] | None,
     ) -> None:
         """`function` is given the request, and the parameters by keyword; it may be async.
 
         An answer that it makes at once is good for as long as `revision` stays the same, if given.
+
+        Of a list, `prepare` makes what all pages of one form have in common, and says if it is
+        light enough to be kept. It is given the access of the caller, whether the path has the
+        prefix of `base_path`, and the parameters by keyword. `function` is then given the scope of
+        the request, what was prepared, and by keyword the cursor of the page, where that was not
+        among the parameters.
         """
         self.template = _TYPE_IN_PATH.sub("}", path)
         self.permission = permission
@@ -50,22 +67,41 @@ class JsonRoute:
         self.revision = revision
         self._function = function
         self.query = query
+        self._prepare = prepare
+        self._prepared: dict[Hashable, Any] = {}
 
-    def start(self, request: AnyRequest) -> ASGIResponse:
+    def start(self, scope: Any) -> ASGIResponse:
         """The answer to a request that was let in; an async function is called when it is sent.
 
         Raises InvalidInput for the parameters, and what a function raises that is not async.
         """
-        values = self.query.values(request.scope)
+        response: ASGIResponse
+        if self._prepare is not None:
+            form, cursor = split_cursor(scope["query_string"])
+            key = form, scope["auth"], has_prefix(scope)
+            prepared = self._prepared.get(key) or self._prepare_form(*key)
+            response = self._function(scope, prepared, **cursor)
+            return response
+        values = self.query.values(scope)
         if self._is_async:
             return Deferred(partial(self._function, **values))
-        response: ASGIResponse = self._function(request, **values)
+        response = self._function(Request(scope), **values)
         return response
+
+    def _prepare_form(self, query_string: bytes, access: Any, prefixed: bool) -> Any:
+        assert self._prepare is not None
+        given = self.query.values({"query_string": query_string, "path": self.template})
+        prepared, is_light = self._prepare(access, prefixed, **given)
+        if is_light and len(query_string) <= MOST_REMEMBERED_BYTES:
+            if len(self._prepared) >= _MOST_FORMS:
+                self._prepared.clear()
+            self._prepared[query_string, access, prefixed] = prepared
+        return prepared
 
 
 def _start(request: AnyRequest) -> ASGIResponse:
     declared: JsonRoute = request.route_handler.opt["route"]
-    return declared.start(request)
+    return declared.start(request.scope)
 
 
 class MountedHandler(HTTPRouteHandler):
@@ -120,14 +156,15 @@ def route(
     unsupported: Mapping[str, str | None] | None = None,
     snake_too: bool = False,
     revision: Revision | None = None,
+    prepare: Callable[..., Any] | None = None,
 ) -> HTTPRouteHandler:
     """A handler that calls `function` with a request and the declared parameters by keyword.
 
     `permission` is what the access middleware demands; see api.callers.permissions. `unsupported`
-    and `snake_too` are those of DeclaredQuery. For `revision` see JsonRoute.
+    and `snake_too` are those of DeclaredQuery. For `revision` and `prepare` see JsonRoute.
     """
     query = DeclaredQuery(parameters, unsupported, snake_too=snake_too)
-    declared = JsonRoute(path, permission, function, query, revision)
+    declared = JsonRoute(path, permission, function, query, revision, prepare)
 
     return MountedHandler(
         path,

@@ -4,12 +4,13 @@ The usual way of an answer is a task for the application, which sends a head and
 """
 
 import asyncio
-from typing import Any, ClassVar, NamedTuple
+import re
+from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from api.answers.responses import header_lines
-from api.edge.connections import BoundedProtocol
+from api.edge.connections import MAX_URL, BoundedProtocol
 
 _BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding", b"expect"})
 
@@ -23,19 +24,15 @@ class _Answered:
     """Set when the connection is lost, for a task that reads from it; here there is none."""
 
 
-class _Head(NamedTuple):
-    """The head of a plain read, as the scope of a request has it."""
-
-    path: str
-    raw_path: bytes
-    query_string: bytes
-    headers: list[tuple[bytes, bytes]]
-    prefix: str | None
-    """The prefix that was taken off the paths, if they had it; see api.paths.base_path."""
-
+_ANSWERED: Any = _Answered()
 
 MOST_HEADS, MOST_HEAD_BYTES = 512, 2_048
-"""How many heads of plain reads a process remembers, and how long each may be."""
+"""How many heads of plain reads a process remembers, without their first lines, and how long each
+may be."""
+_PLAIN_LINE = re.compile(
+    rb"GET (?P<path>/[\w.~/-]*)(?:\?(?P<query>[\w.~/?:@!$&'()*+,;=%-]*))? HTTP/1\.1"
+).fullmatch
+"""Reads the first line of a plain read; the parser takes further characters."""
 _TRIED = ("user", "auth", "made", "state")
 """What a scope has of a request that was not answered at once; see api.edge.quick_path."""
 
@@ -43,26 +40,27 @@ _TRIED = ("user", "auth", "made", "state")
 class AnsweringProtocol(BoundedProtocol):
     """A connection within bounds that leaves to a task what is no plain read."""
 
-    _heads: ClassVar[dict[bytes, _Head]] = {}
-    """Requests that were answered at once, whole and byte by byte, with what their heads say.
+    _heads: ClassVar[dict[bytes, list[tuple[bytes, bytes]]]] = {}
+    """Heads of requests that were answered at once, from the second line on -> their headers.
 
-    Clients send the same bytes again and again, and parsing them takes longer than the answer.
+    Clients send the same lines with each request, and parsing them takes longer than many answers.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a new connection."""
         self._may_answer = False
         self._tried: Any = None
+        self._answered_at = 0.0
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
         """Take what has come; the first request in it may be answered at once."""
         between = self._is_between_requests()
-        if between and (head := self._heads.get(data)) is not None and self._answer_again(head):
+        if between and self._answer_known(data):
             return
         self._may_answer = True
         super().data_received(data)
-        if between and self._is_between_requests() and isinstance(self.cycle, _Answered):
+        if between and self._is_between_requests() and self.cycle is _ANSWERED:
             self._remember(data)
 
     def begin_request(self) -> None:
@@ -86,29 +84,25 @@ class AnsweringProtocol(BoundedProtocol):
         )
 
     def _remember(self, data: bytes) -> None:
-        """Keep what the bytes of a request say that was just answered at once."""
-        if len(data) <= MOST_HEAD_BYTES:
+        """Keep the headers of a request that was just answered at once."""
+        line, _, head = data.partition(b"\r\n")
+        if len(head) <= MOST_HEAD_BYTES and _PLAIN_LINE(line):
             if len(self._heads) >= MOST_HEADS:
                 self._heads.clear()
-            scope: Any = self.scope
-            self._heads[data] = _Head(
-                scope["path"],
-                scope["raw_path"],
-                scope["query_string"],
-                self.headers,
-                scope.get("prefix"),
-            )
+            self._heads[head] = self.headers
 
-    def _answer_again(self, head: _Head) -> bool:
-        """Answer a request whose bytes are known; returns False for one that is to be parsed."""
+    def _answer_known(self, data: bytes) -> bool:
+        """Answer a plain read whose head is known; returns False for what is to be parsed."""
+        line, _, head = data.partition(b"\r\n")
+        headers = self._heads.get(head)
+        if headers is None or len(line) > MAX_URL or not (plain := _PLAIN_LINE(line)):
+            return False
         self.on_message_begin()
-        scope: Any = self.scope
-        scope["method"], scope["headers"] = "GET", head.headers
-        scope["path"], scope["raw_path"] = head.path, head.raw_path
-        scope["query_string"] = head.query_string
-        if head.prefix is not None:
-            scope["prefix"] = head.prefix
         self._heading = False
+        scope: Any = self.scope
+        path, query = plain.groups(b"")
+        scope["method"], scope["headers"], scope["path"] = "GET", headers, path.decode("ascii")
+        scope["raw_path"], scope["query_string"] = path, query
         if not self._respond(scope):
             self._tried = scope
             return False
@@ -158,8 +152,27 @@ class AnsweringProtocol(BoundedProtocol):
                 answer.body,
             )
         )
-        self.cycle = _Answered()  # type: ignore[assignment]
+        self.cycle = _ANSWERED
         self._unset_timer()
+        self.server_state.total_requests += 1
+        self._answered_at = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._close_after(self.timeout_keep_alive)
         self.waiting.pop(self, None)
-        self.on_response_complete()
+        self._wait()
         return True
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close the connection, unless it answered a request at once since the timer was set.
+
+        Setting a timer anew for each answer takes longer than looking here when the last one was.
+        """
+        left = self._answered_at + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._close_after(left)
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _close_after(self, seconds: float) -> None:
+        handler = self.timeout_keep_alive_handler
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, handler)

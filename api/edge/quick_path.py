@@ -109,13 +109,13 @@ class QuickPath:
     def _started(self, route: JsonRoute, scope: Any) -> ASGIResponse:
         """The answer to a request, remembered or new; raises what `JsonRoute.start` raises."""
         if route.revision is None:
-            return route.start(Request(scope))
+            return route.start(scope)
         # Read before the answer is made: a commit meanwhile makes the answer newer, never older.
         key, revision = key_of(scope), route.revision()
         answer = self._answers.get(key, revision)
         if answer is not None:
             return answer
-        started = route.start(Request(scope))
+        started = route.start(scope)
         if type(started) is Finished:
             self._answers.keep_if_asked_again(key, revision, started)
         return started

@@ -7,7 +7,7 @@ statement depends on the form of a list alone and is put together once for it. W
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import msgspec
@@ -52,7 +52,7 @@ class Shape(msgspec.Struct, frozen=True):
     scopes: tuple[ScopeShape, ...] = ()
 
 
-class Selection(msgspec.Struct, frozen=True):
+class Selection(msgspec.Struct, frozen=True, dict=True):
     """The rows of a list."""
 
     shape: Shape
@@ -61,12 +61,12 @@ class Selection(msgspec.Struct, frozen=True):
     scopes: tuple[Parameters, ...] = ()
     """The values by which each scope is looked up; see `ListSql._scope`."""
 
-    @property
+    @cached_property
     def has_keys(self) -> bool:
         """Whether an index gives the rows, so that none is passed over."""
         return not self.scopes or len(self.scopes) + self.shape.status < 2
 
-    @property
+    @cached_property
     def values(self) -> Parameters:
         """The values of `ListSql._source`."""
         if not self.scopes:

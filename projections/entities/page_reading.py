@@ -26,6 +26,8 @@ class PageReader(ABC):
         self._request = request
         self._place = place_of(place)
         self._selection = sql.select(request)
+        self.has_keys = request.names is None and self._selection.has_keys
+        """Whether an index gives the rows of the list, so that none is passed over."""
         self._is_own = False
         """Whether the connection is of this reader alone, to be kept for as long as it reads."""
         self._longest = ANY_LENGTH
@@ -64,11 +66,6 @@ class PageReader(ABC):
     @abstractmethod
     def end(self) -> None:
         """Ends the transaction, if there is one."""
-
-    @property
-    def has_keys(self) -> bool:
-        """Whether an index gives the rows of the list, so that none is passed over."""
-        return self._request.names is None and self._selection.has_keys
 
     def passed_over(self) -> int:
         """How many rows are looked at, at most, to find those of the list; 0 when keys find

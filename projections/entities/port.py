@@ -52,6 +52,13 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     cut: Callable[[bytes], bytes] | None = None
     """Takes away from an item's JSON what the caller must not see; None when that is nothing."""
 
+    def at(self, *, before: str | None = None, after: str | None = None) -> "ListRequest":
+        """The page of the same list at another cursor, which shares what is known of the list."""
+        known = self.identity
+        page = msgspec.structs.replace(self, before=before, after=after)
+        vars(page)["identity"] = known
+        return page
+
     @property
     def backward(self) -> bool:
         """Whether the page lies before its cursor."""

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
+from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
@@ -15,7 +16,6 @@ from api.declaring.declared_query import query
 from api.declaring.operation import EntityRead, Operation
 from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
 from api.declaring.unsupported_parameters import unsupported_parameters
-from api.paths import base_path
 from api.services import Services
 from api.use_cases.entity_reads import read_entity
 from api.use_cases.list_parameters import list_parameters, list_request, single_parameters
@@ -41,31 +41,36 @@ work; a larger one is read in a task of its request."""
 def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     """The GET routes of a kind."""
     path = f"/v1/{kind.collection}"
+    is_shared = services.stores.is_shared
     stores, read = services.stores, partial(read_entity, services, kind)
     insisted_on = tuple(key for key in stand_ins(kind.name, "x") if key in kind.optional)
 
-    def list_entities(request: AnyRequest, **given: Any) -> ASGIResponse:
-        shown = insisted_on if base_path.has_prefix(request.scope) else ()
-        wanted = list_request(kind, request.auth, given, shown)
-        if stores.is_shared:
-            caller: str = request.user.name
-            return Heavy(page(wanted), caller, services.lookups, services.streams)
+    def prepare(access: Access, prefixed: bool, **given: Any) -> tuple[ListRequest, bool]:
+        form = list_request(kind, access, given, insisted_on if prefixed else ())
+        # Compiled expressions may take megabytes.
+        return form, form.names is None
+
+    def list_entities(scope: Any, form: ListRequest, **cursor: str) -> ASGIResponse:
+        wanted = form.at(**cursor) if cursor else form
+        if is_shared:
+            return Heavy(page(wanted), scope["user"].name, services.lookups, services.streams)
 
         async def in_task(request: AnyRequest) -> ASGIResponse:
-            return begun(request, page(wanted))
-
-        return Deferred(in_task) if wanted.limit > _AT_ONCE else begun(request, page(wanted))
-
-    def begun(request: AnyRequest, chunks: Generator[bytes]) -> ASGIResponse:
-        whole = next(chunks)
-        if whole:
+            chunks = page(wanted)
+            whole = next(chunks)
+            if not whole:
+                return heavy(request, chunks)
             # Using the generator up costs less than closing it.
             next(chunks, None)
             return Finished(whole)
-        return heavy(request, chunks)
+
+        if wanted.limit > _AT_ONCE:
+            return Deferred(in_task)
+        whole = stores.entities.read(partial(small_page, request=wanted))
+        return heavy(Request(scope), page(wanted)) if whole is None else Finished(whole)
 
     def page(wanted: ListRequest) -> Generator[bytes]:
-        if stores.is_shared and wanted.limit <= _AT_ONCE:
+        if is_shared and wanted.limit <= _AT_ONCE:
             # One round trip, where more would be needed to hold a state for a larger page.
             whole = stores.entities.read(partial(small_page, request=wanted))
             if whole is not None:
@@ -105,7 +110,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             except EntityTooLarge:
                 return await in_thread(request)
 
-        if stores.is_shared:
+        if is_shared:
             return Deferred(of_database)
         try:
             return small()
@@ -138,7 +143,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
     single = single_parameters(kind)
     # Nothing that asks a database is for the event loop.
-    revision = None if stores.is_shared else stores.entities.revision
+    revision = None if is_shared else stores.entities.revision
     item = f"{path}/{{entity_id:str}}"
     by_attachment = []
     if kind.agreement is not None:
@@ -161,6 +166,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             list_parameters(kind),
             unsupported=unsupported_parameters(kind.name),
             revision=revision,
+            prepare=prepare,
         ),
         *_ONE.by_id_and_name("GET", path, viewing, one, single, revision=revision),
         *(
