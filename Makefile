@@ -74,9 +74,12 @@ types: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Collected once before, while a core is free: each process would compile all tests for itself.
-suite: install $(PROVIDER)/node_modules $(BROWSER)/node_modules
+# Collected once before, when tests have changed: each process would compile them all for itself.
+$(VENV)/collected: $(VENV)/installed $(shell find tests -name '*.py')
 	-@$(BIN)/pytest --collect-only -qq >/dev/null
+	@touch $@
+
+suite: install $(PROVIDER)/node_modules $(BROWSER)/node_modules $(VENV)/collected
 	$(BIN)/pytest -n 3 --dist loadgroup
 
 # What `make test` leaves out; QUARTER=0 to 3 runs a fourth of it.

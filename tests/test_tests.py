@@ -76,19 +76,23 @@ def short_times(tree: ast.Module) -> Iterator[int]:
 
 
 FILES = {path.relative_to(TESTS).as_posix(): path for path in sorted(TESTS.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text()) for name, path in FILES.items()}
 
 
-def test_tests_use_no_private_names() -> None:
-    assert [(name, *use) for name, tree in TREES.items() for use in private_names(tree)] == []
+@pytest.fixture(scope="module")
+def trees() -> dict[str, ast.Module]:
+    return {name: ast.parse(path.read_text()) for name, path in FILES.items()}
 
 
-def test_tests_sleep_only_where_the_passing_of_time_is_meant() -> None:
-    assert {name for name, tree in TREES.items() if any(sleeps(tree))} == set(SLEEPS)
+def test_tests_use_no_private_names(trees: dict[str, ast.Module]) -> None:
+    assert [(name, *use) for name, tree in trees.items() for use in private_names(tree)] == []
 
 
-def test_tests_hold_no_short_wall_clock_times() -> None:
-    assert [(name, line) for name, tree in TREES.items() for line in short_times(tree)] == []
+def test_tests_sleep_only_where_the_passing_of_time_is_meant(trees: dict[str, ast.Module]) -> None:
+    assert {name for name, tree in trees.items() if any(sleeps(tree))} == set(SLEEPS)
+
+
+def test_tests_hold_no_short_wall_clock_times(trees: dict[str, ast.Module]) -> None:
+    assert [(name, line) for name, tree in trees.items() for line in short_times(tree)] == []
 
 
 @pytest.mark.parametrize(

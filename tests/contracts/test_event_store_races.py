@@ -2,6 +2,8 @@
 
 import threading
 
+import pytest
+
 from domain import events
 from domain.event_store.port import EventStore
 from tests.contracts.conftest import OpenStore
@@ -11,6 +13,7 @@ from tests.contracts.writers import PARENT, race
 COUNT = 25
 
 
+@pytest.mark.deep
 def test_processes_appending_at_once_lose_nothing(open_shared_store: OpenStore) -> None:
     store = open_shared_store()
     assert race(store.address, ["append_pairs"] * 4, COUNT) == [0] * 4
@@ -57,6 +60,7 @@ def test_reader_that_saw_a_position_never_meets_a_smaller_one(open_shared_store:
     assert len(seen) == 2 * 3 * COUNT
 
 
+@pytest.mark.deep
 def test_nothing_live_is_ever_below_what_is_deleted(open_shared_store: OpenStore) -> None:
     store = open_shared_store()
     store.append([created(PARENT, "top")])

@@ -13,6 +13,7 @@ from tests.contracts.search_engines import (
     made,
     open_engine,
 )
+from tests.depth import first_alone
 
 __all__ = ["engine", "open_engine"]
 
@@ -74,7 +75,7 @@ ORDERS = [
 
 
 @pytest.mark.parametrize("sort", ORDERS)
-@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("size", first_alone(2, 1, 4))
 def test_pages_make_the_whole_order(tables: SearchEngine, sort: Sort, size: int) -> None:
     node = Term("description", "word")
     whole = tables.search(EngineQuery(tree=node, sort=sort)).hits

@@ -103,7 +103,7 @@ def test_names_of_columns_cannot_make_an_entity_large(world: Any) -> None:
 def test_names_of_references_cannot_make_an_entity_large(world: Any) -> None:
     user = world.create("user", "u" * 256)
     world.create("databaseService", "s", serviceType="Mysql")
-    voters = [{"id": user.id, "type": "user"}] * 50_000
+    voters = [{"id": user.id, "type": "user"}] * 20_000
     refused(world.create, "database", "d", service="s", votes={"upVoters": voters})
 
 

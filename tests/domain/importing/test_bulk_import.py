@@ -285,8 +285,14 @@ def test_lines_stored_one_by_one_are_counted_when_the_log_fails(world: Any) -> N
     assert world.lives() == {"a": True, "b": True}
 
 
+CATALOGS = [
+    ("ecommerce.jsonl", 267),
+    pytest.param("mozilla.jsonl.gz", 4_307, marks=pytest.mark.deep),
+]
+
+
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared catalogs are not here")
-@pytest.mark.parametrize(("name", "count"), [("ecommerce.jsonl", 267), ("mozilla.jsonl.gz", 4_307)])
+@pytest.mark.parametrize(("name", "count"), CATALOGS)
 def test_real_catalog_is_imported_whole(world: Any, name: str, count: int) -> None:
     path = SHARED / name
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()

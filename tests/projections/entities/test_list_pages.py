@@ -14,6 +14,7 @@ from projections.entities import list_pages
 from projections.entities.list_pages import list_page
 from projections.entities.port import EntityTooLarge, Include, ListRequest
 from projections.entities.single_entities import read_one
+from tests.depth import first_alone
 from tests.projections.conftest import Fixture
 from tests.projections.read_models import ME
 
@@ -228,7 +229,7 @@ def test_list_follows_a_changed_status(catalog: Fixture) -> None:
         {"filters": {"service": "service", "database": "service.database"}},
     ],
 )
-@pytest.mark.parametrize("chunk_bytes", [1, 1_000_000])
+@pytest.mark.parametrize("chunk_bytes", first_alone(1, 1_000_000))
 @pytest.mark.parametrize(
     # From the beginning, after one row, after two, and where the first is too large to be read.
     # The row after a page needs not be read.

@@ -187,7 +187,7 @@ stores.close()
 """
 
 
-@pytest.mark.parametrize("fault", ["os.replace", "os.fsync", "pathlib.Path.unlink"])
+@pytest.mark.parametrize("fault", first_alone("os.replace", "os.fsync", "pathlib.Path.unlink"))
 @pytest.mark.parametrize("numbers", first_alone((1,), (0, 2, 3), (5, 8, 13)))
 def test_rebuild_that_is_killed_at_a_call_leaves_whole_generations(
     directory: Path, fault: str, numbers: tuple[int, ...]

@@ -28,7 +28,13 @@ def _escaped(name):
     return name.replace("\\", "\\\\").replace('"', '\\"')
 
 
-@pytest.mark.parametrize("step", [pytest.param(1, id="ecommerce"), pytest.param(40, id="mozilla")])
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(1, id="ecommerce"),
+        pytest.param(40, id="mozilla", marks=pytest.mark.deep),
+    ],
+)
 def test_every_entity_is_found_by_its_own_name(catalog, step):
     name = "ecommerce.jsonl" if step == 1 else "mozilla.jsonl.gz"
     entities = list(shared_entities(name))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from projections.search import tree
 from projections.search.engine import EngineQuery
 from projections.search.index.evaluate import beginnings, phrase_prefixes, phrases
-from tests.depth import examples
+from tests.depth import examples, first_alone
 from tests.projections.search.index.test_evaluate import found_document, run, view_of
 from tests.projections.search.index.test_search_bounds import peak_of, searched
 
@@ -85,7 +85,7 @@ def large():
     )
 
 
-@pytest.mark.parametrize("text", ["q", "of q"])
+@pytest.mark.parametrize("text", first_alone("of q", "q"))
 def test_one_letter_takes_memory_for_some_of_its_postings(monkeypatch, large, text):
     monkeypatch.setattr(phrase_prefixes, "PIECE", 1 << 12)
     monkeypatch.setattr(phrase_prefixes, "MAX_POSITIONS", 1 << 14)

@@ -58,21 +58,18 @@ def terms(count: int) -> tuple[Node, ...]:
     return tuple(tree.Term("description", word) for word in WORDS[:count])
 
 
-combinations = pytest.mark.parametrize(
-    "combine",
-    [
-        lambda nodes: Bool(must=nodes),
-        lambda nodes: Bool(filter=nodes),
-        lambda nodes: Bool(should=nodes),
-        lambda nodes: Bool(should=nodes, minimum_should_match="2"),
-        lambda nodes: Bool(must_not=nodes),
-        lambda nodes: Bool(filter=(tree.Exists("description"),), should=nodes),
-        lambda nodes: DisMax(nodes, 0.5),
-    ],
-)
+COMBINATIONS = [
+    lambda nodes: Bool(must=nodes),
+    lambda nodes: Bool(filter=nodes),
+    lambda nodes: Bool(should=nodes),
+    lambda nodes: Bool(should=nodes, minimum_should_match="2"),
+    lambda nodes: Bool(must_not=nodes),
+    lambda nodes: Bool(filter=(tree.Exists("description"),), should=nodes),
+    lambda nodes: DisMax(nodes, 0.5),
+]
 
 
-@combinations
+@pytest.mark.parametrize("combine", COMBINATIONS)
 def test_node_of_many_clauses_looks_at_the_clock_for_each_of_them(wordy, combine):
     found, few = searched(wordy, combine(terms(50)))
     assert not found.timed_out
@@ -124,7 +121,7 @@ def large() -> SegmentView:
     return view_of("large", [found_document(n, [*WORDS[:26], str(n)]) for n in range(20_000)])
 
 
-@combinations
+@pytest.mark.parametrize("combine", first_alone(*COMBINATIONS))
 def test_node_of_many_clauses_holds_few_of_them(monkeypatch, large, combine):
     # Each clause is another node that matches everything, with a score of its own.
     nodes = tuple(

@@ -204,7 +204,14 @@ engine.apply({"id1": None, "id9": new}, 9, after=engine.checkpoint_and_fingerpri
 
 
 @pytest.mark.parametrize(
-    ("step", "count"), [("create_file", 0), ("sync", 0), ("sync", 1), ("rename_file", 1)]
+    ("step", "count"),
+    [
+        ("sync", 1),
+        *(
+            pytest.param(*each, marks=pytest.mark.deep)
+            for each in (("create_file", 0), ("sync", 0), ("rename_file", 1))
+        ),
+    ],
 )
 def test_killed_commit_leaves_the_one_before(filled, step, count):
     root = Path(__file__).parents[4]
