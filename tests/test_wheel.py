@@ -216,6 +216,7 @@ def test_version_and_commit_of_the_commands_are_those_of_the_checkout(
         assert printed == f"{command}, version {RELEASE} (commit {commit()})\n"
 
 
+@pytest.mark.deep
 def test_installed_server_lists_searches_and_documents(
     installation: Installation, server: Server, tmp_path: Path
 ) -> None:

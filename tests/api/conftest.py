@@ -213,9 +213,13 @@ def run_filled(tmp_path_factory: pytest.TempPathFactory) -> RunFilled:
     return run
 
 
+def nothing(client: Client) -> None:
+    """Fill a catalog with nothing: its stores are made, and its read models built."""
+
+
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[Client]:
-    with running(tmp_path) as started:
+def client(tmp_path: Path, run_filled: RunFilled) -> Iterator[Client]:
+    with run_filled(tmp_path, nothing) as started:
         yield started
 
 

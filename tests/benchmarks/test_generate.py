@@ -15,6 +15,7 @@ from domain.importing.bulk_import import BulkImport
 from domain.importing.lines import batches
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
+from tests.depth import first_alone
 
 COUNT = 1_000
 Generator = Callable[[int, int], Iterator[bytes]]
@@ -61,5 +62,6 @@ def test_generated_catalog_holds_every_kind_in_plausible_shares() -> None:
     assert statuses == set(STATUSES)
 
 
-def test_generator_makes_a_large_catalog_line_by_line() -> None:
-    assert len(list(islice(lines(1_000_000), 30_000))) == 30_000
+@pytest.mark.parametrize("count", first_alone(2_000, 30_000))
+def test_generator_makes_a_large_catalog_line_by_line(count: int) -> None:
+    assert len(list(islice(lines(1_000_000), count))) == count

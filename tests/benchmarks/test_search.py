@@ -79,6 +79,7 @@ def test_search_figures_have_a_line_for_every_shape_and_budget(tmp_path):
     assert [figure.met is None for figure in figures].count(False) == 1 + 12 + 1
 
 
+@pytest.mark.deep
 def test_live_figures_come_out_of_a_real_server(tmp_path):
     figures = search_live.figures_of(Workspace(tmp_path), COUNT, 3, 1)
     assert [figure.what.split(",")[0] for figure in figures] == [

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Open, violations
+from tests.depth import first_alone
 from tests.e2e.conftest import Server
 
 
@@ -106,7 +107,10 @@ def test_form_signs_in_and_signing_out_ends_the_session(
     assert page.context.cookies() == []
 
 
-@pytest.mark.parametrize(("scheme", "rules"), [("light", None), ("dark", ["color-contrast"])])
+@pytest.mark.parametrize(
+    ("scheme", "rules"),
+    [("light", None), pytest.param("dark", ["color-contrast"], marks=pytest.mark.deep)],
+)
 def test_no_page_keeps_anybody_out(opened: Open, served: Server, scheme: Any, rules: Any) -> None:
     addresses = [
         "/",
@@ -128,7 +132,7 @@ def test_no_page_keeps_anybody_out(opened: Open, served: Server, scheme: Any, ru
     assert {address: each for address, each in found.items() if each} == {}
 
 
-@pytest.mark.parametrize("width", [320, 768, 1600])
+@pytest.mark.parametrize("width", first_alone(320, 768, 1600))
 def test_no_page_is_wider_than_its_window(opened: Open, served: Server, width: int) -> None:
     page = opened("reader", "/", size=(width, 800))
     for address in ("/", "/search?q=a", f"/entity/table/{first(served, 'tables')}"):

@@ -13,7 +13,11 @@ ADDRESSES = ("/audit?follow=true&kind=tag", "/audit/1", "/activity?days=365", "/
 
 
 @pytest.mark.parametrize(
-    ("scheme", "width", "rules"), [("light", 320, None), ("dark", 1600, ["color-contrast"])]
+    ("scheme", "width", "rules"),
+    [
+        ("light", 320, None),
+        pytest.param("dark", 1600, ["color-contrast"], marks=pytest.mark.deep),
+    ],
 )
 def test_pages_of_operators_keep_nobody_out(
     opened: Open, scheme: Any, width: int, rules: Any

@@ -62,6 +62,7 @@ def replace(path: Path, content: bytes) -> None:
     fresh.replace(path)
 
 
+@pytest.mark.deep
 def test_page_of_a_search_goes_on_by_itself_and_keeps_what_is_typed(
     opened: Open, served: Server, directory: Path
 ) -> None:

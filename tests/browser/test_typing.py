@@ -37,11 +37,8 @@ ADDRESSES = {
     "a refusal": "/entity/table/no.such.one",
 }
 """Name of each page, as the walk over all pages has them and more -> its address there."""
-OFTEN = (
-    *("/search", "/audit", "/sign-in", "a list of references", "a text of many lines"),
-    *("columns that are filtered", "a search that is wrong"),
-)
-"""The pages that `make test` types at, of which no two have the same script for the same box."""
+OFTEN = ("/search", "a list of references")
+"""The pages that `make test` types at: one that asks for itself anew, one whose form is sent."""
 BOXES = "input:is([type=text], [type=search], [type=password], :not([type])), textarea"
 ASKING = ".htmx-request, .htmx-swapping, .htmx-settling"
 """What htmx marks while a request, or what came of it, is under way."""

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.__main__ import BENCHMARKS
 from domain.release import RELEASE
+from tests.depth import first_alone
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
@@ -40,7 +41,7 @@ def test_commands_name_files_and_folders_with_tests() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [arguments for arguments in SELECTING if arguments[1:]], ids=" ".join
+    "arguments", first_alone(*(each for each in SELECTING if each[1:])), ids=" ".join
 )
 def test_command_with_options_selects_tests(arguments: list[str]) -> None:
     collecting = ("--collect-only", "-q", "-p", "no:cacheprovider")

@@ -1,16 +1,14 @@
 """The commands that the deployment page runs in a container or beside the service work."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from itertools import dropwhile
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.e2e.conftest import run
 from tests.replay_tool.conftest import fill
 
 ROOT = Path(__file__).parents[2]
@@ -67,14 +65,8 @@ def test_command_of_the_catalog_succeeds(line: str, tmp_path: Path) -> None:
     """What stands after the engine's or the manager's own words, run on a small catalog."""
     name, *arguments = command_of(line)
     fill(tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-m", MODULES[Path(name).name], *arguments],
-        env={**os.environ, "CATALOG_DATA": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+
+    done = run(MODULES[Path(name).name], *arguments, CATALOG_DATA=str(tmp_path))
 
     assert done.returncode == 0, done.stderr
     assert done.stdout

@@ -21,6 +21,7 @@ from api.commands import main as catalog_commands
 from replay_tool.commands import main as replay_commands
 from tests.docs.blocks import PAGES, ROOT, Block, blocks, commands, is_as_printed
 from tests.e2e.conftest import Server, catalog, run, serving
+from tests.e2e.forked import origin
 
 ADDRESS = "http://127.0.0.1:8585"
 GROUPS: dict[str, click.Group] = {"catalog": catalog_commands, "catalog-replay": replay_commands}
@@ -42,6 +43,21 @@ TYPED = [
     if any(block.language == "console" and block.reason is None for block in blocks(page))
 ]
 MARK = "@@ the next command"
+PROGRAM = """#!{python} -IS
+import json, os, socket, sys
+
+said, say = os.pipe()
+command = ["{module}", *sys.argv[1:]]
+request = json.dumps([command, dict(os.environ), os.getcwd()]).encode()
+with socket.socket(fileno=int(os.environ["FORKED"])) as origin:
+    socket.send_fds(origin, [request], [1, 2, say])
+os.close(say)
+with os.fdopen(said) as said:
+    pid, code = said
+sys.exit(int(code))
+"""
+"""What stands for a program: it has itself forked, as an interpreter that imports it takes longer
+than what most commands do; `tests.e2e.forked` tells of the request."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +82,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     programs.mkdir()
     for name, module in MODULES.items():
         program = programs / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n')
+        program.write_text(PROGRAM.format(python=sys.executable, module=module))
         program.chmod(0o755)
     with serving(data) as server:
         token = server.http.headers["Authorization"].removeprefix("Bearer ")
@@ -76,6 +92,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
             "CATALOG_DATA": str(data),
             "TOKEN": token,
+            "FORKED": str(origin().fileno()),
         }
         yield World(server, folder, environment)
 
@@ -147,6 +164,7 @@ def test_commands_of_a_page_print_what_it_shows(world: World, page: str) -> None
         ["bash", "-euo", "pipefail", "-c", "exec 2>&1\n" + script.replace(ADDRESS, address)],
         cwd=world.folder,
         env=world.environment,
+        pass_fds=[origin().fileno()],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,

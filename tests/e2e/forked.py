@@ -57,7 +57,7 @@ class Forked:
         message = json.dumps([[module, *arguments], dict(env), os.getcwd()]).encode()
         assert len(message) < _MAX_REQUEST
         try:
-            socket.send_fds(_origin(), [message], [out, err, tell])
+            socket.send_fds(origin(), [message], [out, err, tell])
         finally:
             os.close(tell)
         self.pid = int(self._told.readline())
@@ -131,8 +131,11 @@ def run(
 
 
 @cache
-def _origin() -> socket.socket:
-    """The socket of the process that is forked from, started by the first who needs it."""
+def origin() -> socket.socket:
+    """The socket of the process that is forked from, started by the first who needs it.
+
+    Requests of several processes that have inherited it do not mix.
+    """
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with its:
         process = subprocess.Popen(

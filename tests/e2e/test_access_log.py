@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.depth import first_alone
 from tests.e2e.conftest import Server, serving
 from tests.waiting import until
 
@@ -66,7 +67,7 @@ def test_server_whose_log_nobody_can_read_any_more_answers_and_stops(tmp_path: P
         assert server.stop() == 0
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", first_alone("1", "2"))
 def test_server_whose_log_has_no_space_answers_and_stops(tmp_path: Path, workers: str) -> None:
     with (
         open("/dev/full", "w") as log,

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import catalog, replay, serving
+from tests.e2e.forked import Forked
 
 SERVICE = '{"entityType":"databaseService","name":"s","serviceType":"Mysql"}'
 
@@ -144,11 +145,12 @@ def test_server_on_a_port_in_use_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_error_that_cannot_be_printed_has_its_exit_code(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
+    module, *arguments = command
     with open("/dev/full", "w") as full:
-        arguments = ["-m", *command, "--data", str(tmp_path)]
-        done = subprocess.run([sys.executable, *arguments], stderr=full, check=False)
+        arguments += ["--data", str(tmp_path)]
+        process = Forked(module, arguments, os.environ, full.fileno(), full.fileno())
 
-    assert done.returncode == 2
+        assert process.wait(60) == 2
 
 
 def test_import_keeps_good_lines_and_names_bad_ones(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def write_and_read(server: Server, client: int, writes: int, failures: list[Any]
                 failures.append((put.status_code, put.text, name))
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", first_alone(1, 2))
 @pytest.mark.parametrize("writes", first_alone(2, 8))
 def test_clients_that_write_at_once_read_their_own_writes(
     tmp_path: Path, workers: int, writes: int

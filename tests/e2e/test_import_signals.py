@@ -15,6 +15,7 @@ import pytest
 
 from domain.errors import StoreUnavailable
 from domain.event_store.opening import address_in, holds_log, open_event_log
+from tests.depth import first_alone
 from tests.e2e.conftest import catalog
 from tests.waiting import until
 
@@ -56,7 +57,7 @@ def is_gone(group: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", first_alone(signal.SIGINT, signal.SIGTERM, signal.SIGKILL))
 def test_import_that_is_ended_by_a_signal_goes_on_when_it_is_run_again(
     tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -91,7 +92,7 @@ def test_import_that_is_ended_by_a_signal_goes_on_when_it_is_run_again(
     assert head(data) == COUNT
 
 
-@pytest.mark.parametrize("sent", [None, 0, 20_000])
+@pytest.mark.parametrize("sent", first_alone(20_000, 0, None))
 def test_interrupt_ends_an_import_that_waits_for_a_pipe(tmp_path: Path, sent: int | None) -> None:
     """Nobody has opened the pipe, or somebody wrote lines to it and does not go on."""
     pipe, data = tmp_path / "lines.jsonl", tmp_path / "d"

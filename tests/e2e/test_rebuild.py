@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.depth import first_alone
 from tests.e2e.conftest import NO_AUTHORITIES, Server, catalog, replay, serving
 from tests.waiting import until
 
@@ -74,7 +75,7 @@ def lines(output: str) -> list[Any]:
     return [json.loads(line) for line in output.splitlines()]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", first_alone(1, 2))
 def test_rebuild_and_rollback_under_writes_fail_no_request_and_serve_nothing_stale(
     tmp_path: Path, workers: int
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.depth import first_alone
 from tests.e2e.conftest import NO_AUTHORITIES, Server, catalog, replay, serving
 from tests.waiting import until
 
@@ -51,12 +52,13 @@ def test_server_shows_a_write_in_the_next_list_and_in_search(tmp_path: Path, wor
         assert server.stop() == 0
 
 
-def test_new_catalog_has_tiers_once_and_not_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", first_alone("1", "2"))
+def test_new_catalog_has_tiers_once_and_not_again(tmp_path: Path, workers: str) -> None:
     (tmp_path / "lines.jsonl").write_text('{"entityType":"classification","name":"PII"}\n')
     data = tmp_path / "d"
     imported = catalog("import", str(tmp_path / "lines.jsonl"), "--data", str(data))
     assert imported.returncode == 0, imported.stdout
-    with serving(data, "--workers", "2") as server:
+    with serving(data, "--workers", workers) as server:
         tier = server.get("/v1/classifications/name/Tier")
         assert (tier["updatedBy"], tier["version"]) == ("catalog", 0.1)
         tags = server.get("/v1/tags", classification="Tier")["data"]
@@ -75,6 +77,7 @@ def test_new_catalog_has_tiers_once_and_not_again(tmp_path: Path) -> None:
     assert verified.returncode == 0, verified.stdout
 
 
+@pytest.mark.deep
 def test_server_with_workers_survives_the_death_of_one_process(tmp_path: Path) -> None:
     with serving(tmp_path, "--workers", "2") as server:
         make_schema(server)
@@ -142,7 +145,8 @@ def test_second_server_on_one_directory_is_refused(tmp_path: Path, workers: str)
     assert "another process keeps the projections" in second.stderr
 
 
-def test_streamed_list_of_everything(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", first_alone(2_000, 5_000))
+def test_streamed_list_of_everything(tmp_path: Path, count: int) -> None:
     lines = [
         '{"entityType":"databaseService","name":"s","serviceType":"Mysql"}',
         '{"entityType":"database","name":"d","service":"s"}',
@@ -151,7 +155,7 @@ def test_streamed_list_of_everything(tmp_path: Path) -> None:
     table = '{"entityType":"table","name":"%s","databaseSchema":"s.d.x","columns":[]}'
     contract = '{"entityType":"dataContract","name":"%s",'
     contract += '"entity":{"type":"table","fullyQualifiedName":"s.d.x.%s"}}'
-    for name in (f"c{number:05}" for number in range(5_000)):
+    for name in (f"c{number:05}" for number in range(count)):
         lines += [line.replace("%s", name) for line in (table, contract)]
     file = tmp_path / "catalog.jsonl"
     file.write_text("\n".join(lines))
@@ -161,11 +165,11 @@ def test_streamed_list_of_everything(tmp_path: Path) -> None:
         answer = server.get("/v1/dataContracts", limit=1_000_000)
         with server.http.stream("GET", "/v1/dataContracts?limit=1000000") as response:
             next(response.iter_bytes(1000))
-        part = server.get("/v1/dataContracts", limit=4_000)
+        part = server.get("/v1/dataContracts", limit=count - 1_000)
 
-    assert [item["name"] for item in answer["data"]] == [f"c{n:05}" for n in range(5_000)]
-    assert answer["paging"] == {"total": 5_000}
-    assert len(part["data"]) == 4_000
+    assert [item["name"] for item in answer["data"]] == [f"c{n:05}" for n in range(count)]
+    assert answer["paging"] == {"total": count}
+    assert len(part["data"]) == count - 1_000
     assert sorted(part["paging"]) == ["after", "total"]
 
 

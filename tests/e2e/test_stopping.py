@@ -66,7 +66,7 @@ def ended(process: subprocess.Popen[bytes], directory: Path) -> tuple[int, list[
     ("moment", "workers", "number"),
     [
         ("secret", 1, signal.SIGTERM),
-        ("entities.json", 2, signal.SIGINT),
+        pytest.param("entities.json", 2, signal.SIGINT, marks=pytest.mark.deep),
         pytest.param("projectors.lock", 2, signal.SIGINT, marks=pytest.mark.deep),
         pytest.param("events.db", 1, signal.SIGTERM, marks=pytest.mark.deep),
         pytest.param("secret", 2, signal.SIGINT, marks=pytest.mark.deep),
@@ -113,9 +113,9 @@ def test_signal_at_any_moment_ends_the_process(
 @pytest.mark.parametrize(
     ("workers", "moment"),
     [
-        (2, "search-1"),
+        (1, "search.next.json"),
         pytest.param(1, "entities.next.json", marks=pytest.mark.deep),
-        pytest.param(1, "search.next.json", marks=pytest.mark.deep),
+        pytest.param(2, "search-1", marks=pytest.mark.deep),
     ],
 )
 def test_signal_during_the_first_build_interrupts_it(
@@ -150,16 +150,14 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
-def test_signals_to_reopen_logs_end_no_process(
-    tmp_path: Path, number: signal.Signals, workers: int
-) -> None:
+def test_signals_to_reopen_logs_end_no_process(tmp_path: Path, workers: int) -> None:
     with serving(tmp_path, "--workers", str(workers)) as server:
         processes = [psutil.Process(server.process.pid)]
         processes += processes[0].children(recursive=True)
         assert len(processes) >= (1 if workers == 1 else 4)
         for each in processes:
-            each.send_signal(number)
+            for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+                each.send_signal(number)
         assert server.get("/v1/glossaries")["data"] == []
 
         assert [each for each in processes if not each.is_running()] == []

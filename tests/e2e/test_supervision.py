@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.depth import first_alone
 from tests.e2e.conftest import NO_AUTHORITIES, Server
 from tests.e2e.family import TIMEOUT, family
 from tests.waiting import until
@@ -24,7 +25,7 @@ def write(server: Server, name: str) -> str:
     return f"{url}/{answer.json()['id']}"
 
 
-@pytest.mark.parametrize("role", ["project", "worker-1"])
+@pytest.mark.parametrize("role", first_alone("project", "worker-1"))
 def test_stopped_process_is_killed_and_replaced(tmp_path: Path, role: str) -> None:
     with family(tmp_path) as running:
         victim = running.children()[role]

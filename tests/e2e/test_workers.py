@@ -2,16 +2,31 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import pytest
 
 from api.callers.tokens.minting import find_minter, mint
 from api.settings import read_settings
-from tests.e2e.family import all_serve, clients, family, metric, shares
+from tests.e2e.family import Family, all_serve, clients, family, metric, shares
 from tests.waiting import until
 
 LIST = 'catalog_request_seconds_count{method="GET",route="/v1/glossaries",status="200"}'
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What holds the data directory of the shared family."""
+    return tmp_path_factory.mktemp("family")
+
+
+@pytest.fixture(scope="module")
+def shared(directory: Path) -> Iterator[Family]:
+    """Processes of which no test ends one."""
+    with family(directory) as running:
+        yield running
 
 
 def ask(asking: list[httpx.Client]) -> None:
@@ -41,18 +56,20 @@ def test_any_scrape_has_the_requests_of_all_workers_also_of_one_that_was_killed(
             until(lambda: {metric(client, LIST) for client in asking} == {320})
 
 
-def test_no_worker_has_most_connections(tmp_path: Path) -> None:
-    with family(tmp_path) as running, clients(running.server, 20) as asking:
-        # Another one waits for the projections to be ready.
-        assert sum(shares(asking[0])) == 21
+def test_no_worker_has_most_connections(shared: Family) -> None:
+    # Another one waits for the projections to be ready; others of other tests have been closed.
+    with clients(shared.server, 1) as (asking,):
+        until(lambda: sum(shares(asking)) == 2)
+    with clients(shared.server, 20) as asking:
+        until(lambda: sum(shares(asking[0])) == 21)
         assert min(shares(asking[0])) >= 5
 
 
-def test_any_scrape_tells_how_far_the_projections_are(tmp_path: Path) -> None:
-    with family(tmp_path) as running, clients(running.server, 6) as asking:
+def test_any_scrape_tells_how_far_the_projections_are(shared: Family) -> None:
+    with clients(shared.server, 6) as asking:
         assert min(shares(asking[0])) > 0
         for number in range(3):
-            running.server.post("/v1/glossaries", name=f"g{number}", description="")
+            shared.server.post("/v1/glossaries", name=f"g{number}", description="")
 
         for name in (
             "catalog_log_head",
@@ -66,18 +83,25 @@ def test_any_scrape_tells_how_far_the_projections_are(tmp_path: Path) -> None:
             assert {metric(client, lag) for client in asking} == {0}
 
 
+def memories(asking: list[httpx.Client]) -> list[set[float]]:
+    """Whether each process takes memory, as each scrape tells."""
+    name = "catalog_process_resident_memory_bytes"
+    return [
+        {metric(client, f'{name}{{process="{each}"}}') > 10_000_000 for client in asking}
+        for each in ("worker-1", "worker-2", "supervisor", "projecting")
+    ]
+
+
+def test_any_scrape_tells_what_each_process_takes(shared: Family) -> None:
+    with clients(shared.server, 6) as asking:
+        assert min(shares(asking[0])) > 0
+        until(lambda: memories(asking) == [{True}] * 4)
+
+
+@pytest.mark.deep
 def test_any_scrape_tells_what_each_process_takes_also_one_that_was_replaced(
     tmp_path: Path,
 ) -> None:
-    names = ("worker-1", "worker-2", "supervisor", "projecting")
-
-    def memories(asking: list[httpx.Client]) -> list[set[float]]:
-        name = "catalog_process_resident_memory_bytes"
-        return [
-            {metric(client, f'{name}{{process="{each}"}}') > 10_000_000 for client in asking}
-            for each in names
-        ]
-
     with family(tmp_path) as running:
         with clients(running.server, 6) as asking:
             assert min(shares(asking[0])) > 0
@@ -91,12 +115,12 @@ def test_any_scrape_tells_what_each_process_takes_also_one_that_was_replaced(
             assert {metric(client, "catalog_ready") for client in asking} == {1}
 
 
-def test_any_scrape_has_the_refusals_of_all_workers(tmp_path: Path) -> None:
+def test_any_scrape_has_the_refusals_of_all_workers(shared: Family, directory: Path) -> None:
     refused = 'catalog_refusals_total{reason="no permission",status="403"}'
-    with family(tmp_path) as running, clients(running.server, 6) as asking:
+    with clients(shared.server, 6) as asking:
         assert min(shares(asking[0])) > 0
         token = mint(
-            find_minter(read_settings({}, data=str(tmp_path / "d"))), "r", ("reader",), 600
+            find_minter(read_settings({}, data=str(directory / "d"))), "r", ("reader",), 600
         )
         for client in asking:
             as_reader = {"Authorization": f"Bearer {token}"}

@@ -1,12 +1,13 @@
 """Deleting what a connector no longer finds, as OpenMetadata's client asks for it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from domain.writing.bulk_put import MAX_REQUESTS
-from tests.api.conftest import Client, running_under
+from tests.api.conftest import Client, running, running_under
 
 SCHEMA = "service.database.schema"
 
@@ -19,6 +20,15 @@ def asked(*seen: str, **values: Any) -> dict[str, Any]:
         "seenFqns": [f"{SCHEMA}.{name}" for name in seen],
         **values,
     }
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A client of a catalog with one table, `kept`, for requests that delete nothing."""
+    with running(tmp_path_factory.mktemp("kept")) as client:
+        client.schema()
+        client.table("kept")
+        yield client
 
 
 def delete_stale(client: Client, body: Any, collection: str = "tables", **options: Any) -> Any:
@@ -154,38 +164,30 @@ def test_what_was_not_seen_is_kept_for_what_was_seen_below_it(client: Client) ->
     ],
     ids=["nothing seen", "null", "unknown scope", "a service", "another kind"],
 )
-def test_nothing_seen_or_no_scope_deletes_nothing(client: Client, change: dict[str, Any]) -> None:
-    client.schema()
-    client.table("kept")
-    assert delete_stale(client, asked("other", **change)) == NOTHING
-    assert listed(client) == ["kept"]
+def test_nothing_seen_or_no_scope_deletes_nothing(kept: Client, change: dict[str, Any]) -> None:
+    assert delete_stale(kept, asked("other", **change)) == NOTHING
+    assert listed(kept) == ["kept"]
 
 
-def test_name_that_is_empty_is_none_that_was_seen(client: Client) -> None:
-    client.schema()
-    client.table("kept")
-    status, answer = client.ask("DELETE", "/v1/tables/deleteStale", json=asked(seenFqns=[""]))
+def test_name_that_is_empty_is_none_that_was_seen(kept: Client) -> None:
+    status, answer = kept.ask("DELETE", "/v1/tables/deleteStale", json=asked(seenFqns=[""]))
     assert (status, "seenFqns" in answer["message"]) == (400, True)
-    assert listed(client) == ["kept"]
+    assert listed(kept) == ["kept"]
 
 
 @pytest.mark.parametrize("name", ["dryRun", "hardDelete", "recursive"])
-def test_what_belongs_into_the_body_is_not_passed_over(client: Client, name: str) -> None:
-    client.schema()
-    client.table("kept")
+def test_what_belongs_into_the_body_is_not_passed_over(kept: Client, name: str) -> None:
     path = f"/v1/tables/deleteStale?{name}=true"
-    status, answer = client.ask("DELETE", path, json=asked("other"))
+    status, answer = kept.ask("DELETE", path, json=asked("other"))
     assert (status, answer["message"]) == (400, f"{name} belongs into the body")
-    assert listed(client) == ["kept"]
+    assert listed(kept) == ["kept"]
 
 
-def test_missing_seen_names_delete_nothing(client: Client) -> None:
-    client.schema()
-    client.table("kept")
+def test_missing_seen_names_delete_nothing(kept: Client) -> None:
     body = asked()
     del body["seenFqns"]
-    assert delete_stale(client, body) == NOTHING
-    assert listed(client) == ["kept"]
+    assert delete_stale(kept, body) == NOTHING
+    assert listed(kept) == ["kept"]
 
 
 def test_deleted_scope_deletes_nothing(client: Client) -> None:

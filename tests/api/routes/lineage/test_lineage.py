@@ -106,6 +106,13 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
         yield Shop(client)
 
 
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """A shop for requests that are all refused."""
+    with running_under(tmp_path_factory.mktemp("unchanged"), POLICIES) as client:
+        yield Shop(client)
+
+
 def reference(kind: str, entity: Any, **more: Any) -> dict[str, Any]:
     keys = ("id", "name", "fullyQualifiedName")
     return {"type": kind, **{key: entity[key] for key in keys}, **more}
@@ -279,9 +286,11 @@ def test_conditions_and_repetitions_hold_for_edges(shop: Shop) -> None:
         ({"lineageDetails": {"source": "x"}}, 400, "lineageEdge: Invalid enum value 'x'"),
     ],
 )
-def test_wrong_edge_is_named(shop: Shop, change: dict[str, Any], status: int, said: str) -> None:
-    body = {"edge": {**shop.edge()["edge"], **change}}
-    answer = shop.client.ask("PUT", "/v1/lineage", json=body)
+def test_wrong_edge_is_named(
+    unchanged: Shop, change: dict[str, Any], status: int, said: str
+) -> None:
+    body = {"edge": {**unchanged.edge()["edge"], **change}}
+    answer = unchanged.client.ask("PUT", "/v1/lineage", json=body)
     assert (answer[0], answer[1]["message"][: len(said)]) == (status, said)
 
 
