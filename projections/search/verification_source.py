@@ -48,7 +48,7 @@ class SortedEntries:
             expected=lambda entity, _: (digest := entity_digest(entity), digest),
             digest=int,
             modulus=_MODULUS,
-            explain=lambda due, found: [FieldPair("digest", f"{due:x}", f"{found:x}")],
+            explain=lambda due, stored: [FieldPair("digest", f"{due:x}", f"{stored:x}")],
             kept=self._snapshot.digests(),
             inner=self._find_inner,
         )
@@ -63,19 +63,19 @@ class SortedEntries:
                 yield _entry(row)
             return
         for entity_id in ids:
-            found = "SELECT * FROM entries WHERE id = ?"
-            for row in self._connection.execute(found, (entity_id,)):
+            statement = "SELECT * FROM entries WHERE id = ?"
+            for row in self._connection.execute(statement, (entity_id,)):
                 yield _entry(row)
 
     def _find_inner(self, differences: Differences) -> None:
         self._find_doubles(differences)
-        due, found = searched_paths(self._log, self.position), self._snapshot.searched
-        if due != found:
-            only = sorted(due.known ^ found.known)[:1]
+        due, stored = searched_paths(self._log, self.position), self._snapshot.searched
+        if due != stored:
+            only = sorted(due.known ^ stored.known)[:1]
             pairs = [
-                FieldPair("paths", len(due.paths), len(found.paths)),
-                FieldPair("full", due.full, found.full),
-                *(FieldPair(path, path in due.known, path in found.known) for path in only),
+                FieldPair("paths", len(due.paths), len(stored.paths)),
+                FieldPair("full", due.full, stored.full),
+                *(FieldPair(path, path in due.known, path in stored.known) for path in only),
             ]
             differences.add(Difference("counter", "", "", "searched paths", pairs))
 

@@ -105,13 +105,13 @@ class Commits:
 
     def _show(self) -> None:
         """Shows all that was written to searches, at once."""
-        found = self._cluster.request("POST", f"/{self._index}/_refresh")
-        if found["_shards"]["failed"]:
+        response = self._cluster.request("POST", f"/{self._index}/_refresh")
+        if response["_shards"]["failed"]:
             raise StoreUnavailable("not every copy of the search index shows its newest commit")
 
     def _send(self, body: bytes) -> int:
         """Sends some lines; returns how many say something older than what is there."""
-        found = self._cluster.request(
+        response = self._cluster.request(
             "POST",
             f"/{self._feed}/_bulk",
             body,
@@ -119,7 +119,7 @@ class Commits:
             require_alias="true",
         )
         older = 0
-        for item in found["items"] if found["errors"] else ():
+        for item in response["items"] if response["errors"] else ():
             (result,) = item.values()
             status = result["status"]
             if status == _CONFLICT:

@@ -113,8 +113,8 @@ class OpenSearchEngine:
         """Raises Damaged when the index is not as it was made; its files the cluster checks."""
         go_on()
         self._check_open()
-        found = self._cluster.look(f"/{self._index}/_mapping")
-        (known,) = found.values()
+        response = self._cluster.look(f"/{self._index}/_mapping")
+        (known,) = response.values()
         if mapping.fixed(known["mappings"]) != mapping.fixed(mapping.mappings()):
             raise Damaged("the mapping of the search index is not as it was made")
         go_on()
@@ -135,10 +135,10 @@ class OpenSearchEngine:
             query = decided(query, lambda node: self._is_found(query, node, deadline))
             body, undecided = self._compiled(query, read_objects, deadline, after)
             deadline.check()
-            found = self._search(body, deadline)
+            response = self._search(body, deadline)
         except OutOfTime:
             return _nothing(query)
-        return self._answer(query, found, deadline, timed_out=undecided)
+        return self._answer(query, response, deadline, timed_out=undecided)
 
     def _compiled(
         self,
@@ -188,25 +188,30 @@ class OpenSearchEngine:
         return body, bool(nested.undecided)
 
     def _answer(
-        self, query: EngineQuery, found: Mapping[str, Any], deadline: Deadline, *, timed_out: bool
+        self,
+        query: EngineQuery,
+        response: Mapping[str, Any],
+        deadline: Deadline,
+        *,
+        timed_out: bool,
     ) -> EngineHits:
         sort = query.sort or pages.BEST_FIRST
         results: list[FacetResult] = []
-        timed_out = timed_out or found["timed_out"]
+        timed_out = timed_out or response["timed_out"]
         reader = facets.Reader(deadline.check)
         try:
             for number, facet in enumerate(query.facets):
-                answer = found["aggregations"][str(number)]
+                answer = response["aggregations"][str(number)]
                 results.append(reader.result(facet.aggregation, "", answer))
         except OutOfTime:
             timed_out = True
             results += [facets.nothing(f.aggregation) for f in query.facets[len(results) :]]
-        total = found["hits"]["total"]
+        total = response["hits"]["total"]
         return EngineHits(
             total=total["value"],
             relation="gte" if timed_out else total["relation"],
-            hits=pages.hits_of(found["hits"], sort),
-            max_score=found["hits"]["max_score"] if sort.field == SCORE else None,
+            hits=pages.hits_of(response["hits"], sort),
+            max_score=response["hits"]["max_score"] if sort.field == SCORE else None,
             timed_out=timed_out,
             facets=tuple(results),
         )
@@ -250,13 +255,13 @@ class OpenSearchEngine:
             body = body | {"timeout": f"{max(1, int(1000 * deadline.left()))}ms"}
         path = f"/{self._index}/_search"
         try:
-            found: Mapping[str, Any] = self._cluster.request(
+            response: Mapping[str, Any] = self._cluster.request(
                 "POST", path, body, seconds=seconds, preference=self._copy
             )
         except TooManyBuckets:
             raise facets.too_many_buckets() from None
-        check_shards(found)
-        return found
+        check_shards(response)
+        return response
 
     # Writing
 

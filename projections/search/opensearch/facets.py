@@ -155,7 +155,9 @@ class Reader:
         self._buckets = 0
         self._documents = 0
 
-    def result(self, aggregation: Aggregation, name: str, found: Mapping[str, Any]) -> FacetResult:
+    def result(
+        self, aggregation: Aggregation, name: str, aggregated: Mapping[str, Any]
+    ) -> FacetResult:
         """What came of an aggregation that was `compiled` under a name.
 
         Raises InvalidInput when it is too much.
@@ -163,14 +165,14 @@ class Reader:
         self._check()
         match aggregation:
             case Terms():
-                return self._terms(aggregation, name, found)
+                return self._terms(aggregation, name, aggregated)
             case DateHistogram():
-                return self._histogram(aggregation, found[f"{name}a"])
+                return self._histogram(aggregation, aggregated[f"{name}a"])
             case TopHits():
-                return self._top(aggregation, found.get(f"{name}a"))
+                return self._top(aggregation, aggregated.get(f"{name}a"))
 
-    def _terms(self, asked: Terms, name: str, found: Mapping[str, Any]) -> Buckets:
-        answers = [found[key] for key in (f"{name}a", f"{name}b") if key in found]
+    def _terms(self, asked: Terms, name: str, aggregated: Mapping[str, Any]) -> Buckets:
+        answers = [aggregated[key] for key in (f"{name}a", f"{name}b") if key in aggregated]
         every = [bucket for answer in answers for bucket in answer["buckets"]]
         chosen, left = every[: asked.size], every[asked.size :]
         self._count_buckets(len(chosen))
@@ -188,12 +190,12 @@ class Reader:
         return Buckets(buckets, others)
 
     def _histogram(self, asked: DateHistogram, answer: Mapping[str, Any]) -> Buckets:
-        found = {int(bucket["key"]): bucket for bucket in answer["buckets"]}
-        keys = with_gaps(sorted(found), asked.interval) if asked.gaps else sorted(found)
+        by_key = {int(bucket["key"]): bucket for bucket in answer["buckets"]}
+        keys = with_gaps(sorted(by_key), asked.interval) if asked.gaps else sorted(by_key)
         self._count_buckets(len(keys))
         buckets = []
         for key in keys:
-            bucket = found.get(key)
+            bucket = by_key.get(key)
             below = (
                 tuple(map(nothing, asked.below))
                 if bucket is None
@@ -211,16 +213,16 @@ class Reader:
         if answer is None:
             return TopDocuments()
         sort = _sort(asked)
-        found = answer["hits"]
-        hits = hits_of(found, sort)[: asked.size]
+        section = answer["hits"]
+        hits = hits_of(section, sort)[: asked.size]
         self._documents += len(hits)
         if self._documents > MAX_TOP_HITS:
             raise InvalidInput(
                 f"all top hits may have {MAX_TOP_HITS:,} documents together: ask for fewer hits, or"
                 " for fewer buckets, with size"
             )
-        best = found["max_score"] if sort.field == SCORE else None
-        return TopDocuments(found["total"]["value"], hits, best)
+        best = section["max_score"] if sort.field == SCORE else None
+        return TopDocuments(section["total"]["value"], hits, best)
 
     def _count_buckets(self, number: int) -> None:
         self._buckets += number

@@ -140,14 +140,14 @@ def _sorted_by(form: type) -> dict[str, Any]:
     return {"type": "keyword" if form is str else "double", "index": False}
 
 
-def fixed(found: Mapping[str, Any]) -> dict[str, Any]:
+def fixed(mapping: Mapping[str, Any]) -> dict[str, Any]:
     """What of the mappings of an index is the same as long as nobody changed them."""
     # Of the fields for buckets, and of the types of objects that have some, clusters tell more.
     properties = {
         name: field if name not in _COLUMNS else {"dynamic": str(field.get("dynamic")).lower()}
-        for name, field in found.get("properties", {}).items()
+        for name, field in mapping.get("properties", {}).items()
     }
-    return {**found, "properties": properties}
+    return {**mapping, "properties": properties}
 
 
 def code() -> str:

@@ -55,9 +55,9 @@ def row_of(hit: Mapping[str, Any]) -> StoredDocument:
     return _decode(hit["fields"]["row"][0])
 
 
-def hits_of(found: Mapping[str, Any], sort: Sort) -> tuple[EngineHit, ...]:
+def hits_of(section: Mapping[str, Any], sort: Sort) -> tuple[EngineHit, ...]:
     """The hits of an answer."""
-    return tuple(_hit(hit, sort) for hit in found["hits"])
+    return tuple(_hit(hit, sort) for hit in section["hits"])
 
 
 def _hit(hit: Mapping[str, Any], sort: Sort) -> EngineHit:

@@ -56,9 +56,9 @@ class Pinned:
 
     def search(self, body: Mapping[str, Any]) -> Any:
         """The answer to a search of this state."""
-        found = self._cluster.request("POST", "/_search", {**body, "pit": self._pit})
-        check_shards(found)
-        return found
+        response = self._cluster.request("POST", "/_search", {**body, "pit": self._pit})
+        check_shards(response)
+        return response
 
     @property
     def position(self) -> int:
@@ -84,14 +84,14 @@ class Pinned:
         parts = range(DIGEST_PARTS)
         sums = {str(part): {"sum": {"field": f"digest{part}"}} for part in parts}
         kinds = {"terms": {"field": "kind", "size": _KINDS}, "aggs": sums}
-        found = self.search({"size": 0, "track_total_hits": False, "aggs": {"kinds": kinds}})
+        response = self.search({"size": 0, "track_total_hits": False, "aggs": {"kinds": kinds}})
         # Sums of 16 bits each are exact in floating point for half a million million documents.
         return {
             bucket["key"]: (
                 bucket["doc_count"],
                 sum(int(bucket[str(part)]["value"]) << 16 * part for part in parts) % _MODULUS,
             )
-            for bucket in found["aggregations"]["kinds"]["buckets"]
+            for bucket in response["aggregations"]["kinds"]["buckets"]
         }
 
     def entries(self) -> Iterator[tuple[str, str, int]]:
@@ -132,9 +132,9 @@ def read_checkpoint(search: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Co
     )
 
 
-def check_shards(found: Mapping[str, Any]) -> None:
+def check_shards(response: Mapping[str, Any]) -> None:
     """Raises StoreUnavailable unless every shard answered."""
-    shards = found["_shards"]
+    shards = response["_shards"]
     if shards["failed"]:
         failures = shards.get("failures") or [{}]
         why = reason_of(failures[0].get("reason", "a shard is missing"))

@@ -134,19 +134,19 @@ class NestedSearch:
 
     def clauses(self, *nodes: tree.Node | None) -> dict[tree.Nested, Dsl]:
         """The clause of each nested node in the nodes."""
-        found: dict[tree.Nested, Dsl] = {}
+        collected: dict[tree.Nested, Dsl] = {}
         for node in nodes:
             if node is not None:
-                self._collect(node, found)
-        return found
+                self._collect(node, collected)
+        return collected
 
-    def _collect(self, node: tree.Node, found: dict[tree.Nested, Dsl]) -> None:
+    def _collect(self, node: tree.Node, collected: dict[tree.Nested, Dsl]) -> None:
         if isinstance(node, tree.Nested):
-            if node not in found:
-                found[node] = self._clause(node)
+            if node not in collected:
+                collected[node] = self._clause(node)
             return
         for inner in tree.children(node):
-            self._collect(inner, found)
+            self._collect(inner, collected)
 
     def _clause(self, node: tree.Nested) -> Dsl:
         """The documents with an object that satisfies the node, scored as if by the document."""

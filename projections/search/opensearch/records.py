@@ -31,8 +31,8 @@ class Records:
 
     def read(self, name: str) -> str | None:
         """The text of a record, None where there is none; raises StoreUnavailable."""
-        found = self._find(name)
-        return None if found is None else str(found["_source"]["text"])
+        record = self._find(name)
+        return None if record is None else str(record["_source"]["text"])
 
     def revision(self, name: str) -> Hashable | None:
         """A value that differs once a record was replaced; None while there is none."""
@@ -41,7 +41,7 @@ class Records:
         if known is not None and now - known[0] < self._seconds:
             return known[1]
         try:
-            found = self._own(self._cluster.glance, name)
+            record = self._own(self._cluster.glance, name)
         except StoreUnavailable:
             if known is None:
                 raise
@@ -50,7 +50,7 @@ class Records:
             return known[1]
         if self._seen.get(name) is not known:
             return self.revision(name)  # it was replaced here while the cluster answered
-        revision = None if found is None else (found["_seq_no"], found["_primary_term"])
+        revision = None if record is None else (record["_seq_no"], record["_primary_term"])
         self._seen[name] = now, revision
         return revision
 
@@ -90,15 +90,15 @@ class Records:
     def _own(self, look: Callable[[str], Any], name: str) -> Any:
         """A record, None where there is none; raises StoreUnavailable for another owner's."""
         try:
-            found = look(f"/{self._index}/_doc/{name}")
+            record = look(f"/{self._index}/_doc/{name}")
         except (IndexMissing, NoDocument):
             return None
-        if found["_source"]["owner"] != self._owner:
+        if record["_source"]["owner"] != self._owner:
             raise StoreUnavailable(
                 f"the indexes {self._cluster.address.prefix}-... of the search cluster are of"
                 " another catalog: name others by the path of CATALOG_SEARCH_URL"
             )
-        return found
+        return record
 
 
 def _at(revision: Hashable | None) -> str:

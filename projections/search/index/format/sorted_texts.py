@@ -39,8 +39,8 @@ def united(lexicons: Sequence[list[bytes]]) -> tuple[list[Int64Array], list[byte
         union += block
         for at in some:
             texts = lexicons[at][done[at] : ends[at]]
-            found = np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))
-            mapped[at][done[at] : ends[at]] = found
+            numbers = np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))
+            mapped[at][done[at] : ends[at]] = numbers
             done[at] = ends[at]
     return mapped, union
 
