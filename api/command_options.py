@@ -74,6 +74,6 @@ def check_texts(option: str, texts: Iterable[str], most: int = MAX_NAME_LENGTH) 
 
 
 def local_address(host: str, port: int) -> str:
-    """Where a browser on this machine finds what listens on a host and a port."""
+    """Return the address at which a browser on this machine reaches a server of a host and port."""
     here = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host
     return f"http://[{here}]:{port}" if ":" in here else f"http://{here}:{port}"

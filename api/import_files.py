@@ -76,7 +76,7 @@ class ImportRun:
 
     @property
     def failed(self) -> int:
-        """How many lines were not imported."""
+        """Number of lines that were not imported."""
         return len(self._counts.bad)
 
     def load(self, file: Path) -> None:
@@ -137,7 +137,7 @@ class ImportRun:
             click.echo(f"{file.name}: {counts.lines} lines", err=True)
 
     def summary(self) -> str:
-        """How many lines were imported and what became of them, in one line."""
+        """Say in one line how many lines were imported and what became of them."""
         counts = self._counts
         seconds = max(time.monotonic() - self._started, 1e-9)
         return (
@@ -156,9 +156,9 @@ class _Reading:
         self._lines = lines
         self._interruption = interruption
         self.number = 0
-        """How many lines were read."""
+        """Number of lines that were read."""
         self.error: Exception | None = None
-        """Why no more could be read."""
+        """Reason why no more lines could be read."""
 
     def chunks(self) -> Iterator[Chunk]:
         """The lines in chunks as processes read them."""

@@ -1,4 +1,4 @@
-"""What the name of a lineage edge says, and which of its keys are its details.
+"""Lineage edges: the entities in the name of an edge, and the keys that are its details.
 
 The name says which entity it begins at, and which one it ends at. An edge is an entity of the log
 like any other, without routes of a collection. Its ends never change, so they are its name: an edge

@@ -1,4 +1,4 @@
-"""What can go wrong with a request to the catalog, in one tree.
+"""The tree of errors with which the catalog refuses or fails a request.
 
 CatalogError
 ├── InvalidInput            the request itself is wrong

@@ -24,7 +24,7 @@ class Event(
     forbid_unknown_fields=True,
     gc=False,
 ):
-    """What all events carry."""
+    """The fields of all events."""
 
     kind: str
     actor: str

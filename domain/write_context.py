@@ -1,4 +1,4 @@
-"""Who asks for a write, by which request, and under which conditions it may be done."""
+"""The context of a write: who asks for it, by which request, and under which conditions."""
 
 from collections.abc import Collection
 
@@ -6,18 +6,18 @@ import msgspec
 
 
 class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for a whole write, whatever is written."""
+    """Facts that hold for a whole write, whatever is written."""
 
     actor: str
     """Name of the caller, which the events record."""
     request_id: str
     """Id of the request, which the events record."""
     by_bot: bool = False
-    """Whether the caller is a bot, whose PUTs keep what people curated."""
+    """True if the caller is a bot, whose PUTs keep what people curated."""
     override_metadata: bool = False
-    """Whether a bot's PUTs replace what people curated all the same."""
+    """True if a bot's PUTs replace what people curated all the same."""
     may_bring: bool = True
-    """Whether the caller may create the parent that an entity brings along."""
+    """True if the caller may create the parent that an entity brings along."""
     editable: Collection[str] | None = None
     """The kinds that the caller may edit; None for all of them."""
     expected_version: int | None = None
@@ -25,9 +25,9 @@ class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
     expected_event: str | None = None
     """The `last_event` that the entity must have; None for any."""
     must_exist: bool = False
-    """Whether the write is refused where there is no such entity yet."""
+    """True if the write is refused where there is no such entity yet."""
     must_not_exist: bool = False
-    """Whether the write is refused where there is such an entity."""
+    """True if the write is refused where there is such an entity."""
     idempotency_key: str | None = None
     """Under this key of the actor a repetition of the request is answered as the first time."""
     digest: bytes = b""

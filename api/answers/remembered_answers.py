@@ -14,7 +14,7 @@ LONGEST_ADDRESS = 1_024
 _OVERHEAD = 2 * LONGEST_ADDRESS
 """Bytes that a remembered answer takes beside its body: key, headers and places in tables."""
 _MOST_ASKED = 4_096
-"""How many addresses that were asked for once are known, before all of them are forgotten."""
+"""Number of addresses asked for once that are known before all of them are forgotten."""
 
 
 def key_of(scope: Any) -> Hashable | None:

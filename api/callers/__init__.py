@@ -1,1 +1,1 @@
-"""Who calls, from where, and what each caller may do and take."""
+"""Callers: who calls, from where, and the bounds of what each caller may do and take."""

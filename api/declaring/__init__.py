@@ -1,1 +1,1 @@
-"""How a route is declared: its path, its query parameters and its handler."""
+"""The declaration of a route: its path, its query parameters and its handler."""

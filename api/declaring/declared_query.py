@@ -19,11 +19,11 @@ Parameters = Mapping[str, tuple[Any, Any]]
 
 
 _SHOWN = 80
-"""How many characters of a refused name the answer repeats."""
+"""Number of characters of a refused name that the answer repeats."""
 _MAX_VALUES = 5
-"""How many values of a repeated parameter a message shows."""
+"""Number of values of a repeated parameter that a message shows."""
 MOST_REMEMBERED, MOST_REMEMBERED_BYTES = 1_024, 256
-"""How many query strings are remembered with what they mean, and how long each may be."""
+"""Number of query strings that are remembered with their meaning, and the most bytes of each."""
 
 
 class QueryParameter(params.QueryParameter):
@@ -73,7 +73,7 @@ def snake(name: str) -> str:
 
 
 class DeclaredQuery:
-    """What follows from the parameters of a route, worked out when it is first asked for.
+    """Facts that follow from the parameters of a route, worked out when they are first asked for.
 
     There are hundreds of routes, most of which a process is never asked for.
     """
@@ -170,7 +170,7 @@ class DeclaredQuery:
         return given
 
     def _explain(self, scope: Any, given: Mapping[str, Any]) -> str:
-        """Which of the texts that were given are wrong, and what is allowed."""
+        """Name the given texts that are wrong, and say what is allowed."""
         problems = []
         for argument, (hint, default) in self._parameters.items():
             name = self.names[argument]
@@ -205,7 +205,7 @@ class DeclaredQuery:
 
     @cached_property
     def _spellings(self) -> Mapping[str, str]:
-        """What callers may write for a query parameter -> its name."""
+        """The spellings that callers may write for a query parameter -> its name."""
         spellings: dict[str, str] = {}
         for argument, (hint, _) in self._parameters.items():
             if _is_of_query(hint):
@@ -265,7 +265,7 @@ def _pairs(query: str) -> Iterable[tuple[str, str]]:
 
 @lru_cache(MOST_REMEMBERED)
 def _remembered(query: DeclaredQuery, query_string: bytes) -> Mapping[str, Any]:
-    """What `_read` makes of a query string; of those asked last it is remembered."""
+    """Return the result of `_read` for a query string; it is remembered for those asked last."""
     return query._read(query_string)
 
 
@@ -273,11 +273,11 @@ _EXPECTED_TYPES = {"int": "a whole number", "float": "a number", "bool": "true o
 _EXPECTED = re.compile(
     rf"Expected ({'|'.join(_EXPECTED_TYPES)})(?: \| null)?(?:, got \w+)?( [<>]=? \S+)?"
 )
-"""What msgspec says of a parameter, whose type is that of a text whatever was given."""
+"""The sentence of msgspec about a parameter, whose type is that of a text whatever was given."""
 
 
 def _explain_one(name: str, given: Any, hint: Any, error: str) -> str:
-    """What is wrong with the value of a parameter, as msgspec says it, and what is allowed."""
+    """Say what is wrong with the value of a parameter, as msgspec says it, and what is allowed."""
     values = given if isinstance(given, list) else [given]
     shown = ", ".join(repr(str(value)[:64]) for value in values[:_MAX_VALUES])
     if choices := list(closed_values(hint)):
@@ -300,7 +300,7 @@ def _constrained(hint: Any) -> Any:
 
 
 def _is_of_query(hint: Any) -> bool:
-    """Whether an annotation is that of a query parameter."""
+    """Return True if an annotation is that of a query parameter."""
     return isinstance(get_args(hint)[1], params.QueryParameter)
 
 

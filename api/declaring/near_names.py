@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 _LEAST_LENGTH = 4
-"""How long a known name must be to forgive a slip in it: one slip turns `is` into `as`."""
+"""Least length of a known name in which a slip is forgiven: one slip turns `is` into `as`."""
 
 
 def meant_name(given: str, known: Iterable[str]) -> str | None:
@@ -22,7 +22,7 @@ def meant_name(given: str, known: Iterable[str]) -> str | None:
 
 
 def _is_one_slip(one: str, other: str) -> bool:
-    """Whether two different texts are one slip apart."""
+    """Return True if two different texts are one slip apart."""
     if abs(len(one) - len(other)) > 1:
         return False
     at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)

@@ -1,4 +1,4 @@
-"""What the document says of a route, which is declared with it: an operation at a path."""
+"""An operation at a path: the OpenAPI document's account of a route, declared with the route."""
 
 import re
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class _Words(msgspec.Struct, frozen=True):
 
 
 class Operation(_Words, frozen=True, kw_only=True):
-    """What a route takes and answers, beside its parameters; 401, 403 and 429 are answered by all
+    """Requests and answers of a route, beside its parameters; 401, 403 and 429 are answered by all
     that need a token, and 404 by all reads with a part in their path.
 
     `{Kind}`, `{Kinds}`, `{kind}` and `{kinds}` are filled in for a route of a kind. Schemas are
@@ -45,7 +45,7 @@ class Operation(_Words, frozen=True, kw_only=True):
     statuses: tuple[int, ...] = (200,)
     """Statuses that have the answer."""
     conditional: bool = False
-    """Whether a 304 without a body may take the place of the answer."""
+    """True if a 304 without a body may take the place of the answer."""
     errors: tuple[int, ...] = ()
     """Other statuses with the error body."""
     body: type | str | None = None

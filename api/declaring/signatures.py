@@ -121,7 +121,7 @@ class MountedHandler(HTTPRouteHandler):
         return _learned().signature_model
 
     def create_kwargs_model(self, path_parameters: Any) -> Any:
-        """What Litestar takes from a request for this signature: nothing but the request."""
+        """Return the model by which Litestar reads a request for this signature: itself alone."""
         return _kwargs_model()
 
 

@@ -1,1 +1,1 @@
-"""What every request passes before and after its route."""
+"""The edge of the server: the steps that every request passes before and after its route."""

@@ -27,14 +27,14 @@ class _Answered:
 _ANSWERED: Any = _Answered()
 
 MOST_HEADS, MOST_HEAD_BYTES = 512, 2_048
-"""How many heads of plain reads a process remembers, without their first lines, and how long each
-may be."""
+"""Number of heads of plain reads that a process remembers, without their first lines, and the most
+bytes of each."""
 _PLAIN_LINE = re.compile(
     rb"GET (?P<path>/[\w.~/-]*)(?:\?(?P<query>[\w.~/?:@!$&'()*+,;=%-]*))? HTTP/1\.1"
 ).fullmatch
 """Reads the first line of a plain read; the parser takes further characters."""
 _TRIED = ("user", "auth", "made", "state")
-"""What a scope has of a request that was not answered at once; see api.edge.quick_path."""
+"""Keys in the scope of a request that was not answered at once; see api.edge.quick_path."""
 
 
 class AnsweringProtocol(BoundedProtocol):

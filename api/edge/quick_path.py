@@ -34,7 +34,7 @@ _PLAIN_HOST = re.compile(rb"[0-9A-Za-z.:\[\]-]*").fullmatch
 """Tells whether the framework takes a Host header, too."""
 _FQN = "fqn"
 _ENDINGS = ("/{entity_id}", f"/name/{{{_FQN}}}")
-"""How the templates of paths end that name one entity; what stands before has no parameter."""
+"""Endings of the path templates that name one entity; the part before them has no parameter."""
 
 
 class QuickPath:
@@ -82,7 +82,7 @@ class QuickPath:
         return None
 
     def application(self, scope: Any) -> ASGIApp | None:
-        """What answers a request in its task; None for one that Litestar must answer."""
+        """Return the application that answers a request in its task, or None for Litestar's."""
         route = self._find(scope)
         return None if route is None else partial(self._answer, route)
 

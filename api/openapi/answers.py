@@ -1,4 +1,4 @@
-"""What the API answers: entities, lists, histories and search results."""
+"""Answers of the API: entities, lists, histories and search results."""
 
 from api.openapi.json_schema import COUNT, NAME, NULL, TEXT, UUID, Schema, array, closed_object, ref
 from api.openapi.requests import REFERENCE

@@ -34,7 +34,7 @@ from domain.kinds.registry import KINDS
 from domain.reading.changes import ChangeDescription
 
 _SPACES = r"\s\u001c-\u001f\u0085"
-"""What Python's regular expressions count as a space, which those of JSON schemas partly do not."""
+"""Characters that are a space for Python's regular expressions, but not for those of JSON."""
 
 
 def body_name(kind: EntityKind) -> str:

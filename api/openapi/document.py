@@ -193,7 +193,7 @@ def _roles(permission: Permission | str) -> str:
 
 @cache
 def _built_in_roles() -> dict[str, Access]:
-    """What each role may do by the built-in policies."""
+    """Return the access that the built-in policies give to each role."""
     return {rule.role: combine(DEFAULT_RULES, (rule.role,)) for rule in DEFAULT_RULES}
 
 

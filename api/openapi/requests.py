@@ -1,4 +1,4 @@
-"""What callers write: the bodies of requests, and references in them."""
+"""Requests to the API: their bodies, and references in them."""
 
 from api.openapi.json_schema import (
     COUNT,

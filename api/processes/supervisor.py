@@ -22,13 +22,13 @@ from projections.wiring.stores import make_directory, open_stores
 
 _POLL_SECONDS = 0.2
 _MOST_COUNTED_SECONDS = 2 * _POLL_SECONDS
-"""How much of the time between two looks counts as silence, at most.
+"""The most of the time between two looks that counts as silence, in seconds.
 
 A longer time means that the supervisor itself did not run: the machine was suspended, or is too
 busy to judge others.
 """
 _START_SECONDS = 120.0
-"""How long a process may take to its first sign of life, or the timeout if that is longer."""
+"""The most seconds to a process's first sign of life, or the timeout if that is longer."""
 _RESTART_SECONDS = 1.0
 _STOP_SECONDS = 15.0
 
@@ -127,7 +127,7 @@ class _Child:
             self.process.kill()
 
     def has_ended(self) -> bool:
-        """Whether the process has ended, which is logged."""
+        """Log the end of the process, and return True, if it has ended."""
         if self.process.poll() is None:
             return False
         log.error("process ended", extra={"role": self._role, "exit_code": self.process.returncode})

@@ -1,1 +1,1 @@
-"""What operators see of a running server: metrics and logs."""
+"""Signals of a running server for operators: metrics and logs."""

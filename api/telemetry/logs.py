@@ -25,15 +25,15 @@ import msgspec
 from domain.errors import InvalidInput
 
 MOST_BYTES = 2 * 1024 * 1024
-"""How many bytes of lines may wait while others are written: 1 to 2 s of a busy server."""
+"""The most bytes of lines that wait while others are written: 1 to 2 s of a busy server."""
 _LARGE_BLOCK = 256 * 1024
 """Bytes that are written at once where no other process writes between them."""
 _GATHER_SECONDS = 0.05
-"""How often the writer looks for lines: waking it for each one would cost more than writing it."""
+"""Seconds between two looks of the writer for lines: to wake it for each one would cost more."""
 _RETRY_SECONDS = 1.0
-"""How long the writer waits before it tries again what failed."""
+"""Seconds that the writer waits before it tries again what failed."""
 _FLUSH_SECONDS = 2.0
-"""How long the end of a process waits for lines to be written."""
+"""The most seconds that the end of a process waits for lines to be written."""
 
 
 class LogWriter:

@@ -1,4 +1,4 @@
-"""What the processes of one server count, in memory that all of them read.
+"""Counts of the processes of one server, in memory that all of them read.
 
 Each process counts in a region of its own, so counting is an addition in memory without a lock. The
 memory belongs to the processes together: what a process counted stays when it is killed, and the
@@ -22,7 +22,7 @@ from api.refusals import Denial, Refusal
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Upper bounds of the buckets of request times, in seconds; one more bucket has no bound."""
 MOST_SERIES = 4_095
-"""How many combinations of method, route and status one process counts apart."""
+"""The most combinations of method, route and status that one process counts apart."""
 MOST_LABEL_BYTES = 136
 QUEUES = ("writes", "searches", "lookups", "large reads")
 """Work that callers take turns in; two numbers each, for what runs and what waits."""
@@ -43,14 +43,14 @@ SUPERVISOR, PROJECTING = -2, -1
 Labels = tuple[str, str, int]
 """Method, route and status of requests."""
 OTHERS: Labels = ("other", "other", 0)
-"""What requests are counted under when there are too many series, or their labels are too long."""
+"""Labels of requests that are counted after too many series, or whose labels are too long."""
 
 
 class Series(ctypes.Structure):
     """The requests of one method, route and status, in shared memory."""
 
     buckets: Any
-    """How many requests fell into each bucket, the one without a bound last."""
+    """Number of requests in each bucket, the one without a bound last."""
     seconds: float
     text: bytes
     """The labels, between spaces."""
@@ -71,13 +71,13 @@ class Counts(ctypes.Structure):
     """The counts of one process, in shared memory; only that process changes them."""
 
     dropped_lines: int
-    """How many log lines were dropped."""
+    """Number of log lines that were dropped."""
     connections: int
-    """How many connections the process has open."""
+    """Number of connections that the process has open."""
     process: int
     """The id of the process; 0 where none has begun to count."""
     beats: int
-    """How many signs of life there were, of all processes that counted here."""
+    """Number of signs of life of all processes that counted here."""
     _queues: Any
     _refusals: Any
     _used: int

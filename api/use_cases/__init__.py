@@ -1,1 +1,1 @@
-"""What routes and pages do alike for a caller: read, change and search entities."""
+"""Use cases that routes and pages share: read, change and search entities for a caller."""

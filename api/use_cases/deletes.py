@@ -27,7 +27,7 @@ def check_recursive(access: Access, kind: EntityKind) -> None:
 
 
 def may_delete_attached(access: Access) -> bool:
-    """Whether a caller may delete what is attached to entities, such as contracts."""
+    """Return True if a caller may delete what is attached to entities, such as contracts."""
     return all(access.may(Permission(Action.DELETE, kind)) for kind in ATTACHED)
 
 

@@ -100,7 +100,7 @@ def etag(version: str, last_event: str, withheld: str | None = None) -> str:
 
 
 class _Named(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What a reference says of an entity."""
+    """The fields of a reference to an entity."""
 
     id: str
     name: str

@@ -48,7 +48,7 @@ class Asked(msgspec.Struct, frozen=True):
     context: WriteContext
     """The conditions of the write, without the digest, which takes long for a large body."""
     access: Access
-    """What the caller may do and see."""
+    """The rights of the caller."""
 
 
 def refuse_headers_of_one(request: AnyRequest, what: str) -> None:
@@ -94,12 +94,12 @@ def _only(headers: Headers, name: str) -> str | None:
 
 
 def asked_by_form(request: AnyRequest, body: bytes, condition: str) -> Asked:
-    """What the form of a page asks for: a body as a program would send it, under an If-Match."""
+    """Return the request of a page's form: a body as a program would send it, under an If-Match."""
     return Asked(request.scope["raw_path"], body, context_of(request, condition), request.auth)
 
 
 def context_of(request: AnyRequest, condition: str | None = None) -> WriteContext:
-    """Who asks, and which state the entity must have; raises InvalidInput for a bad If-Match."""
+    """Return who asks, and the state that the entity must have; raises InvalidInput."""
     version, last_event = expected_state(condition)
     return WriteContext(
         actor=request.user.name,
@@ -121,7 +121,7 @@ def with_digest(asked: Asked) -> Asked:
 
 
 def may_bring(access: Access, kind: EntityKind) -> bool:
-    """Whether a caller may create the parent that an entity of a kind brings, if it brings one."""
+    """Return True if a caller may create the parent that an entity of a kind brings, if any."""
     if kind.suites is None:
         return True
     parents = kind.refers_to[kind.parents[0]]
@@ -129,7 +129,7 @@ def may_bring(access: Access, kind: EntityKind) -> bool:
 
 
 def expected_state(condition: str | None) -> tuple[int | None, str | None]:
-    """What an If-Match header names: tenths of a version, and the `last_event` at that version.
+    """Return the state that an If-Match names: tenths of a version, and its `last_event`.
 
     Nothing without the header, or for `*`. A version alone, as OpenMetadata's client sends it, is
     good for whatever came at that version. Raises InvalidInput.

@@ -114,7 +114,7 @@ _COMMON = {
     " of this classification or glossary. Tags of columns and other parts count too.",
     "tier": "Only those of this tier: `Tier1`, `Tier.Tier1`, or the id of the tag.",
 }
-"""What the filters do that kinds have in common, by parameter."""
+"""Descriptions of the filters that kinds have in common, by parameter."""
 
 _HOW_NAMES_ARE_MATCHED: Parameters = {
     "regexMode": query(
@@ -128,7 +128,7 @@ _HOW_NAMES_ARE_MATCHED: Parameters = {
 
 
 _MOST_SHOWN = 64
-"""How many characters of a wrong name the answer repeats."""
+"""Number of characters of a wrong name that the answer repeats."""
 
 
 def parse_fields(

@@ -30,7 +30,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def report(body: bytes, expected: type[T]) -> T:
-    """What a body reports; raises InvalidInput naming the key that does not fit."""
+    """Read the report in a body; raises InvalidInput naming the key that does not fit."""
     values = decode(body, dict[str, Any], "the body")
     try:
         return msgspec.convert(values, expected)

@@ -31,7 +31,7 @@ class Searcher:
         self._services = services
 
     async def answer(self, request: AnyRequest, index: str, ask: Ask[SearchAnswer]) -> Large:
-        """What comes of a search in `index`; a complete answer to a GET is remembered.
+        """Search in `index` and answer; a complete answer to a GET is remembered.
 
         Raises what `in_thread` raises.
         """
@@ -44,7 +44,7 @@ class Searcher:
         return services.large(request, found.body)
 
     async def in_thread(self, request: AnyRequest, index: str, ask: Ask[T]) -> T:
-        """What a search in `index` finds for the caller of a request.
+        """Search in `index`, in a thread, for the caller of a request.
 
         Raises Forbidden and InvalidInput for an index, and what `ask` raises.
         """
@@ -62,7 +62,7 @@ class Searcher:
         return await services.searches.run(request.user.name, work, left)
 
     def revision(self) -> Hashable:
-        """What is another one before answers may be."""
+        """Return a value that differs before answers may differ."""
         stores = self._services.stores
         return stores.engine.revision(), stores.entities.revision()
 

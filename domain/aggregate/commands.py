@@ -1,4 +1,4 @@
-"""What the catalog can be asked to do to one entity, with clock, actor and ids decided outside."""
+"""Commands: changes of one entity that are asked for, with clock, actor and ids from outside."""
 
 import msgspec
 from msgspec import Raw
@@ -7,7 +7,7 @@ from domain.events import Body
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """What all commands carry."""
+    """The fields of all commands."""
 
     actor: str
     at: int
@@ -16,7 +16,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     expected_version: int | None = None
     """Tenths; when given, the entity must be at this version."""
     expected_event: str | None = None
-    """When given, the `last_event` that the entity must have."""
+    """The `last_event` that the entity must have, if it is given."""
 
 
 class CreateEntity(Command, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Ingestion(msgspec.Struct, frozen=True, kw_only=True):
     source_hash: Raw | None = None
     """The `sourceHash` that the bot gives, as JSON; None when it gives none."""
     override: bool = False
-    """Whether what the bot gives replaces what people curated."""
+    """True if the bot's values replace what people curated."""
 
 
 class ChangeEntity(Command, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""What people wrote about an entity survives what a bot, such as a connector, writes of it later.
+"""Curation: what people wrote about an entity survives the later writes of bots.
 
 A bot sends what it found at a source, where nothing is known of the descriptions, owners and tags
 that people gave in the catalog. The rule is that of OpenMetadata's server.
@@ -33,7 +33,7 @@ _EMPTY = frozenset((b"null", b"[]", b"{}", b'""'))
 
 _LIFE_CYCLE = "lifeCycle"
 _SAME_MS = 86_400_000
-"""How much later a bot must find that data was touched than what is there says, to tell it."""
+"""Milliseconds by which a bot must find data touched later than is recorded, to record it."""
 
 _PLACE = "ordinalPosition"
 """Key of a column that holds its place in the list, from 1."""
@@ -61,7 +61,7 @@ def patched(kind: EntityKind, before: Body, body: Body) -> Body:
 
 
 def adds_only_source_hash(before: Body, patch: list[Operation]) -> bool:
-    """Whether all that a bot's write changes is that the entity gets a `sourceHash`."""
+    """Return True if a bot's write changes nothing but that the entity gets a `sourceHash`."""
     return SOURCE_HASH not in before and [each["path"] for each in patch] == [f"/{SOURCE_HASH}"]
 
 
@@ -158,7 +158,7 @@ def _part(before: _Part, given: _Part, override: bool) -> _Part:
 
 
 def _differ_as_curated(old: Raw | None, new: Raw | None, inner: str | None) -> bool:
-    """Whether two values of a key differ by no more than what people curate of the parts there.
+    """Return True if two values of a key differ by no more than people curate of the parts there.
 
     `inner` is the key that holds the parts, empty for the value itself, None when it has none.
     """

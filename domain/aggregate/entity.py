@@ -52,7 +52,7 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def deleted(self) -> bool:
-        """Whether it is soft-deleted."""
+        """True if the entity is soft-deleted."""
         return self.deleted_by is not None
 
     @property
@@ -163,7 +163,7 @@ def _change(command: Any, state: Entity) -> list[Event]:
 
 
 def _first(raw: Raw | None) -> Any:
-    """What the qualified name stands on: of a list, its first element."""
+    """Return the name on which the qualified name stands: of a list, its first element."""
     value = None if raw is None else msgspec.json.decode(raw)
     return value[:1] if isinstance(value, list) else value
 

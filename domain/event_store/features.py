@@ -51,7 +51,7 @@ KNOWN: Mapping[str, str] = MappingProxyType(
 EARLIEST: Mapping[str, str] = MappingProxyType(
     {name: release for name, release in KNOWN.items() if release == FIRST}
 )
-"""What an older log is taken to use, in which no features are named.
+"""The features that an older log, which names none, is taken to use.
 
 Such a log cannot use others, and every program that knows features knows all of these, so reading
 the whole log for those that it really uses would change nothing.

@@ -39,7 +39,7 @@ class BadLine(msgspec.Struct, frozen=True):
 
 
 class Batch(msgspec.Struct):
-    """What one transaction's worth of lines came to."""
+    """Outcome of one transaction's worth of lines."""
 
     lines: int = 0
     events: int = 0
@@ -64,13 +64,13 @@ class ImportStopped(StoreUnavailable):
     def __init__(self, message: str, stored: Batch, upto: int) -> None:
         super().__init__(message)
         self.stored = stored
-        """What those lines came to that were imported before."""
+        """Outcome of those lines that were imported before."""
         self.upto = upto
         """The number of the last line before which, and with which, every good line is stored."""
 
 
 _Decision = tuple[BulkPut, Batch]
-"""What is to be appended for a chunk, and what the chunk comes to once it is."""
+"""The writes of a chunk, and the outcome of the chunk once they are stored."""
 
 
 class _Begun(msgspec.Struct, frozen=True):
@@ -230,7 +230,7 @@ class BulkImport:
 
 
 def _stored(begun: _Begun) -> Batch:
-    """What a chunk came to, once it is stored; raises ImportStopped when it cannot be."""
+    """Return the outcome of a chunk, once it is stored; raises ImportStopped when it cannot be."""
     try:
         if begun.durable is not None:
             begun.durable.result()

@@ -1,4 +1,4 @@
-"""What a line of an import says: the draft of one entity.
+"""Lines of an import: each is the draft of one entity.
 
 Reading a line needs no log, so it may be done by another process than the one that appends.
 """
@@ -51,9 +51,9 @@ class Chunk(msgspec.Struct):
 
     lines: list[NumberedLine]
     end: int = 0
-    """How many bytes of the file had been taken when its last line was."""
+    """Number of bytes of the file that were taken when its last line was."""
     read: LinesRead = msgspec.field(default_factory=LinesRead)
-    """What was read of the lines elsewhere; empty when they are to be read where they are."""
+    """The lines as they were read elsewhere; empty when they are to be read where they are."""
 
 
 def read_line(line: bytes) -> Draft:
@@ -84,13 +84,13 @@ def read_ahead(lines: Iterable[bytes]) -> bytes:
 
 
 decode_read = msgspec.msgpack.Decoder(LinesRead).decode
-"""What `read_ahead` has read of some lines."""
+"""Decodes the message of `read_ahead` about some lines."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
 def _sent(line: bytes, names: set[Name], ids: set[str]) -> ReadAhead:
-    """What is sent of a line; adds the names and the ids by which it is decided."""
+    """Return the message about a line; adds the names and the ids by which the line is decided."""
     try:
         draft = read_line(line)
     except InvalidInput as error:

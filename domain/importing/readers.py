@@ -26,14 +26,14 @@ CHUNK_LINES = 100
 CHUNK_BYTES = 200_000
 """Bytes of lines at which a chunk ends, although it has fewer; its last line may go beyond them."""
 _PIPE_BYTES = 1_048_576
-"""What a pipe is asked to hold: several chunks wait in it while the other side is busy."""
+"""Size asked of a pipe, in bytes: several chunks wait in it while the other side is busy."""
 _MARGIN = 65_536
-"""What is left free in a pipe, for the lengths of chunks and for pages that are not quite full."""
+"""Bytes left free in a pipe, for the lengths of chunks and for pages that are not quite full."""
 _MOST_PROCESSES = 4
 
 _decode_lines = msgspec.msgpack.Decoder(list[bytes]).decode
 _ENDED = (EOFError, BrokenPipeError, ConnectionResetError)
-"""What a pipe raises whose other end is closed."""
+"""Errors of a pipe whose other end is closed."""
 
 
 class _Reader(NamedTuple):
@@ -78,7 +78,7 @@ class LineReaders:
             yield self._oldest()
 
     def _fits(self, size: int) -> bool:
-        """Whether the next process can be sent so many bytes without waiting for it to read.
+        """Return True if the next process can be sent so many bytes without waiting for it to read.
 
         A process with nothing to do reads at once. If another one were waited for, it might be
         waiting itself, for somebody to take what it has read.
@@ -148,7 +148,7 @@ def _widened(pipe: Connection) -> int:
 
 
 def _serve(chunks: Connection, results: Connection, others: Iterable[Connection]) -> None:
-    """What the process does until its pipes are closed."""
+    """Work as a process of readers until its pipes are closed."""
     # Ctrl-C reaches every process of the terminal; this one ends with the one that appends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for end in others:

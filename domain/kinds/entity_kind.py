@@ -34,7 +34,7 @@ class NamePart(msgspec.Struct, frozen=True):
     key: str
     """Key of the body that holds the name, or the reference with it."""
     depth: int
-    """How many parts of the qualified name follow this one."""
+    """Number of parts of the qualified name that follow this one."""
 
 
 class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class OwnPaths(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """What a kind says about one other entity, which has at most one such entity that is live."""
+    """The promise of a kind about another entity, which has at most one such that is live."""
 
     about: str
     """Key of the entity that it is about, by which it may be asked for."""
@@ -136,7 +136,7 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     Of a key that holds a list, its first element is the parent.
     """
     root: bool = False
-    """Whether it may stand without a parent."""
+    """True if an entity of the kind may stand without a parent."""
     inherits: tuple[str, ...] = ()
     """Keys taken from the parent's body where it has them; a caller may repeat them."""
     large: tuple[str, ...] = ()
@@ -150,11 +150,12 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Paths that plain text is matched against -> weight, beside or instead of the usual ones:
     names, description, owners and tags."""
     search_defaults: Mapping[str, Any] = MappingProxyType({})
-    """What its search documents hold where the entity holds nothing, as OpenMetadata's do."""
+    """Values of its search documents where the entity has none, as OpenMetadata's have them."""
 
     attached: bool = False
-    """Whether it is nothing without the entity that it is attached to, and goes along when that
-    is soft-deleted."""
+    """True if it is nothing without the entity that it is attached to, and goes along when that is
+    soft-deleted.
+    """
     naming: Naming = Naming()
     lists: ListOptions = ListOptions()
     own_paths: OwnPaths = OwnPaths()

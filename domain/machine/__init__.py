@@ -1,1 +1,1 @@
-"""What the machine provides below every store: files, disks, locks and signals."""
+"""The machine below every store: files, disks, locks and signals."""

@@ -20,10 +20,10 @@ class Disk(msgspec.Struct, rename="camel", frozen=True):
     bytes_left: int
     """Bytes that may still be written by who is not root."""
     full: bool
-    """Whether nothing more, or next to nothing, can be written."""
+    """True if nothing more, or next to nothing, can be written."""
 
     def sentence(self) -> str:
-        """What there is to say of a full disk, to those who may know where it is."""
+        """Describe a full disk, for those who may know where it is."""
         return f"the disk of {self.directory} is full: {self.bytes_left} bytes are left"
 
 
@@ -61,7 +61,7 @@ def explained(error: Exception, directory: Path) -> str:
 
 
 def is_of_full_disk(error: BaseException) -> bool:
-    """Whether an error comes of a full disk, or of a quota that is used up."""
+    """Return True if an error comes of a full disk, or of a quota that is used up."""
     return any(isinstance(each, OSError) and each.errno in _ERRNOS for each in _causes(error))
 
 

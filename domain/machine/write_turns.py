@@ -20,7 +20,7 @@ from pathlib import Path
 from domain.errors import StoreUnavailable
 
 WAIT_SECONDS = 5.0
-"""How long a writer waits for its turn."""
+"""Seconds that a writer waits for its turn."""
 _FIRST_PAUSE, _LAST_PAUSE = 0.0005, 0.01
 """Seconds between two looks whether another process has ended its turn."""
 

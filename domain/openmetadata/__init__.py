@@ -1,1 +1,1 @@
-"""What OpenMetadata's clients send and want to be shown, where it is not what is recorded."""
+"""OpenMetadata's requests and documents, where they differ from what is recorded."""

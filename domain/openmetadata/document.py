@@ -78,7 +78,7 @@ def fields(entity: Entity) -> Body:
 
 
 def _stand_ins(entity: Entity) -> Mapping[str, Any]:
-    """What is shown in place of keys that clients need and the entity does not have."""
+    """Return the values shown in place of keys that clients need and the entity does not have."""
     missing = stand_ins(entity.kind, entity.name)
     return {key: value for key, value in missing.items() if key not in entity.body}
 

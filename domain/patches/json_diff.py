@@ -1,4 +1,4 @@
-"""What differs of two JSON values, as the small patches that events store.
+"""Differences of two JSON values, as the small patches that events store.
 
 A patch holds add, remove and replace operations only. Arrays of named objects (columns, tasks,
 tags, references) are aligned by their identity, so that one changed description among thousands
@@ -44,7 +44,7 @@ def _diff_objects(old: dict[str, Any], new: dict[str, Any], path: str) -> list[O
 
 
 def differing(old: Raw, new: Raw) -> tuple[list[Any], list[Any], int] | None:
-    """What differs of two arrays as JSON: both without the elements at either end that are alike.
+    """Return two arrays as JSON without the elements at either end that are alike.
 
     Alike are elements of the same bytes; no other is decoded. Beside the two lists stands the place
     of their first elements in the arrays. None when `old` or `new` is no array.
@@ -104,7 +104,7 @@ def in_order(old: list[Any], new: list[Any]) -> tuple[list[str], list[str]] | No
 
 
 def identities(array: list[Any]) -> list[str] | None:
-    """What identifies each element of an array, or None when any has none or two are alike."""
+    """Return a text for each element of an array that identifies it, None when any has none."""
     for key in _IDENTITIES:
         held: list[str] = []
         for element in array:

@@ -35,7 +35,7 @@ def decode(data: bytes, expected: type[T], what: str) -> T:
 
 
 def decode_counted(data: bytes, expected: type[T], what: str) -> tuple[T, int]:
-    """What `decode` gives, and a number of values that the text does not exceed."""
+    """Return the value that `decode` gives, and a number that its values do not exceed."""
     brackets = data.count(b"[") + data.count(b"{")
     if len(data) > MAX_VALUES and (size := data.count(b",") + brackets) > MAX_VALUES:
         raise InvalidInput(
@@ -68,7 +68,7 @@ def _decoder(expected: Any) -> Callable[[bytes], Any]:
 
 
 def is_deeper(value: Any, limit: int) -> bool:
-    """Whether arrays and objects stand inside each other at more than `limit` levels."""
+    """Return True if arrays and objects stand inside each other at more than `limit` levels."""
     depth = 0
     level = [value] if type(value) in _CONTAINERS else []
     while level and depth <= limit:

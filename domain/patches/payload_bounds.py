@@ -1,4 +1,4 @@
-"""How large and how deep an entity may be, and how many different keys and tags it may have."""
+"""Bounds of an entity: its size, its depth, and the number of its different keys and tags."""
 
 import re
 from collections.abc import Mapping
@@ -97,7 +97,7 @@ def _marks(body: Mapping[str, Raw]) -> dict[str, int]:
 
 
 def _has_many_paths(values: Mapping[str, Any]) -> bool:
-    """Whether there are more than MAX_PATHS; `children` and places in arrays add no step."""
+    """Return True if there are more than MAX_PATHS; `children` and places in arrays add no step."""
     numbers: dict[tuple[int, str], int] = {}
     """Number of the path above, and a key -> number of the path."""
     shapes: set[tuple[int, tuple[str, ...]]] = set()

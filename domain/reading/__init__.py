@@ -1,1 +1,1 @@
-"""What the log tells of the past: histories, changes, and who made them."""
+"""The past as the log has it: histories, changes, and who made them."""

@@ -1,4 +1,4 @@
-"""What differs between two states of an entity, field by field, in OpenMetadata's form."""
+"""Differences between two states of an entity, field by field, in OpenMetadata's form."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -37,7 +37,7 @@ class FieldChange(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class ChangeDescription(msgspec.Struct, frozen=True, rename="camel"):
-    """What a version changed."""
+    """Changes of a version."""
 
     fields_added: tuple[FieldChange, ...]
     fields_updated: tuple[FieldChange, ...]
@@ -46,7 +46,7 @@ class ChangeDescription(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def describe(before: Entity, after: Entity) -> ChangeDescription:
-    """What `after` changed of `before`, in the form of OpenMetadata's `changeDescription`."""
+    """Return the changes from `before` to `after` in the form of OpenMetadata."""
     changes: dict[str, list[FieldChange]] = {"added": [], "updated": [], "deleted": []}
     for difference in _differences(_compared(before), _compared(after)):
         old = UNSET if difference.sort == "added" else _text(difference.old)

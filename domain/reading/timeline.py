@@ -1,4 +1,4 @@
-"""What each request changed of an entity, told from the patches in its stream.
+"""Changes of an entity, request by request, read from the patches in its stream.
 
 A state for each version would be as large as the entity each time. Here one body is changed in
 place, event by event, and each operation is looked at right before it is carried out.
@@ -33,8 +33,9 @@ class TimelineChange(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     """The keys that lead to what is changed, without places in arrays and without `children`."""
     steps: tuple[tuple[str, str], ...]
-    """How people find what is changed: keys, and names of elements. Each stands beside the dotted
-    path of the field that it is read from."""
+    """The way by which people find the change: keys, and names of elements. Each stands beside the
+    dotted path of the field that it is read from.
+    """
     old: Any
     new: Any
 
@@ -43,7 +44,7 @@ Told = TypeVar("Told")
 
 
 class TimelineStep(msgspec.Struct, Generic[Told], frozen=True):
-    """What one request made of an entity."""
+    """Changes that one request made to an entity."""
 
     version: str
     stream_version: int
@@ -147,7 +148,7 @@ class _ChangingEntity:
 
     @property
     def deleted(self) -> bool:
-        """Whether the entity is soft-deleted now."""
+        """True if the entity is soft-deleted now."""
         return self._state is not None and self._state.deleted
 
     def take(self, event: Event) -> None:
@@ -160,7 +161,7 @@ class _ChangingEntity:
             self._evolve(event)
 
     def changes(self, event: Event) -> Iterator[TimelineChange]:
-        """What an event changes, each change given right before it is carried out."""
+        """Yield the changes of an event, each right before it is carried out."""
         if isinstance(event, events.EntityChanged):
             for operation in event.patch:
                 tokens = json_patch.pointer(operation["path"])
@@ -198,7 +199,7 @@ class _ChangingEntity:
         return value
 
     def _change(self, operation: Mapping[str, Any], tokens: list[str]) -> TimelineChange:
-        """What an operation is about to change; its path leads somewhere, as `decide` made it."""
+        """Return the change that an operation is about to make; its path exists."""
         new = operation.get("value")
         keys: list[str] = []
         steps: list[tuple[str, str]] = []

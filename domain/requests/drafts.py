@@ -1,4 +1,4 @@
-"""What a request body says by itself: checked as far as that goes without asking the log.
+"""Drafts: request bodies checked as far as that goes without asking the log.
 
 A draft can be made where there is no log, by a process that only reads lines, and be sent to
 where it is resolved (`domain.requests.payloads`). The rules are the same, wherever a draft is made.

@@ -140,7 +140,7 @@ def _check_agreement(kind: EntityKind, key: str, given: Ref, raw: Raw) -> None:
 
 
 def _means(given: Reference | str, value: Reference) -> bool:
-    """Whether a caller's reference names the entity that `value` refers to."""
+    """Return True if a caller's reference names the entity that `value` refers to."""
     if isinstance(given, str):
         return given == value.fully_qualified_name
     if given.id is not None:
@@ -149,7 +149,7 @@ def _means(given: Reference | str, value: Reference) -> bool:
 
 
 def _refers(kind: EntityKind, draft: Draft) -> bool:
-    """Whether there is any reference or tag, beside those to parents, which never change."""
+    """Return True if there is any reference or tag, beside those to parents, which never change."""
     return (
         any(
             key not in kind.fixed or isinstance(value, list)

@@ -22,7 +22,7 @@ from domain.writing.plans import Change, Step, append_of
 from domain.writing.staged_log import StagedLog
 
 MAX_REQUESTS = 1_000
-"""How many entities one transaction takes."""
+"""The most entities of one transaction."""
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class BulkPut:
         self._planner = Planner(self.staged, self._entities, now, make_id)
         self.epoch = epoch
         self.steps: list[Step] = []
-        """What happens to each entity that a request changes."""
+        """Changes of each entity that a request changes."""
 
     def decide(
         self,

@@ -47,7 +47,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NOTHING = Proposal(append=prepared([]), position=0)
-"""What is stored of a request that only asks."""
+"""The proposal of a request that stores nothing."""
 
 
 class EntityProposal(Proposal, frozen=True, kw_only=True):
@@ -232,7 +232,7 @@ class Catalog:
         )
 
     def _remembered(self, context: WriteContext) -> RememberedAnswer | None:
-        """What the write came to that was the first under the request's key, if there was one."""
+        """Return the answer to the first write under the request's key, if there was one."""
         if context.idempotency_key is None:
             return None
         remembered = self.store.answer(context.actor, context.idempotency_key)
@@ -240,7 +240,7 @@ class Catalog:
         return remembered if kept else None
 
     def _repetition(self, remembered: RememberedAnswer, context: WriteContext) -> EntityProposal:
-        """What the first write under an idempotency key came to."""
+        """Return the proposal of the first write under an idempotency key."""
         if remembered.digest != context.digest:
             raise KeyReused("this Idempotency-Key was used before for another request")
         upto = remembered.stream_version

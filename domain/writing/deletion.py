@@ -1,4 +1,4 @@
-"""What a delete, a purge and a restoration mean for an entity and for what goes along with it."""
+"""Deletes, purges and restorations: their meaning for an entity and for what goes along with it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -98,7 +98,7 @@ class DeletionPlanner(PlannerBase):
         return Plan(Change.RESTORED, own, after=self.restorations(state, context, at))
 
     def restorations(self, state: Entity, context: WriteContext, at: int) -> list[Step]:
-        """What restores the children that were deleted together with a soft-deleted entity."""
+        """Return the steps that restore children deleted together with a soft-deleted entity."""
         parent = self._store.claim_by_id(state.parent_id) if state.parent_id else None
         if state.parent_id is not None and (parent is None or parent.deleted):
             name = parent.fqn if parent else state.parent_id

@@ -20,7 +20,7 @@ _REMEMBERED = 4_096
 
 
 class ByName(msgspec.Struct, frozen=True):
-    """Which entity is meant: the one that holds a qualified name when the write is planned."""
+    """The entity that holds a qualified name when the write is planned."""
 
     fqn: str
 
@@ -76,7 +76,7 @@ class EntityCache:
         return self._newest(entity_ids, lambda state: replace(state, body={}))
 
     def _newest(self, entity_ids: Sequence[str], kept: Callable[[Entity], Entity]) -> list[Entity]:
-        """What is kept of the newest state of each entity, as soon as that has been read."""
+        """Return the kept part of the newest state of each entity, as soon as it has been read."""
         states = {entity_id: self._remembered(entity_id) for entity_id in entity_ids}
         known = {entity_id: state for entity_id, state in states.items() if state is not None}
         spans = [

@@ -1,4 +1,4 @@
-"""What a write means on the state that the log has now: which events, for which entities."""
+"""Plans of writes on the state that the log has now: which events, for which entities."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -22,7 +22,7 @@ _MAKE_LIVE = frozenset((EntityCreated, EntityRestored))
 
 
 class Change(StrEnum):
-    """What a write did to the entity that was asked about; the log remembers answers by these."""
+    """The change of the entity asked about; the log remembers answers by these."""
 
     CREATED = "entityCreated"
     UPDATED = "entityUpdated"
@@ -33,7 +33,7 @@ class Change(StrEnum):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What happens to one entity."""
+    """The events of one entity."""
 
     before: Entity | None
     """None for an entity that is to be created."""
@@ -47,10 +47,10 @@ class Plan(msgspec.Struct, frozen=True):
 
     change: Change
     own: Step
-    """What happens to the entity that was asked about."""
+    """The step of the entity that was asked about."""
     before: Sequence[Step] = ()
     after: Sequence[Step] = ()
-    """What happens to other entities, before it and after it."""
+    """Steps of other entities, before it and after it."""
 
     @property
     def steps(self) -> list[Step]:
@@ -59,7 +59,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class PlannerBase:
-    """What every planner plans from; threads may share it, and it holds nothing between two plans.
+    """The base of planners; threads may share it, and it holds nothing between two plans.
 
     A plan is right for the state that it was made from. Whether that still is the newest, the log
     decides when the plan is appended.
@@ -87,7 +87,7 @@ def step(
     checked: bool = False,
     **fields: Any,
 ) -> Step:
-    """What a command means for one entity; `checked` holds it to the conditions of the write."""
+    """Return the step of a command; `checked` holds it to the conditions of the write."""
     if checked and context.must_not_exist:
         raise StaleVersion(f"{state.kind} {state.fqn!r} exists already")
     command = command_type(
@@ -104,7 +104,7 @@ def step(
 def creation(
     entity_id: str, kind: str, fqn: str, context: WriteContext, at: int, **fields: Any
 ) -> Step:
-    """What brings an entity into being; raises what `decide` raises."""
+    """Return the step that creates an entity; raises what `decide` raises."""
     command = commands.CreateEntity(
         actor=context.actor, at=at, request_id=context.request_id, kind=kind, fqn=fqn, **fields
     )
@@ -127,13 +127,13 @@ def append_of(
     answer: RememberedAnswer | None = None,
     states: Sequence[Entity] = (),
 ) -> Append:
-    """What stores steps that were decided in an epoch of the log; see `prepared`."""
+    """Return the append of steps that were decided in an epoch of the log; see `prepared`."""
     recorded = [each for step in steps for each in step.events]
     return prepared(recorded, answer, expecting=expectations(steps), epoch=epoch, states=states)
 
 
 def expectations(steps: Iterable[Step]) -> Expectations:
-    """What must hold for an append of the events of these steps.
+    """Return the conditions for an append of the events of these steps.
 
     A live entity's parent is live, and every parent exists. So nothing is created or restored below
     what is deleted, nothing live is left below what is soft-deleted, and nothing at all below what

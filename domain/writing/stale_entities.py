@@ -1,4 +1,4 @@
-"""Which entities below a scope a connector no longer finds at its source.
+"""The search for entities below a scope that a connector no longer sees at its source.
 
 A connector tells the names of all that it has seen in a run. What is there and was not seen has
 gone from the source.
@@ -17,11 +17,11 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, kinds_above, kinds_right_below
 
 MAX_STALE = 100_000
-"""How many stale entities one search may find."""
+"""The most stale entities of one search."""
 PAGE = 1_000
-"""How many entities are read from the log at a time."""
+"""Number of entities that are read from the log at a time."""
 _SERVICE = "service"
-"""What connectors call the scope of a service, whatever its kind."""
+"""The scope of a service in the words of connectors, whatever its kind."""
 
 
 class StaleEntity(msgspec.Struct):

@@ -24,7 +24,7 @@ from domain.writing.catalog import Catalog, Proposal
 _IDS = UUID("5b0a7c3e-7d5f-5c55-9a0c-4a1d3a0f8a11")
 """Namespace of the ids of system entities; never change it, ids are recorded."""
 Request = Mapping[str, Any]
-"""What is to be created: the body, with `entityType` and `fullyQualifiedName`."""
+"""An entity to be created: the body, with `entityType` and `fullyQualifiedName`."""
 
 
 def create_system_entities(

@@ -1,4 +1,4 @@
-"""What one commit adds to the totals and digests of a sorted read model, in any database."""
+"""The share of one commit in the totals and digests of a sorted read model, in any database."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -21,12 +21,12 @@ _BACKWARD, _INCLUSIVE = 1, 2
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a page ends in the order of a list: at this name and id."""
+    """The end of a page in the order of a list: this name and id."""
 
     name: str
     id: str
     inclusive: bool = False
-    """Whether an item at the place itself belongs to the page that begins there."""
+    """True if an item at the place itself belongs to the page that begins there."""
 
 
 def encode(place: Place, listing: str, *, backward: bool) -> bytes:

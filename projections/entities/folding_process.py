@@ -22,7 +22,7 @@ from projections.feeding.port import Folded
 PIECE_BYTES = 4_000_000
 """Bytes of JSON at which a list of folded entities ends; its last entity may go beyond them."""
 END = b"\xc0"
-"""What comes after the last piece of those that were asked for together: nil, which is none."""
+"""The mark after the last piece of those that were asked for together: nil, which is none."""
 
 
 def fold_streams(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[list[StoredEntity]]:

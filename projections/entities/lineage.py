@@ -20,15 +20,15 @@ from projections.entities.port import EdgeReader, SortedReadModel
 from projections.visibility.edges import EdgeSight
 
 MAX_EDGES = 2_000
-"""How many edges one answer shows in each direction."""
+"""The most edges that one answer shows in each direction."""
 MAX_SEEN = 20_000
-"""How many edges are looked at in each direction: some lead to what the caller may not see."""
+"""The most edges that are looked at in each direction: some lead to what the caller may not see."""
 MAX_BYTES = 4_000_000
 """Bytes of edges that are read in each direction; the last one may go beyond them."""
 MAX_SECONDS = 0.5
-"""How long edges of each direction are read."""
+"""Seconds for which edges of each direction are read."""
 CLOCK_EVERY = 32
-"""How many edges are read between two looks at the clock."""
+"""Number of edges that are read between two looks at the clock."""
 
 
 class Node(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -39,7 +39,7 @@ class Node(msgspec.Struct, rename="camel", omit_defaults=True):
     name: str
     fully_qualified_name: str
     deleted: bool = False
-    """Whether it is soft-deleted."""
+    """True if the entity is soft-deleted."""
 
 
 class Edge(msgspec.Struct, frozen=True):
@@ -52,16 +52,16 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 class Lineage(msgspec.Struct, kw_only=True):
-    """What a walk found."""
+    """The result of a walk."""
 
     entity: Node
-    """Where it began."""
+    """The entity at which the walk began."""
     nodes: list[Node]
     """The other entities, in the order in which they were met."""
     upstream: list[Edge]
     downstream: list[Edge]
     truncated: bool
-    """Whether there may be more than is shown, because a bound ended the walk."""
+    """True if there may be more than is shown, because a bound ended the walk."""
 
 
 class _Named(msgspec.Struct, rename="camel"):
@@ -83,7 +83,7 @@ _run = msgspec.json.Decoder(_Run)
 
 
 class _Bounds:
-    """What is left of the bounds of one direction."""
+    """The remainder of the bounds of one direction."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -91,7 +91,7 @@ class _Bounds:
         self._seen = self._bytes = 0
 
     def admit(self, size: int, shown: int) -> bool:
-        """Whether one more edge, of so many bytes, may be looked at when so many are shown."""
+        """Return True if one more edge may be looked at, of a size in bytes, beside those shown."""
         if shown >= MAX_EDGES or self._seen >= MAX_SEEN or self._bytes >= MAX_BYTES:
             return False
         if self._seen % CLOCK_EVERY == 0 and self._clock() >= self._ends_at:
@@ -159,7 +159,7 @@ class _Walk:
 
 
 def _runs(fields: Body, entity_id: str) -> bool:
-    """Whether an edge names an entity as its pipeline."""
+    """Return True if an edge names an entity as its pipeline."""
     return "pipeline" in fields and _node.decode(fields["pipeline"]).id == entity_id
 
 

@@ -14,9 +14,9 @@ from projections.entities.port import (
 from projections.entities.single_entities import with_fields
 
 MOST_ROWS, MOST_BYTES = 2_000, 256 * 1024
-"""What is read of a page before it is said to take long: a millisecond or two of work."""
+"""The most rows and bytes of a page that is said to be quick: a millisecond or two of work."""
 CHUNK_BYTES = 256 * 1024
-"""How many bytes are read for each chunk of a page that takes long, but for the first."""
+"""Bytes that are read for each chunk of a page that takes long, but for the first."""
 
 
 def list_page(model: SortedReadModel, request: ListRequest) -> Generator[bytes]:
@@ -69,7 +69,7 @@ def small_page(model: SortedReadModel, request: ListRequest) -> bytes | None:
 
 
 def _looked_at(request: ListRequest, reader: ListReader) -> int:
-    """How many entities could be read in the time in which those of the list are found, at most."""
+    """Return the most entities that could be read in the time of finding those of a list."""
     count = reader.passed_over()
     return request.names.cost(count) if request.names else count
 

@@ -1,4 +1,4 @@
-"""Which rows a list shows, as SQL for any database: ranges of indexes, and totals from counters.
+"""The SQL of lists for any database: rows by ranges of indexes, and totals from counters.
 
 Each database has its `ListSql`, which spells what the databases say differently. The text of a
 statement depends on the form of a list alone and is put together once for it. While that is done,
@@ -23,29 +23,29 @@ _AFTER_ANY_ID = "~"
 _STATES = {Include.NON_DELETED: (0,), Include.DELETED: (1,), Include.ALL: (0, 1)}
 """The values of the `deleted` column that a read sees."""
 _STATEMENTS = 256
-"""How many statements and selections of a database are kept as they were put together."""
+"""Number of statements and selections of a database that are kept as they were put together."""
 
 Parameters = tuple[Any, ...]
 Statement = tuple[str, Parameters]
 Beyond = bool | None
-"""Whether a place itself is beyond it; None for no place."""
+"""True if a place itself is beyond it; None for no place."""
 
 
 class ScopeShape(msgspec.Struct, frozen=True):
-    """How a scope is looked up, but for the values by which it is."""
+    """The form in which a scope is looked up, but for the values by which it is."""
 
     prefix: str
     """Stands before the rest of the scope of an entity that exists."""
     keyed: bool
-    """Whether the rest of the scope is the key of the entity's name, rather than its id."""
+    """True if the remainder of the scope is the key of the entity's name, rather than its id."""
     names: int
     """By how many names an entity is looked up."""
     by_id: bool
-    """Whether an entity is looked up by its id."""
+    """True if an entity is looked up by its id."""
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What the SQL for a list depends on, and its values do not."""
+    """The facts on which the SQL for a list depends; its values are none of them."""
 
     states: tuple[int, ...]
     status: bool
@@ -63,7 +63,7 @@ class Selection(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def has_keys(self) -> bool:
-        """Whether an index gives the rows, so that none is passed over."""
+        """True if an index gives the rows, so that none is passed over."""
         return not self.scopes or len(self.scopes) + self.shape.status < 2
 
     @cached_property
@@ -114,7 +114,7 @@ class ListSql(ABC):
     """The condition on the entity that a row of `scopes` lists."""
 
     limits_branches = False
-    """Whether the rows of each deletion state are sought up to the limit before they are merged."""
+    """True if the rows of each deletion state are sought up to the limit before they are merged."""
 
     def __init__(self) -> None:
         self._spelled = lru_cache(_STATEMENTS)(self._spell)
@@ -266,7 +266,7 @@ class ListSql(ABC):
         return self._keys(shape, beyond, backward, wanted)
 
     def _total(self, shape: Shape) -> str:
-        """How many entities a list has of which that is kept."""
+        """Return the SQL of the number of entities of a list whose number is kept."""
         scope = self._scope(shape.scopes[0]) if shape.scopes else f"'{WHOLE_KIND}'"
         states = ", ".join(map(str, shape.states))
         return (
@@ -275,7 +275,7 @@ class ListSql(ABC):
         )
 
     def _counted(self, shape: Shape) -> str:
-        """How many entities a list has, which are counted one by one."""
+        """Return the SQL of the number of entities of a list that are counted one by one."""
         parts = [f"(SELECT count(*) FROM {self._source(shape, each)})" for each in shape.states]
         return f"({' + '.join(parts)})"
 

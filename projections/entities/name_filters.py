@@ -20,12 +20,12 @@ MAX_WORK = 50_000_000
 _MEMORY = 4 << 20
 """Bytes that RE2 may take for a compiled expression and its remembered states."""
 _COMPILED = 8
-"""How many compiled expressions are kept."""
+"""Number of compiled expressions that are kept."""
 _MATCH, _INSTRUCTIONS = 10, 8
 """Looking up a name and matching it, once for the total and once for the page, takes as long as
 reading so many entities, and as one more for so many instructions of the dearest patterns."""
 _SHOWN = 80
-"""How many characters of a refused expression the answer repeats."""
+"""Number of characters of a refused expression that the answer repeats."""
 
 
 class NamePattern(msgspec.Struct, frozen=True):
@@ -35,19 +35,19 @@ class NamePattern(msgspec.Struct, frozen=True):
     text: str
     """The expression as the caller gave it."""
     depth: int
-    """How many parts of the qualified name follow the part that is meant."""
+    """Number of parts of the qualified name that follow the part that is meant."""
     expression: Any
     """The compiled expression."""
 
 
 class NameFilter(msgspec.Struct, frozen=True):
-    """Which entities a list shows by their names; of several patterns all decide."""
+    """The choice of a list's entities by their names; of several patterns all decide."""
 
     patterns: tuple[NamePattern, ...]
     exclude: bool = False
-    """Whether the entities that match are the ones left out."""
+    """True if the entities that match are the ones left out."""
     by_fqn: bool = False
-    """Whether qualified names are matched rather than names."""
+    """True if qualified names are matched rather than names."""
 
     @property
     def identity(self) -> str:
@@ -61,7 +61,7 @@ class NameFilter(msgspec.Struct, frozen=True):
         return sum(pattern.expression.programsize for pattern in self.patterns)
 
     def admits(self, fqn: str) -> bool:
-        """Whether the list shows the entity with this qualified name.
+        """Return True if the list shows the entity with this qualified name.
 
         A pattern may match anywhere in a name, and letters count with their case.
         """
@@ -74,7 +74,7 @@ class NameFilter(msgspec.Struct, frozen=True):
         return True
 
     def cost(self, entities: int) -> int:
-        """How many entities could be read in the time that matching so many takes, at most.
+        """Return the most entities that could be read in the time that matching so many takes.
 
         Raises InvalidInput when that is more than a request may take.
         """

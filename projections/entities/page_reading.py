@@ -27,9 +27,9 @@ class PageReader(ABC):
         self._place = place_of(place)
         self._selection = sql.select(request)
         self.has_keys = request.names is None and self._selection.has_keys
-        """Whether an index gives the rows of the list, so that none is passed over."""
+        """True if an index gives the rows of the list, so that none is passed over."""
         self._is_own = False
-        """Whether the connection is of this reader alone, to be kept for as long as it reads."""
+        """True if the connection is of this reader alone, kept for as long as it reads."""
         self._longest = ANY_LENGTH
         """Bytes of a value above which a database need not read it; it ends the reading then."""
 
@@ -57,7 +57,7 @@ class PageReader(ABC):
     @property
     @abstractmethod
     def in_transaction(self) -> bool:
-        """Whether all that is asked for now is answered from one state of the database."""
+        """True if all that is asked for now is answered from one state of the database."""
 
     @abstractmethod
     def begin(self, *, own: bool) -> None:
@@ -68,8 +68,7 @@ class PageReader(ABC):
         """Ends the transaction, if there is one."""
 
     def passed_over(self) -> int:
-        """How many rows are looked at, at most, to find those of the list; 0 when keys find
-        them."""
+        """Return the most rows that are looked at to find those of the list; 0 by keys."""
         if self.has_keys:
             return 0
         self._begin_once()
@@ -121,7 +120,7 @@ class PageReader(ABC):
             yield part
 
     def goes_on(self, place: Place) -> bool:
-        """Whether the list goes on beyond a place, in the direction that the page is read in."""
+        """Return True if the list goes on beyond a place, in the direction of the page."""
         return self._goes_on(place, backward=self._request.backward)
 
     def _begin_once(self) -> None:
@@ -143,7 +142,7 @@ class PageReader(ABC):
         return ListHead(total, rows, cut_off, ahead, behind)
 
     def _counted_and_read(self, most_bytes: int) -> tuple[int, bool, list[ListedEntity], bool]:
-        """What `read_page` gives, of this reader's page."""
+        """Return this reader's page, in the form of `read_page`."""
         request, place, named = self._request, self._place, self._named()
         limit, backward = request.limit, request.backward
         # One row more than the page holds says that the list goes on.
@@ -165,7 +164,7 @@ class PageReader(ABC):
         return total, behind, *self._read(place, most, most_bytes, backward=backward)
 
     def _goes_on_behind(self) -> bool:
-        """Whether the list goes on behind the cursor."""
+        """Return True if the list goes on behind the cursor."""
         place = self._place
         if place is None:
             return False
@@ -192,7 +191,7 @@ class PageReader(ABC):
         return self.read(statement, most_bytes)
 
     def _beginning(self, place: Place | None, limit: int) -> tuple[Place | None, int]:
-        """Where the page of at most `limit` rows before a place begins, and how many it has."""
+        """Return the beginning of the page before a place, and its rows, at most `limit`."""
         named = self._named()
         if named is not None:
             return named.beginning(place, limit)
@@ -225,7 +224,7 @@ class NamedList:
         self._names = names
 
     def count(self) -> int:
-        """How many entities the list has."""
+        """Return the number of entities of the list."""
         return sum(len(keys) for keys in self._admitted(None, backward=False))
 
     def read(
@@ -251,11 +250,11 @@ class NamedList:
         return rows, False
 
     def goes_on(self, place: Place, *, backward: bool) -> bool:
-        """Whether the list has anything beyond a place, in a direction."""
+        """Return True if the list has anything beyond a place, in a direction."""
         return next(self._admitted(place, backward=backward), None) is not None
 
     def beginning(self, place: Place | None, limit: int) -> tuple[Place | None, int]:
-        """Where the page of at most `limit` rows before a place begins, and how many it has."""
+        """Return the beginning of the page before a place, and its rows, at most `limit`."""
         first, number = None, 0
         for keys in self._admitted(place, backward=True):
             part = keys[: limit - number]

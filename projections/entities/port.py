@@ -25,7 +25,7 @@ from projections.feeding.port import Checkpoint, ReadModel
 
 
 class Include(StrEnum):
-    """Which entities a read sees, by deletion state."""
+    """The entities that a read sees, by deletion state."""
 
     NON_DELETED = "non-deleted"
     DELETED = "deleted"
@@ -48,7 +48,7 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     filters: Mapping[str, str] = {}
     """List parameter -> id or name, as the kind's own filters and the common ones take them."""
     names: NameFilter | None = None
-    """Which entities are shown by their qualified names; None: all."""
+    """Choice of the entities by their qualified names; None: all."""
     cut: Callable[[bytes], bytes] | None = None
     """Takes away from an item's JSON what the caller must not see; None when that is nothing."""
 
@@ -61,7 +61,7 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def backward(self) -> bool:
-        """Whether the page lies before its cursor."""
+        """True if the page lies before its cursor."""
         return bool(self.before)
 
     @cached_property
@@ -78,29 +78,30 @@ fields (None where the request asks for no fields)."""
 
 
 class ListHead(msgspec.Struct, frozen=True):
-    """What is read first of a page: the total, and the entities nearest to the page's cursor.
+    """The part of a page that is read first: the total, and the entities nearest to the cursor.
 
     A page without a cursor is read from the beginning of the list.
     """
 
     total: int
-    """How many entities the whole list has."""
+    """Number of entities of the whole list."""
     entities: list[ListedEntity]
     """In the order of the list: by name in code-point order, then by id."""
     cut_off: bool
-    """Whether a bound in bytes ended the reading, so that `rest` may have more of the page."""
+    """True if a bound in bytes ended the reading, so that `rest` may have more of the page."""
     ahead: bool
-    """Whether the list goes on beyond the page, in the direction that the page was read in; False
-    when that is not known because the reading was cut off, and for a page of limit 0."""
+    """True if the list goes on beyond the page, in the direction that the page was read in; False
+    when that is not known because the reading was cut off, and for a page of limit 0.
+    """
     behind: bool
-    """Whether the list goes on beyond the page on the side of its cursor; False for limit 0."""
+    """True if the list goes on beyond the page on the side of its cursor; False for limit 0."""
 
 
 class ListReader(Protocol):
     """One page of a list, read in one consistent state of the read model."""
 
     def passed_over(self) -> int:
-        """How many entities must be looked at, at most, to find those of the list.
+        """Return the most entities that must be looked at to find those of the list.
 
         0 when an index finds them, which never finds what is selected by `names`.
         """
@@ -123,7 +124,7 @@ class ListReader(Protocol):
         """
 
     def goes_on(self, place: Place) -> bool:
-        """Whether the list goes on beyond a place, in the direction that the page is read in."""
+        """Return True if the list goes on beyond a place, in the direction of the page."""
 
     def hand_over(self) -> None:
         """Lets another thread do the rest of the reading."""
@@ -134,7 +135,7 @@ class EntityTooLarge(Exception):
 
 
 class StoredDocument(msgspec.Struct, frozen=True):
-    """What single reads need of one entity."""
+    """The part of one entity that single reads need."""
 
     core: bytes
     """JSON object of the fields that every answer shows."""
@@ -145,19 +146,19 @@ class StoredDocument(msgspec.Struct, frozen=True):
     last_event: str
     """Digest of which entity this is and of its last event, as `Entity.last_event`."""
     deleted: bool
-    """Whether the entity is soft-deleted."""
+    """True if the entity is soft-deleted."""
 
 
 class WrongList(msgspec.Struct, frozen=True):
     """A narrowed list that shows an entity though it should not, or does not though it should."""
 
     scope: str
-    """What the list is narrowed to, as `scopes_of` has it."""
+    """The scope to which the list is narrowed, as `scopes_of` has it."""
     kind: str
     id: str
     name: str
     listed: bool
-    """Whether the list shows the entity."""
+    """True if the list shows the entity."""
 
 
 class WrongTotal(msgspec.Struct, frozen=True):
@@ -165,14 +166,14 @@ class WrongTotal(msgspec.Struct, frozen=True):
 
     kind: str
     scope: str
-    """What the list is narrowed to, as `scopes_of` has it; empty for the list of the whole kind."""
+    """The scope of the list, as `scopes_of` has it; empty for the list of the whole kind."""
     deleted: bool
     status: str
     """Empty for the entities without a status."""
     counted: int
-    """How many entities there are."""
+    """Number of entities that were counted."""
     kept: int
-    """What the read model says."""
+    """Number of entities that the read model keeps."""
 
 
 class EntitySnapshot(Protocol):
@@ -196,10 +197,10 @@ class EntitySnapshot(Protocol):
         """Kind -> number and digest of its entities, as kept while commits were applied."""
 
     def wrong_lists(self) -> Iterator[WrongList]:
-        """Where the narrowed lists are not what the stored entities say."""
+        """Yield the narrowed lists that differ from the stored entities."""
 
     def wrong_totals(self) -> Iterator[WrongTotal]:
-        """Where the totals are not the numbers of stored entities."""
+        """Yield the totals that differ from the numbers of stored entities."""
 
 
 class EdgeReader(ABC):
@@ -230,7 +231,7 @@ class EdgeReader(ABC):
 
     @abstractmethod
     def deleted(self, ids: Sequence[str]) -> set[str]:
-        """Which of these entities are soft-deleted."""
+        """Return those of the entities that are soft-deleted."""
 
     @abstractmethod
     def _listed(self, entity_id: str, sign: str) -> Iterator[bytes]:
@@ -318,4 +319,4 @@ class SortedReadModel(ReadModel, Protocol):
         """One consistent state of the read model, kept readable until the block ends."""
 
     def damage(self) -> list[str]:
-        """What the database itself finds wrong with its files; empty when that is nothing."""
+        """Return the damage that the database itself sees in its files, if there is any."""

@@ -51,7 +51,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Sought(msgspec.Struct, frozen=True):
-    """How the scope is found to which the value of a filter narrows a list.
+    """The search for the scope to which the value of a filter narrows a list.
 
     An entity is looked up by its names, or by its id; where there is none, `otherwise` is meant.
     """
@@ -63,12 +63,12 @@ class Sought(msgspec.Struct, frozen=True):
     entity_id: str | None = None
     """Id of the entity that is meant."""
     keyed: bool = False
-    """Whether the rest of the scope is the key of the entity's name, rather than its id."""
+    """True if the remainder of the scope is the key of the entity's name, rather than its id."""
     otherwise: str = NOWHERE
 
 
 def sought_scope(kind: EntityKind, parameter: str, value: str) -> Sought:
-    """How the scope is found that a filter of a kind's list means by a value."""
+    """Return the search for the scope that a filter of a kind's list means by a value."""
     if parameter in kind.common_filters:
         return _sought_in_common(kind, parameter, value)
     if parameter in kind.lists.by_id:
@@ -118,7 +118,7 @@ def scopes_of(entity: Entity) -> list[str]:
 
 
 def _referred(body: Mapping[str, msgspec.Raw], key: str) -> list[_Referred]:
-    """What the references at a key lead to."""
+    """Return the entities to which the references at a key lead."""
     if (raw := body.get(key)) is None:
         return []
     value = _references.decode(raw)

@@ -1,4 +1,4 @@
-"""What the sorted read model stores of an entity, made from a state folded from the log."""
+"""Stored entities: rows of the sorted read model, made from a state folded from the log."""
 
 from hashlib import blake2b
 from typing import Any
@@ -64,7 +64,7 @@ def stored_code() -> str:
 
 
 def stored_entity(folded: Folded) -> StoredEntity:
-    """What is stored of an entity in this state, which must not be purged."""
+    """Return the row of an entity in this state, which must not be purged."""
     entity = folded.entity
     core, optional = split_fields(entity)
     columns = (

@@ -35,7 +35,7 @@ class StoredEntities:
         return self._snapshot.ids()
 
     def model(self, ids: Sequence[str] | None) -> Model[StoredEntity]:
-        """What is stored of these entities (None: of all), and what should be."""
+        """Return the stored rows of these entities (None: of all), beside those of the log."""
         stored = self._snapshot.entities(ids)
         return Model(
             name="entities",
@@ -51,7 +51,7 @@ class StoredEntities:
         )
 
     def damage(self) -> list[str]:
-        """What the database finds wrong with its files."""
+        """Return the damage that the database sees in its files."""
         try:
             return self._model.damage()
         except Damaged as error:
@@ -80,7 +80,7 @@ _LISTS = ("entities", "lists")
 
 
 def list_differences(snapshot: EntitySnapshot) -> Iterator[Difference]:
-    """Where narrowed lists depart from the stored entities, and totals from both."""
+    """Yield narrowed lists that differ from the stored entities, and totals that differ."""
     for wrong in snapshot.wrong_lists():
         shown = "listed" if wrong.listed else None
         pairs = [FieldPair(wrong.scope, None if shown else "listed", shown)]

@@ -1,1 +1,1 @@
-"""How read models are fed: states folded from the log in, one commit with its checkpoint out."""
+"""The feeding of read models: states folded from the log in, one commit with its checkpoint out."""

@@ -18,11 +18,11 @@ from domain.machine.disk import is_of_full_disk
 from projections.feeding import process_lock
 
 POLL_SECONDS = 0.01
-"""How often the log is looked at for events that other processes append."""
+"""Seconds between two looks at the log for events that other processes append."""
 ALONE_SECONDS = 0.1
 """The same where no other process serves: those that import wait for no projection."""
 PROGRESS_SECONDS = 0.5
-"""How often the progress of a building is shared with other processes."""
+"""Seconds between two times that the progress of a building is shared with other processes."""
 ANNOUNCED_SECONDS = 1.0
 """The same where the log announces them: an announcement may be lost with its connection."""
 _FIRST_BACKOFF, _LAST_BACKOFF = 0.05, 5.0
@@ -37,7 +37,7 @@ Returns how much it was; 0 leaves it to the thread of the projection.
 
 
 class State(StrEnum):
-    """What a projector is doing."""
+    """Activities of a projector."""
 
     RUNNING = "running"
     RETRYING = "retrying"
@@ -45,7 +45,7 @@ class State(StrEnum):
 
 
 class ProjectorState(msgspec.Struct):
-    """What one projector is doing, as the daemon shares it with other processes."""
+    """Activity of one projector, as the daemon shares it with other processes."""
 
     state: State = State.RUNNING
     error: str | None = None
@@ -56,7 +56,7 @@ class ProjectorState(msgspec.Struct):
 
 
 class Steps(Protocol):
-    """What a thread of the daemon runs: a projector, or a supervisor around one."""
+    """The work of a thread of the daemon: a projector, or a supervisor around one."""
 
     @property
     def name(self) -> str:
@@ -134,7 +134,7 @@ class Daemon:
         self._turns = {projector.name: threading.Lock() for projector in projectors}
         """Held by the thread that does a piece of the work of a projection."""
         self._failures: dict[str, Exception] = {}
-        """What was raised by work that was done at once, for the thread of the projection."""
+        """Errors of work that was done at once, for the thread of the projection."""
         self._log = log
         self._announcements = Announcements()
         self._listeners: dict[str, list[Callable[[], None]]] = {}
@@ -311,6 +311,6 @@ def read_building(directory: Path, projection: str) -> ProjectorState | None:
 
 
 def is_projected(directory: Path) -> bool:
-    """Whether some process runs the projectors of a data directory now."""
+    """Return True if some process runs the projectors of a data directory now."""
     with (directory / "projectors.lock").open("a") as file:
         return process_lock.is_held(file)

@@ -37,7 +37,7 @@ def fingerprint_at(log: EventStore, position: int) -> str | None:
 
 
 def disagreement(log: EventStore, position: int, fingerprint: str) -> str | None:
-    """Why a read model with this checkpoint and fingerprint is not of this log; None when it is."""
+    """Return the reason why a read model is not of this log; None when it is."""
     expected = fingerprint_at(log, position)
     if fingerprint == expected:
         return None

@@ -15,11 +15,11 @@ from domain.errors import StoreUnavailable
 _PAUSE, _ANNOUNCED_PAUSE = 0.002, 0.05
 """Seconds between two looks at a checkpoint that nobody announces, and at one that is announced."""
 _RELEASED_AT_ONCE = 2
-"""How many who waited go on in one step of the event loop, which then serves others."""
+"""Number of those who waited that go on in one step of the event loop, which then serves others."""
 POLL_SECONDS = 0.01
-"""How often the checkpoint is looked at."""
+"""Seconds between two looks at the checkpoint."""
 _KNOWN_SECONDS = 1.0
-"""How long what was seen is taken to be so: after a failover a checkpoint may have gone back."""
+"""Seconds for which a checkpoint once read is believed: a failover may have set it back."""
 
 
 class Waiter:
@@ -27,10 +27,10 @@ class Waiter:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.passed: asyncio.Future[bool] = loop.create_future()
-        """Whether the checkpoint has passed the position, or why there is none."""
+        """True once the checkpoint has passed the position; else the error why there is none."""
         self.position: int | None = None
         self.until = float("inf")
-        """When to give up, as `time.monotonic` tells it."""
+        """Time at which to give up, by `time.monotonic`."""
 
 
 class CheckpointWaiters:
@@ -78,7 +78,7 @@ class CheckpointWaiters:
             self._waiters.pop(waiter, None)
 
     def have_passed(self, position: int) -> bool:
-        """Whether the checkpoint is a position or a later one now; False when it cannot be read."""
+        """Return True if the checkpoint is at a position or later; False if it cannot be read."""
         try:
             return self._checkpoint() >= position
         except StoreUnavailable:
@@ -111,7 +111,7 @@ class CheckpointWaiters:
         self._call(fail)
 
     def anyone_waits(self) -> bool:
-        """Whether anybody waits, also for a position that is not known yet; any thread may ask."""
+        """Return True if anybody waits, for a known position or not; any thread may ask."""
         return bool(self._waiters)
 
     def announce(self) -> None:

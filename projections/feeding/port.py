@@ -1,4 +1,4 @@
-"""What every projection is to those that feed it: states from the log in, one commit out."""
+"""The port of a projection for those that feed it: states from the log in, one commit out."""
 
 from collections.abc import Callable, Hashable, Mapping
 from typing import Protocol
@@ -53,7 +53,7 @@ Note = Callable[[Entity | None, Entity], None]
 
 
 class ReadModel(Protocol):
-    """What a projection writes to, as the generations of every projection need it."""
+    """The store of a projection, as the generations of every projection need it."""
 
     def checkpoint(self) -> int:
         """Position of the last event whose effects are committed; 0 before the first commit."""
@@ -62,13 +62,13 @@ class ReadModel(Protocol):
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
 
     def revision(self) -> Hashable:
-        """What is another one before reads see another commit; told without waiting for any.
+        """Return a value that differs before reads see another commit, without waiting for any.
 
         A read that begins afterwards sees the commit of the revision or a newer one.
         """
 
     def count(self) -> int:
-        """How many entities the read model holds, soft-deleted ones included."""
+        """Return the number of entities of the read model, soft-deleted ones included."""
 
     def close(self) -> None:
         """Releases files and connections; nothing may use the read model afterwards."""

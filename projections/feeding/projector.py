@@ -112,7 +112,7 @@ class Projector:
     def _fold(
         self, batch: Sequence[RecordedEvent], states: StatesAt
     ) -> tuple[dict[str, Folded], int]:
-        """What `Folder.fold` makes of a batch, if all that it reads is of the batch's epoch.
+        """Fold a batch by `Folder.fold`, if all that it reads is of the batch's epoch.
 
         Raises StoreUnavailable where it is not, whatever came of it.
         """

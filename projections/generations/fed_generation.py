@@ -65,7 +65,7 @@ class FedGeneration(Generic[M]):
         self.checked = True
         """True if the generation was found whole, or needed no check."""
         self.damage: Damaged | None = None
-        """What a check in the background found."""
+        """Damage that a check in the background saw."""
         self._definition = definition
         self._checker: threading.Thread | None = None
         self._left = threading.Event()

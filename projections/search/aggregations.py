@@ -1,4 +1,4 @@
-"""What may be asked of all documents that a search matches, in terms that no engine owns.
+"""Aggregations over all documents that a search matches, in terms that no engine owns.
 
 An aggregation makes buckets of the matching documents by what they hold in a field, or gives the
 best of them; one inside another is about the documents of each bucket by themselves. Counts are
@@ -35,7 +35,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     field: str
     """A path of the document, `.keyword` or not."""
     values: Values = "texts"
-    """Which values make buckets; a field has others only where nobody has fixed its type."""
+    """The values that make buckets; a field has others only where nobody has fixed its type."""
     size: int = 10
     """The most buckets given; `Buckets.others` says how much the rest would count."""
     order: Literal["count", "key", "nearest"] = "count"
@@ -63,7 +63,7 @@ class DateHistogram(msgspec.Struct, frozen=True, kw_only=True):
     interval: str | int
     """One of CALENDAR, or so many milliseconds counted from 1970."""
     gaps: bool = True
-    """Whether intervals without a document between two with some have buckets too."""
+    """True if intervals without a document between two with some have buckets too."""
     below: tuple["Aggregation", ...] = ()
 
 
@@ -76,8 +76,9 @@ class TopHits(msgspec.Struct, frozen=True, kw_only=True):
     """A sortable path; None orders by score."""
     descending: bool = True
     sources: bool = True
-    """Whether the documents themselves are shown; like the two below for whoever shows the hits, of
-    which an engine gives the ids."""
+    """True if the documents themselves are shown; like the two below for whoever shows the hits, of
+    which an engine gives the ids.
+    """
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 

@@ -117,7 +117,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _cuts(word: str) -> Iterator[tuple[int, int]]:
-    """Where each part of a word begins and ends."""
+    """Yield the beginning and the end of each part of a word."""
     if word.isascii():
         yield from (part.span() for part in _ASCII_PART.finditer(word))
         return
@@ -137,7 +137,7 @@ def words_with(texts: Iterable[str]) -> re.Pattern[str]:
 
 
 def places(text: str, words: re.Pattern[str] = _WORD) -> Iterator[tuple[int, int, str]]:
-    """Where each part of a composed text (`compose`) begins and ends, with its token.
+    """Yield the beginning, the end and the token of each part of a composed text (`compose`).
 
     With `words_with` only the parts of some words.
     """

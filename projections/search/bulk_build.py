@@ -28,7 +28,7 @@ _STREAMS_AT_A_TIME = 1_000
 
 
 class _Reached(msgspec.Struct):
-    """How far a load came; the fingerprint of its commits."""
+    """The place that a load reached; the fingerprint of its commits."""
 
     upto: int
     fingerprint: str
@@ -80,7 +80,7 @@ class _Batch:
 
     @property
     def full(self) -> bool:
-        """Whether it should be committed before another entity is added."""
+        """True if the load should be committed before another entity is added."""
         return len(self.entities) >= ENTITIES_PER_COMMIT or self._bytes >= BYTES_PER_COMMIT
 
 
@@ -102,7 +102,7 @@ def _commit(
 
 
 def _resume(log: EventStore, fingerprint: str) -> _Reached | None:
-    """How far an earlier load of this log came, None when there was none."""
+    """Return the place that an earlier load of this log reached, None when there was none."""
     try:
         reached = msgspec.json.decode(fingerprint, type=_Reached)
     except msgspec.MsgspecError:

@@ -17,7 +17,7 @@ from projections.search.documents.objects import ReadObjects
 from projections.search.tree import Node
 
 TOTAL_CAP = 10_000
-"""Where the total may stop when the exact one is not asked for."""
+"""The number at which the total may stop when the exact one is not asked for."""
 
 SCORE = "_score"
 
@@ -34,7 +34,7 @@ class Facet(msgspec.Struct, frozen=True):
 
     aggregation: Aggregation
     filter: Node | None = None
-    """What restricts this facet in place of the `post_filter`."""
+    """The restriction of this facet in place of the `post_filter`."""
 
 
 class EngineQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class EngineQuery(msgspec.Struct, frozen=True, kw_only=True):
     visible: frozenset[str] | None = None
     """Kinds whose documents decide each `tree.IfFound`, searched or not; None for all."""
     include_deleted: bool = False
-    """Whether soft-deleted documents are searched too."""
+    """True if soft-deleted documents are searched too."""
     sort: Sort | None = None
     """None orders by score, the best first."""
     offset: int = 0
@@ -79,15 +79,16 @@ class Bucket(msgspec.Struct, frozen=True):
     """Some of the matching documents."""
 
     key: str | float | bool
-    """What they have in common: a text, folded; a number; the millisecond that an interval begins
-    with."""
+    """The value that they have in common: a text, folded; a number; the millisecond that an
+    interval begins with.
+    """
     count: int
     below: tuple["FacetResult", ...] = ()
-    """What came of the aggregations inside, in their order."""
+    """Results of the aggregations inside, in their order."""
 
 
 class Buckets(msgspec.Struct, frozen=True):
-    """What came of `Terms` and `DateHistogram`."""
+    """Result of `Terms` and `DateHistogram`."""
 
     buckets: tuple[Bucket, ...] = ()
     others: int = 0
@@ -95,10 +96,10 @@ class Buckets(msgspec.Struct, frozen=True):
 
 
 class TopDocuments(msgspec.Struct, frozen=True):
-    """What came of `TopHits`."""
+    """Result of `TopHits`."""
 
     total: int = 0
-    """How many documents there are to choose from."""
+    """Number of documents to choose from."""
     hits: tuple[EngineHit, ...] = ()
     max_score: float | None = None
     """As in EngineHits."""
@@ -111,21 +112,21 @@ class EngineHits(msgspec.Struct, frozen=True, kw_only=True):
     """A page of documents, and what there is beyond it."""
 
     total: int
-    """How many documents match, whatever page is asked for."""
+    """Number of documents that match, whatever page is asked for."""
     relation: Literal["eq", "gte"]
-    """Whether as many match as `total` says, or at least as many."""
+    """"eq" if exactly as many match as `total` says, "gte" if at least as many."""
     hits: tuple[EngineHit, ...]
     max_score: float | None
     """The best score of all that match; None when the order is not by score."""
     timed_out: bool = False
-    """Whether the deadline came first.
+    """True if the deadline came first.
 
     The hits then match as any others do and are in order, but others that match may be missing,
     all of them in the worst case; the relation is "gte". Facets then count what was looked at, and
     one that was not done by then is empty.
     """
     facets: tuple[FacetResult, ...] = ()
-    """What came of the facets, in their order."""
+    """Results of the facets, in their order."""
 
 
 class SearchedPaths(msgspec.Struct, frozen=True, dict=True):
@@ -134,7 +135,7 @@ class SearchedPaths(msgspec.Struct, frozen=True, dict=True):
     paths: tuple[str, ...] = ()
     """In the order in which they first appear in the log."""
     full: bool = False
-    """Whether one did not fit any more, and those that appear later are not searched."""
+    """True if one did not fit any more, and those that appear later are not searched."""
 
     @cached_property
     def known(self) -> frozenset[str]:
@@ -236,7 +237,7 @@ class SearchEngine(Protocol):
         """
 
     def count(self) -> int:
-        """How many documents there are, soft-deleted ones included."""
+        """Return the number of documents, soft-deleted ones included."""
 
     def reset(self) -> None:
         """Forget all documents, in one commit at checkpoint 0 without a fingerprint."""

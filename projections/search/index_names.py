@@ -23,7 +23,7 @@ _DATA_ASSETS = frozenset(
         *("table", "tag", "topic", "worksheet"),
     }
 )
-"""What OpenMetadata counts as data assets, be it a kind of this catalog or not."""
+"""The kinds that OpenMetadata counts as data assets, be they kinds of this catalog or not."""
 _OTHER_KINDS = (
     *("apiCollection", "apiEndpoint", "apiService", "chart", "contextMemory"),
     *("dashboardDataModel", "directory", "driveService", "file", "ingestionPipeline"),
@@ -31,7 +31,7 @@ _OTHER_KINDS = (
     *("securityService", "spreadsheet", "storedProcedure", "testCase"),
     *("testCaseResolutionStatus", "testCaseResult", "testSuite", "worksheet"),
 )
-"""What OpenMetadata has an index for and this catalog may have no kind for."""
+"""The kinds that OpenMetadata has an index for and this catalog may not have."""
 _OTHER_REPORTS = (
     *("entityReportData", "webAnalyticEntityViewReportData", "webAnalyticUserActivityReportData"),
     *("RawCostAnalysisReportData", "AggregatedCostAnalysisReportData"),

@@ -1,4 +1,4 @@
-"""How many of several optional clauses must match, by the rules of OpenSearch."""
+"""The number of optional clauses that must match, by the rules of OpenSearch."""
 
 import re
 
@@ -6,7 +6,7 @@ from domain.errors import InvalidInput
 
 
 def required_matches(rule: str, clauses: int) -> int:
-    """How many of so many optional clauses a rule asks for.
+    """Return the number of so many optional clauses that a rule asks for.
 
     A rule is a number (`2`, or `-1`: all but one), a percentage (`75%`, or `-25%`: a quarter may be
     missing; rounded down), or one or more conditions (`2<75% 9<-3`: all of up to two clauses, three

@@ -19,7 +19,7 @@ def within(node: tree.Node, path: str) -> tree.Node:
 
 
 def is_flat(node: tree.Node) -> bool:
-    """Whether the values of all objects together decide the node: it has but one condition."""
+    """Return True if the values of all objects together decide the node, by one condition."""
     match node:
         case tree.Bool(must=(), filter=(), must_not=(), should=should):
             return node.required == 1 and all(map(is_flat, should))
@@ -33,7 +33,7 @@ def is_flat(node: tree.Node) -> bool:
 
 
 def relaxed(node: tree.Node, path: str) -> tree.Node:
-    """What every document with such an object matches; decides the node where `is_flat`."""
+    """Return a node for every document with such an object; it decides where `is_flat`."""
     match node:
         case tree.MatchAll():
             return tree.Exists(path)

@@ -1,4 +1,4 @@
-"""What a caller may not see, kept out of a search: kinds, and fields of the kinds it sees."""
+"""Restrictions of a search to what a caller may see: kinds, and fields of these kinds."""
 
 from collections.abc import Iterable, Mapping
 from typing import get_args
@@ -43,11 +43,11 @@ class Hidden(msgspec.Struct, frozen=True):
         return _Restriction(self, parameter).restricted(node) if self.withheld else node
 
     def hides(self, path: str) -> bool:
-        """Whether anything withheld is in the indexed path."""
+        """Return True if anything withheld is in the indexed path."""
         return any(each.touches_indexed(path) for each in self.withheld)
 
     def hides_default_fields(self) -> bool:
-        """Whether words without a field would look at anything withheld."""
+        """True if words without a field would look at anything withheld."""
         return any(
             each.touches_indexed(field.path)
             for each in self.withheld
@@ -114,7 +114,7 @@ class _Restriction:
 
 
 class Visibility(msgspec.Struct, frozen=True):
-    """What one caller may see."""
+    """The kinds and fields that one caller may see."""
 
     kinds: frozenset[str]
     withheld: Mapping[str, Withheld]
@@ -132,14 +132,14 @@ class Visibility(msgspec.Struct, frozen=True):
         return kinds & self.kinds
 
     def hidden_in(self, kinds: frozenset[str] | None) -> Hidden:
-        """What is withheld in a search of some kinds, None for all."""
+        """Return the fields that are withheld in a search of some kinds, None for all."""
         sought = self.kinds if kinds is None else kinds
         return Hidden(
             tuple(self.withheld[k] for k in sorted(sought & self.withheld.keys())), sought
         )
 
     def show(self, kind: str, entity_json: bytes) -> bytes | None:
-        """What may be seen of an entity, None for nothing."""
+        """Return the visible part of an entity, None for nothing."""
         if kind not in self.kinds:
             return None
         withheld = self.withheld.get(kind)

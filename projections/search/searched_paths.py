@@ -60,7 +60,7 @@ class PathsNoted:
 
     @property
     def is_filled(self) -> bool:
-        """Whether the first path that does not fit is one of the paths noted here."""
+        """True if the first path that does not fit is one of the paths noted here."""
         return self._full and not self._before.full
 
     def searched(self) -> SearchedPaths:

@@ -21,7 +21,7 @@ MAX_BOOST = 100.0
 
 
 class Base(msgspec.Struct, frozen=True):
-    """What every node is.
+    """The base of every node.
 
     The nodes inside a node are attributes of it, or stand in tuples, of any depth. The fields that
     a node names itself are its attributes `field` and `path`.
@@ -126,7 +126,7 @@ class Bool(Base, frozen=True):
 
     @property
     def required(self) -> int:
-        """How many of `should` must match; more than there are when nothing can."""
+        """The number of `should` that must match; more than there are when nothing can."""
         least = 1 if self.should and not (self.must or self.filter) else 0
         if self.minimum_should_match is None:
             return least
@@ -200,7 +200,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def leaf_count(node: Node) -> int:
-    """How many leaves the tree has."""
+    """Return the number of leaves of the tree."""
     inside = children(node)
     return sum(map(leaf_count, inside)) if inside else 1
 
@@ -229,7 +229,7 @@ def _holding_nodes(kind: type[Base]) -> tuple[str, ...]:
 
 
 def _may_hold_nodes(hint: Any) -> bool:
-    """Whether a value of this type may be a node, or a tuple with nodes in it."""
+    """Return True if a value of this type may be a node, or a tuple with nodes in it."""
     if isinstance(hint, type) and issubclass(hint, Base):
         return True
     return any(map(_may_hold_nodes, get_args(hint)))

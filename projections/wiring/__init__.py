@@ -1,1 +1,1 @@
-"""Which stores a process opens, where each read model is kept, and who feeds it."""
+"""The stores that a process opens, the places of the read models, and their feeders."""

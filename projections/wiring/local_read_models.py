@@ -29,7 +29,7 @@ from projections.search.verification_source import sorted_entries
 
 
 class Backend(Generic[M]):
-    """Where a read model is kept for a data directory, and who feeds it: in the directory itself,
+    """The place of a read model for a data directory, and its feeder: in the directory itself,
     unless a subclass says otherwise.
     """
 
@@ -52,7 +52,7 @@ class Backend(Generic[M]):
         return CurrentGeneration(self.definition, self.generations, log, known)
 
     def supervisor(self, log: EventStore, changes: ChangeCounter | None = None) -> Supervisor:
-        """What feeds the read model; the caller holds the ProjectorLock of the directory."""
+        """Return the feeder of the read model; the caller holds the directory's ProjectorLock."""
         return GenerationSupervisor(self.definition, self.generations, log, changes, alone=True)
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ def _load_search(address: str, log: EventStore, progress: Progress) -> None:
 
 
 def entity_kinds(model: SortedReadModel) -> dict[str, KindReport]:
-    """What a sorted read model holds of each kind, wherever it is."""
+    """Report what a sorted read model holds of each kind, wherever it is."""
     deleted = model.deleted()
     return {
         kind: KindReport(n, deleted.get(kind, 0), f"{total:x}")
@@ -140,7 +140,7 @@ def entity_kinds(model: SortedReadModel) -> dict[str, KindReport]:
 
 
 def search_kinds(engine: SearchEngine) -> dict[str, KindReport]:
-    """What a search index holds of each kind, wherever it is."""
+    """Report what a search index holds of each kind, wherever it is."""
     with engine.snapshot() as snapshot:
         kept = snapshot.digests()
     return {kind: KindReport(n, None, f"{total:x}") for kind, (n, total) in sorted(kept.items())}
@@ -151,5 +151,5 @@ _PATTERNS = {EntityProjection.name: "entities-{}.db", SearchProjection.name: "se
 
 
 def open_generations(directory: Path, definition: Definition[Any]) -> Generations:
-    """Where the generations of a read model are kept for a data directory."""
+    """Open the generations of a read model that is kept for a data directory."""
     return FolderGenerations(directory, definition.name, _PATTERNS[definition.name])

@@ -20,7 +20,7 @@ from projections.generations.supervision import GenerationSupervisor
 from projections.wiring.local_read_models import Backend, entity_kinds
 
 _UNUSED_AFTER = timedelta(minutes=10)
-"""How long after its last host what other code has built is kept."""
+"""Time after the last use by a host for which a read model that other code has built is kept."""
 
 
 class SharedEntities(Backend[PostgresReadModel]):
@@ -53,7 +53,7 @@ class SharedEntities(Backend[PostgresReadModel]):
         super().__init__(definition, generations, leadership)
 
     def supervisor(self, log: EventStore, changes: ChangeCounter | None = None) -> Supervisor:
-        """What feeds the read model from a log while this process leads."""
+        """Return the feeder of the read model from a log while this process leads."""
         return SharedSupervisor(
             self.definition.name,
             lambda: GenerationSupervisor(self.definition, self.generations, log),

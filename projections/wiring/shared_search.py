@@ -32,7 +32,7 @@ from projections.search.verification_source import sorted_entries
 from projections.wiring.local_read_models import Backend, search_kinds
 
 LOOK_SECONDS = 0.5
-"""How often the cluster is asked whether another process has replaced the pointer or proposal."""
+"""Seconds between two looks at the cluster for a replaced pointer or proposal."""
 
 
 class ClusterGenerations(port.Generations):
@@ -113,7 +113,7 @@ class ClusterGenerations(port.Generations):
         return self._records.read(self._names[record])
 
     def _revision(self, record: port.Record) -> Hashable | None:
-        """How often the cluster has replaced a record, as it was told a moment ago."""
+        """Return the number of replacements of a record, as the cluster last told it."""
         return self._records.revision(self._names[record])
 
     def _replace(
@@ -169,7 +169,7 @@ class SharedSearch(Backend[SearchEngine]):
         super().__init__(definition, generations, leadership)
 
     def supervisor(self, log: EventStore, changes: ChangeCounter | None = None) -> Supervisor:
-        """What feeds the index while this process leads, and waits while the cluster is away."""
+        """Return the feeder of the index while this process leads; it waits for the cluster."""
 
         def take_over() -> GenerationSupervisor[SearchEngine]:
             self.generations.renew()

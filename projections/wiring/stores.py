@@ -56,11 +56,11 @@ class Stores:
         """One supervisor for each projection; none in a process that only reads."""
         first = supervisors[0] if supervisors else None
         self._feeder = first if isinstance(first, GenerationSupervisor) else None
-        """What feeds the sorted read model, where this process does and it is in a file."""
+        """The feeder of the sorted read model, where this process feeds it and it is in a file."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether hosts share the sorted read model, in a database.
+        """True if hosts share the sorted read model, in a database.
 
         Reads of it take a round trip, so they are not for an event loop, and its commits are made
         in whichever process leads.
@@ -69,12 +69,12 @@ class Stores:
 
     @property
     def searches_elsewhere(self) -> bool:
-        """Whether searches are made by a cluster, so that to ask it anything takes a round trip."""
+        """True if searches are made by a cluster, so that to ask it anything takes a round trip."""
         return self.backends[1].is_shared
 
     @property
     def looks_elsewhere(self) -> bool:
-        """Whether a database or a cluster must say if anything has changed since a search."""
+        """True if a database or a cluster must say if anything has changed since a search."""
         return any(backend.is_shared for backend in self.backends)
 
     def named(self, what: str) -> list[CurrentGeneration[Any]]:
@@ -180,7 +180,7 @@ def open_stores(
 def open_backends(
     directory: Path, log: EventStore, database: str | None = None, search: str | None = None
 ) -> list[Backend[Any]]:
-    """Where the read models of a data directory are, the sorted one first.
+    """Return the places of the read models of a data directory, the sorted one first.
 
     With the URL of a database that one is there, next to the log; with that of a search cluster,
     the search index is in the cluster. The caller closes them. Raises InvalidInput for what is no
@@ -236,7 +236,7 @@ def make_directory(directory: Path) -> None:
 
 
 def was_served(directory: Path) -> bool:
-    """Whether a server has begun to serve a data directory, of this version or of an older one.
+    """Return True if a server, of this version or an older one, has served a data directory.
 
     Each that was served has read models; tools that build them before note it.
     """

@@ -1,1 +1,1 @@
-"""How a person becomes a caller: sessions, the identity provider, and links that sign in once."""
+"""Sign-in, by which a person becomes a caller: sessions, an identity provider, one-time links."""

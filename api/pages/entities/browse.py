@@ -1,4 +1,4 @@
-"""What there is, without a search: the first page, the lists of kinds, and all as a tree."""
+"""Pages that need no search: the first page, the lists of kinds, and all entities as a tree."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -26,7 +26,7 @@ from projections.entities.port import Include
 REFUSALS = (CatalogError, Forbidden)
 """Errors that are shown beside the form that was sent."""
 OF_ONE = "/{kind:str}/{fqn:path}"
-"""What the address of a page of an entity ends in."""
+"""Ending of the address of a page of an entity."""
 
 
 def kind_of(scope: Any) -> EntityKind:

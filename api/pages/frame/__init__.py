@@ -1,1 +1,1 @@
-"""What all pages share: their layout, addresses, forms and routes."""
+"""The frame that all pages share: layout, addresses, forms and routes."""

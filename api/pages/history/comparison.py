@@ -49,7 +49,7 @@ def whole(text: str) -> Marked:
 
 
 def _are_kindred(old: list[str], new: list[str], common: list[tuple[int, int]]) -> bool:
-    """Whether texts have so much in common that marks help: a third of the shorter one's words."""
+    """Return True if marks help, as texts have a third of the shorter one's words in common."""
     kept = sum(not old[place].isspace() for place, _ in common)
     shorter = min(sum(not word.isspace() for word in words) for words in (old, new))
     return 3 * kept >= shorter

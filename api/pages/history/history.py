@@ -45,7 +45,7 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
     """The timeline of an entity, and the comparison of two of its versions."""
 
     def read(at: EntityRequest) -> dict[str, Any]:
-        """What both pages show: the head of the entity, and what is withheld of it."""
+        """Read the part that both pages show: the head of the entity, and its withheld fields."""
         entity, _ = at.decoded(None)
         hidden = hidden_fields(at.access, Action.VIEW, [at.kind.name])
         return {"kind": at.kind.name, "entity": entity, "hidden_fields": hidden}

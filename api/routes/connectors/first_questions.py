@@ -1,4 +1,4 @@
-"""What OpenMetadata's clients ask before they begin; the answers are the same for ever.
+"""Questions that OpenMetadata's clients ask before they begin; the answers are the same for ever.
 
 Every type of service has a definition of its connection test, and none has a step: which steps a
 connector knows depends on its release, and one that it does not know ends its run. No metric of the

@@ -38,18 +38,18 @@ from domain.writing.stale_entities import PAGE, StaleEntity, StaleSearch, scope_
 
 
 class BulkItem(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
-    """What came of one of the requests."""
+    """Outcome of one of the requests."""
 
     request: str
     """Qualified name of the entity; of a request that failed, the name that it gives."""
     status: int
     """The status that a PUT of this request alone would be answered with."""
     message: str
-    """What was done, as the header X-OpenMetadata-Change says it, or what was wrong."""
+    """The change, as the header X-OpenMetadata-Change says it, or the error."""
 
 
 class BulkResult(msgspec.Struct, rename="camel"):
-    """What came of all requests; those that are good are stored, whatever the others are."""
+    """Outcome of all requests; those that are good are stored, whatever the others are."""
 
     status: Literal["success", "partialSuccess", "failure"]
     number_of_rows_processed: int
@@ -151,7 +151,7 @@ def _result(
 
 
 def _bulk_result(items: list[BulkItem], *, dry_run: bool) -> BulkResult:
-    """What came of requests some of which passed and some of which failed."""
+    """Return the outcome of requests some of which passed and some of which failed."""
     passed = [item for item in items if item.status < 300]
     failed = [item for item in items if item.status >= 300]
     return BulkResult(
@@ -166,11 +166,11 @@ def _bulk_result(items: list[BulkItem], *, dry_run: bool) -> BulkResult:
 
 
 _PAGES = 100
-"""How many pages of the log a search reads in one turn of its caller."""
+"""Number of pages of the log that a search reads in one turn of its caller."""
 
 
 class DeleteStale(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """Which entities are to be deleted: those below a scope that were not seen."""
+    """The entities to be deleted: those below a scope that were not seen."""
 
     scope_fqn: Annotated[str, msgspec.Meta(min_length=1)]
     """Qualified name of the entity below which they are."""
@@ -253,7 +253,7 @@ def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteH
 def _begin(
     services: Services, kind: EntityKind, access: Access, body: bytes
 ) -> tuple[DeleteStale, StaleSearch | None, int]:
-    """What a body asks for, the search for it, and the position of the log before it.
+    """Return the request in a body, the search for it, and the position of the log before it.
 
     There is no search where there is nothing to look for.
 

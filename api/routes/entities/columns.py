@@ -22,7 +22,7 @@ from projections.entities.port import Include
 from projections.entities.single_entities import read_one
 
 FIELDS = ("tags", "customMetrics", "extension", "profile")
-"""What `fields` may name; there are no custom metrics."""
+"""Names that `fields` may have; there are no custom metrics."""
 _UNASKED = ("tags", "extension")
 """Keys of columns that are shown when they are asked for."""
 MOST_COLUMNS = 1_000

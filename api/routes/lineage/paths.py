@@ -1,4 +1,4 @@
-"""How requests name the entities at an edge of the lineage, and what they may see of it."""
+"""Lineage edges in requests: the names of their entities, and the part that callers may see."""
 
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -60,12 +60,12 @@ def named_ends(access: Access, segments: list[str]) -> Ends:
 
 
 def is_edge_path(scope: Any) -> bool:
-    """Whether a path below `{kind}/name/` is that of an edge, not of one entity."""
+    """Return True if a path below `{kind}/name/` is that of an edge, not of one entity."""
     return len(_segments(scope, f"{BASE}/")) == _OF_EDGE
 
 
 def is_entity_path(scope: Any) -> bool:
-    """Whether a path below `{kind}/name/` is that of one entity."""
+    """Return True if a path below `{kind}/name/` is that of one entity."""
     return not is_edge_path(scope)
 
 
@@ -113,7 +113,7 @@ def edge_in_body(access: Access, body: bytes) -> tuple[Ends, dict[str, Any]]:
 
 
 def sight_of(access: Access, action: Action) -> EdgeSight:
-    """What a caller may see of the lineage, of the details of edges under an action."""
+    """Return the part of the lineage that a caller may see: details of edges under an action."""
     shown_of = {kind: access.withheld(Action.VIEW, kind) for kind in access.kinds(Action.VIEW)}
     withheld = {**shown_of, EDGE: access.withheld(action, EDGE)}
     return EdgeSight(

@@ -23,7 +23,7 @@ from projections.entities.port import SortedReadModel
 Edge = tuple[bytes, dict[str, Any]]
 """The JSON of an edge, and the headers of the answer."""
 MAX_DEPTH = 3
-"""How many steps a walk goes at most in each direction, as in OpenMetadata."""
+"""The most steps of a walk in each direction, as in OpenMetadata."""
 
 
 def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:

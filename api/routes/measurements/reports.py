@@ -1,4 +1,4 @@
-"""What profilers and runs of tests report: profiles over time, samples of rows, and results."""
+"""Reports of profilers and of runs of tests: profiles over time, samples of rows, and results."""
 
 from functools import partial
 from typing import Any, Literal

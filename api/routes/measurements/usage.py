@@ -1,4 +1,4 @@
-"""How often entities are used: counted by day, shown with the sums of weeks and months."""
+"""Counts of the use of entities: by day, shown with the sums of weeks and months."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What a run of the usage workflow reports: joins of tables, and what queries have cost."""
+"""Reports of a run of the usage workflow: joins of tables, and costs of queries."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ from domain.measurements.joins import Side, TableJoins, joined_points
 from projections.entities.single_entities import EntityAnswer
 
 MOST_TABLE_BYTES = 64_000_000
-"""How large the tables that one report names may be together, as they are read for it."""
+"""The most bytes of the tables together that one report names, as they are read for it."""
 
 
 def join_routes(services: Services) -> list[HTTPRouteHandler]:
@@ -136,7 +136,7 @@ class _Service(msgspec.Struct):
 
 
 class _Query(msgspec.Struct, rename="camel"):
-    """What is shown of a query beside its costs."""
+    """The part of a query that is shown beside its costs."""
 
     id: str
     name: str
@@ -159,7 +159,7 @@ class QueryGroup(msgspec.Struct, rename="camel"):
 
 
 class OverallStats(msgspec.Struct, rename="camel"):
-    """What the runs of all queries of a service have cost."""
+    """Costs of the runs of all queries of a service."""
 
     total_cost: float
     min_cost: float

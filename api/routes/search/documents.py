@@ -1,5 +1,6 @@
-"""What searches give in other ways: suggestions for what is being typed, as OpenMetadata's older
-clients ask for them, single documents, those of a source, and all that is found as CSV."""
+"""Searches with another answer: suggestions for what is being typed, as OpenMetadata's older
+clients ask for them, single documents, those of a source, and all hits as CSV.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

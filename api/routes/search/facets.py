@@ -1,4 +1,4 @@
-"""What searches count: the values of one field, and what is found of each kind."""
+"""Counts over searches: the values of one field, and the hits of each kind."""
 
 from functools import partial
 from typing import Any, Literal

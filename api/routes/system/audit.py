@@ -39,7 +39,7 @@ Order = Literal["asc", "desc"]
 
 
 class AuditPaging(msgspec.Struct, kw_only=True):
-    """How far the log was read."""
+    """The place up to which the log was read."""
 
     after: int | msgspec.UnsetType = msgspec.UNSET
     """In log order: the position reached, to be given as `after`. Everything up to here was looked
@@ -122,7 +122,7 @@ def audit_query(
     until: str | None,
     **others: str | None,
 ) -> AuditQuery:
-    """What a caller asks for, of the kinds that it may audit; `others` are fields of AuditQuery.
+    """Return the query that a caller asks for; `others` are fields of AuditQuery.
 
     `since` and `until` are times as a search takes them. Raises InvalidInput and Forbidden.
     """

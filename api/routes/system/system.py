@@ -31,7 +31,7 @@ READY_OF: Parameters = {"of": query(Literal["all", "lists"], _WHAT, "all")}
 
 
 class Version(msgspec.Struct):
-    """What OpenMetadata's client checks before it talks to a server."""
+    """The version that OpenMetadata's client checks before it talks to a server."""
 
     version: str
     revision: str
@@ -48,7 +48,7 @@ class Health(msgspec.Struct):
 
 
 class Preparation(msgspec.Struct, omit_defaults=True, rename="camel"):
-    """How far a read model is that is being built; without numbers where that is not known yet."""
+    """Progress of a read model that is being built; without numbers where that is not known yet."""
 
     done: int | None = None
     """Entities."""
@@ -56,13 +56,14 @@ class Preparation(msgspec.Struct, omit_defaults=True, rename="camel"):
 
 
 class Readiness(msgspec.Struct, omit_defaults=True):
-    """Whether requests can be answered with fresh data, and what is in the way."""
+    """Readiness to answer requests with fresh data, and the reasons against it."""
 
     ready: bool
     problems: list[str]
     degraded: list[str] = []
-    """What is not in the way of reads, or in nobody's yet, and wants mending; absent when there is
-    nothing."""
+    """Faults that stand in the way of no read, or of no read yet, and want mending; absent when
+    there are none.
+    """
     preparing: dict[str, Preparation] = {}
     """`lists` and `search`, as far as they are not there yet; absent when both are."""
 

@@ -17,7 +17,7 @@ from domain.kinds.names import MAX_NAME_LENGTH, check_name, child
 from domain.patches.payload_bounds import check_entity_bytes
 
 MAX_PARTS = 20_000
-"""How many columns, fields or tasks an entity may have, at all levels together."""
+"""The most columns, fields or tasks of an entity, at all levels together."""
 MAX_PART_FQN = 3_072
 """The most characters of a part's qualified name, which holds the names of all levels above."""
 
@@ -26,7 +26,7 @@ class NamedPart(Part, kw_only=True):
     """A part of an entity with a qualified name and tags of its own."""
 
     noun: ClassVar[str] = "part"
-    """What messages call such a part."""
+    """The word for such a part in messages."""
 
     name: str
     fully_qualified_name: str | None = None

@@ -1,4 +1,4 @@
-"""What payloads are made of: references, tag labels and the small objects that kinds share."""
+"""Elements of payloads: references, tag labels and the small objects that kinds share."""
 
 from collections.abc import Iterator
 from datetime import date, datetime
@@ -118,7 +118,7 @@ class CoverImage(Part, kw_only=True):
 
 
 class Style(Part, kw_only=True):
-    """How an entity is drawn."""
+    """The looks of an entity: its colour and icon."""
 
     color: str | None = None
     icon_url: str | None = field(default=None, name="iconURL")
@@ -144,7 +144,7 @@ class LabelRecognizer(Part, kw_only=True):
 
 
 class LabelMetadata(Part, kw_only=True):
-    """Where a label comes from and how long it lasts."""
+    """The source of a label and the time that it lasts."""
 
     recognizer: LabelRecognizer | None = None
     expiry_date: Integer | None = None
@@ -180,7 +180,7 @@ class Certification(Part, kw_only=True):
 
 
 class Votes(Part, kw_only=True):
-    """What users think of an entity."""
+    """Votes of users on an entity."""
 
     up_votes: Integer | None = None
     down_votes: Integer | None = None
@@ -194,7 +194,7 @@ class Votes(Part, kw_only=True):
 
 
 class Access(Part, kw_only=True):
-    """When the data was touched, and by whom or what."""
+    """The last touch of the data: its time, and who or what it was."""
 
     timestamp: Integer
     accessed_by: Reference | None = None
@@ -216,7 +216,7 @@ class LifeCycle(Part, kw_only=True):
 
 
 class UsageStats(Part, kw_only=True):
-    """How often something was used, and how it ranks among its like."""
+    """Use of something by number, and its rank among its like."""
 
     count: Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
     percentile_rank: Percent | None = None

@@ -253,7 +253,7 @@ def _kept(key: str, value: Any, keys: frozenset[str]) -> Any:
 
 
 def _holds_secret(key: str, text: str) -> bool:
-    """Whether a text may be or hold a secret where `key` has it."""
+    """Return True if a text may be or hold a secret where `key` has it."""
     if key in WORD_KEYS:
         return _WORD(text) is None
     beside_user = key in USER_KEYS and ("/" in text or ":" in text)

@@ -37,7 +37,7 @@ class SemanticsRule(Part, kw_only=True):
 
 
 class TermsOfUse(Part, kw_only=True):
-    """What readers may do with the data."""
+    """The uses that readers may make of the data."""
 
     content: str | None = None
     inherited: bool | None = None
@@ -51,7 +51,7 @@ class RowFilter(Part, kw_only=True):
 
 
 class AccessPolicy(Part, kw_only=True):
-    """Who may read what."""
+    """Readers and the parts of the data that they may read."""
 
     access_policy: str | None = None
     identities: list[str] | None = None
@@ -59,7 +59,7 @@ class AccessPolicy(Part, kw_only=True):
 
 
 class ContractSecurity(Part, kw_only=True):
-    """How sensitive the data is, and who may read it."""
+    """Sensitivity of the data, and who may read it."""
 
     data_classification: str | None = None
     policies: list[AccessPolicy] | None = None
@@ -67,21 +67,21 @@ class ContractSecurity(Part, kw_only=True):
 
 
 class RefreshFrequency(Part, kw_only=True):
-    """How often the data is renewed."""
+    """Interval at which the data is renewed."""
 
     interval: Integer
     unit: Literal["hour", "day", "week", "month", "year"]
 
 
 class MaxLatency(Part, kw_only=True):
-    """How old the data may be."""
+    """The greatest age of the data."""
 
     value: Integer
     unit: Literal["minute", "hour", "day"]
 
 
 class Retention(Part, kw_only=True):
-    """How long the data is kept."""
+    """Time for which the data is kept."""
 
     period: Integer
     unit: Literal["day", "week", "month", "year"]
@@ -100,7 +100,7 @@ class ContractSla(Part, kw_only=True):
 
 
 class AuthoritativeDefinition(Part, kw_only=True):
-    """Where something is defined for good."""
+    """The place where something is defined for good."""
 
     url: Url | None = None
     name: str | None = None
@@ -108,7 +108,7 @@ class AuthoritativeDefinition(Part, kw_only=True):
 
 
 class QualityArguments(Part, kw_only=True):
-    """What a metric of a quality rule is told."""
+    """Arguments of a metric of a quality rule."""
 
     valid_values: list[str] | None = None
     pattern: str | None = None
@@ -151,7 +151,7 @@ class QualityRule(Part, kw_only=True):
 
 
 class ElementExtension(Part, kw_only=True):
-    """What the standard says of one element beyond our keys."""
+    """The standard's keys about one element beyond those of this catalog."""
 
     element: str | None = None
     authoritative_definitions: list[AuthoritativeDefinition] | None = None

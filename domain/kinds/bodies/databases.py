@@ -73,7 +73,7 @@ class PartitionColumn(Part, kw_only=True):
 
 
 class TablePartition(Part, kw_only=True):
-    """How a table is divided."""
+    """Division of a table into partitions."""
 
     columns: list[PartitionColumn] | None = None
 
@@ -131,7 +131,7 @@ class Table(Asset, kw_only=True):
 
 
 MAX_OF_QUERY = 10_000
-"""How many users, programs or entities a query may name, each for itself."""
+"""The most users, programs or entities that a query may name, each for itself."""
 _LISTS = {"users": "users", "used_by": "usedBy", "query_used_in": "queryUsedIn"}
 """Attributes of queries to which every run of the usage workflow adds -> their keys."""
 

@@ -1,4 +1,4 @@
-"""What an edge of the lineage says: which entity is made of which, and how."""
+"""Lineage edges: which entity is made of which, and how."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -13,7 +13,7 @@ MANUAL: Literal["Manual"] = "Manual"
 RUNNING_KINDS = ("pipeline", "storedProcedure")
 """The kinds of what moves data along an edge, which the edge names as its pipeline."""
 MAX_MAPPINGS = 20_000
-"""How many column mappings an edge may have: as many as an entity may have columns."""
+"""The most column mappings of an edge: as many as an entity may have columns."""
 
 Source = Literal[
     "Manual",
@@ -28,7 +28,7 @@ Source = Literal[
     "CrossDatabaseLineage",
     "ChildAssets",
 ]
-"""How an edge was found."""
+"""The way in which an edge was found out."""
 ColumnName = Annotated[str, Meta(min_length=1, max_length=MAX_PART_FQN)]
 
 

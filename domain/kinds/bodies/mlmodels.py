@@ -47,7 +47,7 @@ class FeatureSource(NamedPart, kw_only=True):
 
 
 class MlFeature(NamedPart, kw_only=True):
-    """What a model is given to learn from."""
+    """An input of a model."""
 
     noun = "feature"
 
@@ -65,7 +65,7 @@ class MlHyperParameter(Part, kw_only=True):
 
 
 class MlStore(Part, kw_only=True):
-    """Where the model lies."""
+    """The place where the model lies."""
 
     storage: str | None = None
     image_repository: str | None = None
@@ -118,7 +118,7 @@ PartName = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
 
 
 class MetricDimension(Part, kw_only=True):
-    """What a metric may be broken down by, as a semantic layer defines it."""
+    """A dimension by which a metric may be broken down, as a semantic layer defines it."""
 
     name: PartName
     fully_qualified_name: str | None = None
@@ -128,7 +128,7 @@ class MetricDimension(Part, kw_only=True):
 
 
 class MetricMeasure(Part, kw_only=True):
-    """What a metric is computed from, as a semantic layer defines it."""
+    """A measure from which a metric is computed, as a semantic layer defines it."""
 
     name: PartName
     fully_qualified_name: str | None = None

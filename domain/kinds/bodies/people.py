@@ -42,7 +42,7 @@ class Images(Part, kw_only=True):
 
 
 class Webhook(Part, kw_only=True):
-    """Where messages go; OpenMetadata's credentials and headers for it are not taken.
+    """The address that messages go to; OpenMetadata's credentials and headers for it are not taken.
 
     Of the address only the host is recorded: whoever knows the path may write there.
     """
@@ -143,7 +143,7 @@ class Domain(EntityBody, kw_only=True):
 
 
 class ProductSla(Part, kw_only=True):
-    """What a data product promises."""
+    """Promises of a data product."""
 
     tier: Literal["GOLD", "SILVER", "BRONZE", "CUSTOM"] | None = None
     availability: Percent | None = None

@@ -1,4 +1,4 @@
-"""What a profiler is to measure of a table, in the words of OpenMetadata's."""
+"""Settings of a profiler for a table, in the words of OpenMetadata's."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
@@ -28,7 +28,7 @@ class ProfiledColumn(Part, kw_only=True):
 
 
 class ProfiledPartitions(Part, kw_only=True):
-    """Which partitions of a table to profile."""
+    """The partitions of a table to profile."""
 
     enable_partitioning: bool | None = None
     partition_column_name: str | None = None
@@ -41,7 +41,7 @@ class ProfiledPartitions(Part, kw_only=True):
 
 
 class Sampling(Part, kw_only=True):
-    """How much of a table to read, and how it is chosen."""
+    """The part of a table to read, and the way it is chosen."""
 
     profile_sample: Sample | None = None
     profile_sample_type: SampleType | None = None
@@ -49,7 +49,7 @@ class Sampling(Part, kw_only=True):
 
 
 class SampleThreshold(Part, kw_only=True):
-    """How much to read of tables from a number of rows on."""
+    """The part to read of tables from a number of rows on."""
 
     row_count_threshold: Annotated[int, Meta(ge=1, le=2**63 - 1)]
     profile_sample: Sample
@@ -58,14 +58,14 @@ class SampleThreshold(Part, kw_only=True):
 
 
 class SampleSizes(Sampling, kw_only=True):
-    """How much of a table to read: one size, or sizes by the number of rows."""
+    """The part of a table to read: one size, or sizes by the number of rows."""
 
     smart_sampling: bool | None = None
     thresholds: list[SampleThreshold] | None = None
 
 
 class SampleChoice(Part, kw_only=True):
-    """How the size of a sample is chosen."""
+    """The way in which the size of a sample is chosen."""
 
     sample_config_type: Literal["STATIC", "DYNAMIC"] | None = None
     config: SampleSizes | None = None
@@ -80,7 +80,7 @@ class SparkPartitions(Part, kw_only=True):
 
 
 class SparkConfig(Part, kw_only=True):
-    """How Spark reads a large table."""
+    """Settings by which Spark reads a large table."""
 
     partitioning: SparkPartitions | None = None
 
@@ -108,7 +108,7 @@ class ProfilerConfig(Sampling, kw_only=True):
 
 
 def read_profiler_config(values: Mapping[str, Any]) -> ProfilerConfig:
-    """What a configuration says; raises InvalidInput naming the key that does not fit."""
+    """Read a configuration; raises InvalidInput naming the key that does not fit."""
     try:
         return msgspec.convert(values, ProfilerConfig)
     except msgspec.ValidationError as error:

@@ -30,7 +30,7 @@ Rule = Literal["EQUALS", "NOT_EQUALS", "GREATER_THAN_OR_EQUALS", "LESS_THAN_OR_E
 
 
 class ValidationRule(Part, kw_only=True):
-    """How the value of a parameter must stand to that of another one."""
+    """The relation between the value of a parameter and that of another one."""
 
     parameter_field: str | None = None
     rule: Rule | None = None

@@ -11,11 +11,11 @@ import msgspec
 
 _REFUSED = re.compile(r"Invalid enum value '(?P<value>.*)'(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 _MOST_SHOWN = 40
-"""How many allowed values a message shows; of more, those that are like the given one."""
+"""The most allowed values that a message shows; of more, those that are like the given one."""
 
 
 def explained(error: msgspec.ValidationError, body: type[msgspec.Struct]) -> str:
-    """What msgspec says of a value of `body`; of one outside a closed set, what is allowed too."""
+    """Repeat what msgspec says of a value of `body`, with the allowed values of a closed set."""
     said = str(error)
     refused = _REFUSED.fullmatch(said)
     if refused is None or refused["path"] is None:

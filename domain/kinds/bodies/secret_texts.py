@@ -14,9 +14,9 @@ from urllib.parse import unquote, urlsplit
 MASK = "*********"
 """Stands for a secret, as in the answers of OpenMetadata's server."""
 _NAME = r"(?:pass|pwd|pw|secret|token|key|cred|sig|cookie|authorization|(?<![a-z])auth)"
-"""What the name of a secret has in it, in lower case."""
+"""Parts of the name of a secret, in lower case."""
 _REST = r"[\w\-\[\]]{0,40}+"
-"""What a name goes on with."""
+"""The end of the name of a secret, after such a part."""
 
 _SETTINGS = re.compile(
     # `pwd=x`, `password: x`, `"password": "x"`, and the same with the quotes escaped.
@@ -58,7 +58,7 @@ _SIGNS = "\"'\\`.,;:!?()[]{}<>"
 
 
 def holds_secret(text: str) -> bool:
-    """Whether a text may hold a secret, as `https://user:secret@host` or `--password secret` do."""
+    """Return True if a text may hold a secret: `https://user:secret@host`, `--password secret`."""
     plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", unquote(unquote(text))))
     lower = plain.lower()
     user, at, _ = lower.rpartition("@")
@@ -90,7 +90,7 @@ def without_path(address: str) -> str:
 
 
 def _is_secret_address(word: str) -> bool:
-    """Whether a word is an address whose path is a secret, as those of webhooks are."""
+    """Return True if a word is an address whose path is a secret, as those of webhooks are."""
     lower = word.lower()
     hook = lower.find("hook")
     if hook >= 0 and "/" in lower[hook:].rstrip("/"):
@@ -99,14 +99,14 @@ def _is_secret_address(word: str) -> bool:
 
 
 def _is_random(segment: str) -> bool:
-    """Whether a part of a path has all sorts of characters, or is a long number in base 16."""
+    """Return True if a part of a path has all sorts of characters, or is a long hexadecimal one."""
     return _HEX.fullmatch(segment) is not None or all(
         re.search(sort, segment) for sort in ("[a-z]", "[A-Z]", "[0-9]")
     )
 
 
 def _is_told(name: str, value: str) -> bool:
-    """Whether two words are the name of a secret and the secret.
+    """Return True if two words are the name of a secret and the secret.
 
     So they are after a hyphen (`--password x`), and before a quotation mark or what is no word of
     letters: `the password policy` is none.

@@ -33,14 +33,14 @@ class Glossary(Tagged, kw_only=True):
 
 
 class TermReference(Part, kw_only=True):
-    """Where a term is defined outside."""
+    """The place outside where a term is defined."""
 
     name: str | None = None
     endpoint: Url | None = None
 
 
 class ConceptMapping(Part, kw_only=True):
-    """How a term relates to a concept of a published vocabulary."""
+    """Relation of a term to a concept of a published vocabulary."""
 
     concept_iri: Url
     mapping_type: ConceptMappingType
@@ -90,7 +90,7 @@ class GlossaryTerm(Tagged, kw_only=True):
 
 
 class AutoClassification(Part, kw_only=True):
-    """How tags of a classification are attached by themselves."""
+    """Rules by which tags of a classification are attached by themselves."""
 
     enabled: bool | None = None
     conflict_resolution: (
@@ -110,7 +110,7 @@ class Classification(Owned, kw_only=True):
 
 
 class Recognizer(Part, kw_only=True):
-    """How data that deserves a tag is recognised; this catalog only keeps it."""
+    """Rules by which data that deserves a tag is recognised; this catalog only keeps them."""
 
     name: str
     recognizer_config: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What messaging, dashboards, pipelines, models, stores and APIs hold; and metrics."""
+"""Rows of the kinds that messaging, dashboards, pipelines, models, stores and APIs hold."""
 
 from domain.kinds.bodies import assets, mlmodels
 from domain.kinds.entity_kind import EntityKind, Naming

@@ -1,4 +1,4 @@
-"""What is in a database, and what is run on it."""
+"""Rows of the kinds in a database, and of the queries run on it."""
 
 from domain.kinds.bodies import databases
 from domain.kinds.bodies.profiling import PROFILER_CONFIG

@@ -1,4 +1,4 @@
-"""What is tested of tables, and what contracts promise."""
+"""Rows of the tests of tables and of the contracts about them."""
 
 from domain.kinds.bodies import contracts, quality
 from domain.kinds.entity_kind import Agreement, EntityKind, ListOptions, Naming, Suites

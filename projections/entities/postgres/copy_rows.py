@@ -29,16 +29,16 @@ _length = Struct(">i").pack
 _int4 = Struct(">ii").pack
 _int8 = Struct(">iq").pack
 _NULL, _DIGEST = _length(-1), _length(16)
-"""What is in place of a length for null, and the length of digests and of keys of names."""
+"""Lengths as COPY has them: of null, and of digests and of keys of names."""
 _ENTITY_FIELDS, _SCOPE_FIELDS = _number(13), _number(6)
-"""How many fields a row has, as it begins with that."""
+"""Numbers of fields of a row, with which it begins."""
 
 
 class CopyPart(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Some entities, as COPY and the digests of a generation take them."""
 
     number: int
-    """How many entities there are."""
+    """Number of entities."""
     entities: bytes
     """Their rows in the table of entities."""
     scopes: bytes

@@ -26,13 +26,13 @@ T = TypeVar("T")
 MOST_KEPT = 16
 """Connections of a process that large pages keep while they are sent, at most."""
 MOST_MILLISECONDS = 10_000
-"""How long a statement may take; those of a request take some milliseconds."""
+"""The most milliseconds of a statement; those of a request take some milliseconds."""
 GRACE_SECONDS = 2
-"""How much later a server is given up that does not even end a statement in time."""
+"""Seconds after that time when a server is given up that does not even end a statement."""
 READERS = 8
 """Connections to read by that a process has at most, beside those that are kept for long."""
 _PAUSE_SECONDS = 0.1
-"""How long lies between two attempts to connect."""
+"""Seconds between two attempts to connect."""
 _LOOKERS = 4
 """Connections of a process to look at pointers and the like by."""
 _SETTINGS = "-c statement_timeout={} -c max_parallel_workers_per_gather=0"
@@ -93,7 +93,7 @@ class Readers:
         self._places.put(None)
 
     def ask(self, work: Callable[[Link], T]) -> T:
-        """What some work that changes nothing comes to; it is done again on a new connection.
+        """Return the result of work that changes nothing; it is done again on a new connection.
 
         Raises StoreUnavailable, also for psycopg's errors, and Superseded when tables are gone.
         """

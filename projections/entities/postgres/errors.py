@@ -1,4 +1,4 @@
-"""How the errors of PostgreSQL become the catalog's."""
+"""The catalog's errors for those of PostgreSQL."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from domain.event_store.postgres.connections import unavailable
 from projections.feeding.port import Superseded
 
 WHAT = "the sorted read model"
-"""What cannot be used, in the messages of errors."""
+"""The store that cannot be used, in the messages of errors."""
 _GONE = (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)
 
 

@@ -74,7 +74,7 @@ class PostgresEdgeReader(EdgeReader):
         self._link = link
 
     def deleted(self, ids: Sequence[str]) -> set[str]:
-        """Which of these entities are soft-deleted."""
+        """Return those of the entities that are soft-deleted."""
         return {entity_id for (entity_id,) in self._rows(_DELETED_OF, [*ids])}
 
     def _named(self, fqn: str) -> Iterator[bytes]:

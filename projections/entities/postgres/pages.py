@@ -119,7 +119,7 @@ class PostgresListReader(PageReader):
 
     @property
     def in_transaction(self) -> bool:
-        """Whether there is a transaction."""
+        """True if there is a transaction."""
         return self._link is not None
 
     def begin(self, *, own: bool) -> None:

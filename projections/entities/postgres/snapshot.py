@@ -38,7 +38,7 @@ SELECT one.value COLLATE "C" AS scope, e.kind, e.deleted, e.name, e.id, e.status
 FROM {}.entities e, json_array_elements_text(CASE
     WHEN e.scopes ~ '^\[("[^"\\]*"(, ?"[^"\\]*")*)?\]$' THEN e.scopes::json ELSE '[]' END) one
 """
-"""What each entity says; nothing where that is no list of texts, as the digest of its row tells."""
+"""The scopes of each entity; none where it has no list of texts, as the digest of its row tells."""
 _LISTED = "SELECT scope, kind, deleted, name, id, status FROM {}.scopes"
 _MISSING = f"""
 SELECT said.scope, said.kind, said.id, said.fqn FROM ({_SAID}) said
@@ -93,13 +93,13 @@ class PostgresEntitySnapshot:
         return held_digests(self._rows(DIGESTS))
 
     def wrong_lists(self) -> Iterator[WrongList]:
-        """Where the rows of `scopes` are not what the entities say."""
+        """Yield the rows of `scopes` that differ from the scopes of the entities."""
         for sql, listed in ((_MISSING, False), (_STRAY, True)):
             for scope, kind, entity_id, name in self._rows(sql):
                 yield WrongList(scope, kind, entity_id, name, listed)
 
     def wrong_totals(self) -> Iterator[WrongTotal]:
-        """Where the counters are not the numbers of rows."""
+        """Yield the counters that differ from the numbers of rows."""
         for kind, scope, deleted, *rest in self._rows(_WRONG_COUNTERS):
             yield WrongTotal(kind, scope, bool(deleted), *rest)
 

@@ -1,4 +1,4 @@
-"""How the errors of SQLite become the catalog's."""
+"""The catalog's errors for those of SQLite."""
 
 import sqlite3
 from collections.abc import Iterator

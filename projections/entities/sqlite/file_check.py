@@ -51,7 +51,7 @@ def shut(model: SqliteReadModel) -> None:
 
 
 def take_stamp(path: Path) -> bool:
-    """Whether the file is as `shut` left it; removes the stamp. Raises OSError."""
+    """Remove the stamp, and return True if the file is as `shut` left it. Raises OSError."""
     stamp = _stamp_path(path)
     try:
         trusted = stamp.read_text() == _stamp(path)

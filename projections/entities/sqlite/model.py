@@ -52,7 +52,7 @@ class SqliteEdgeReader(EdgeReader):
         self._connection = connection
 
     def deleted(self, ids: Sequence[str]) -> set[str]:
-        """Which of these entities are soft-deleted."""
+        """Return those of the entities that are soft-deleted."""
         rows = self._connection.execute(_DELETED, (msgspec.json.encode([*ids]).decode(),))
         return {entity_id for (entity_id,) in rows}
 
@@ -176,7 +176,7 @@ class SqliteReadModel(SortedReadModel):
             yield SqliteEntitySnapshot(connection)
 
     def damage(self) -> list[str]:
-        """What SQLite finds wrong with the file, its indexes included; 20 lines at most."""
+        """Return the damage that SQLite sees in the file and its indexes; 20 lines at most."""
         with self.database.snapshot() as connection:
             lines = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
         return [] if lines == ["ok"] else lines

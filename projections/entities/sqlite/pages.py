@@ -92,7 +92,7 @@ class SqliteListReader(PageReader):
 
     @property
     def in_transaction(self) -> bool:
-        """Whether the connection is in a transaction."""
+        """True if the connection is in a transaction."""
         return self._connection.in_transaction
 
     def begin(self, *, own: bool) -> None:

@@ -17,16 +17,18 @@ FROM entities e CROSS JOIN json_each(iif(json_valid(e.scopes), e.scopes, '[]')) 
 LEFT JOIN scopes s ON s.scope = one.value AND s.kind = e.kind AND s.deleted = e.deleted
     AND s.name = e.name AND s.id = e.id AND s.status IS e.status
 """
-"""What each entity says, beside the row of `scopes` that lists it, if there is one. The entities
-come first, so that what one says is read and parsed once, however much it is."""
+"""The scopes of each entity, beside the row of `scopes` that lists it, if there is one. The
+entities come first, so that what one says is read and parsed once, however much it is.
+"""
 _WRONG_SCOPES = f"""
 SELECT coalesce(sum(said - listed), 0),
     (SELECT count(*) FROM scopes) - coalesce(sum(distinctly), 0)
 FROM (SELECT count(*) AS said, count(s.scope) AS listed, count(DISTINCT s.scope) AS distinctly
     {_SAID_AND_LISTED} GROUP BY e.kind, e.deleted, e.name, e.id)
 """
-"""How many rows are missing, and how many are stray. Counting keeps nothing; only where rows are
-wrong are they sought, the stray ones with the help of a temporary table of all."""
+"""The numbers of missing rows and of stray ones. Counting keeps nothing; only where rows are wrong
+are they sought, the stray ones with the help of a temporary table of all.
+"""
 _MISSING_SCOPES = f"""
 SELECT one.value, e.kind, e.id, e.fqn {_SAID_AND_LISTED} WHERE s.scope IS NULL
 """
@@ -72,7 +74,7 @@ class SqliteEntitySnapshot:
             return read_digests(self._connection)
 
     def wrong_lists(self) -> Iterator[WrongList]:
-        """Where the rows of `scopes` are not what the entities say."""
+        """Yield the rows of `scopes` that differ from the scopes of the entities."""
         with sqlite_errors():
             missing, stray = self._connection.execute(_WRONG_SCOPES).fetchone()
             for sql, count, listed in (
@@ -84,7 +86,7 @@ class SqliteEntitySnapshot:
                         yield WrongList(scope, kind, entity_id, name, listed)
 
     def wrong_totals(self) -> Iterator[WrongTotal]:
-        """Where the counters are not the numbers of rows."""
+        """Yield the counters that differ from the numbers of rows."""
         with sqlite_errors():
             for kind, scope, deleted, *rest in self._connection.execute(_WRONG_COUNTERS):
                 yield WrongTotal(kind, scope, bool(deleted), *rest)

@@ -1,4 +1,4 @@
-"""What searches count for OpenMetadata's pages: one facet, or the entities of each kind."""
+"""Counts of searches for OpenMetadata's pages: one facet, or the entities of each kind."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 class TopHitsRequest(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Which documents of each bucket are given."""
+    """The documents that are given of each bucket."""
 
     size: int = 1
     sort_field: str = "_doc"
@@ -58,7 +58,7 @@ class AggregateRequest(msgspec.Struct, frozen=True, rename="camel", forbid_unkno
     size: int = 10
     """The most buckets."""
     deleted: bool = False
-    """Whether the soft-deleted entities are counted, and these alone."""
+    """True if the soft-deleted entities are counted, and these alone."""
     source_fields: tuple[str, ...] = ()
     """Fields of the documents that each bucket gives; none for no documents."""
     top_hits: TopHitsRequest | None = None

@@ -1,4 +1,4 @@
-"""What a search finds as CSV for spreadsheets, page by page, with a row for each entity.
+"""Hits of a search as CSV for spreadsheets, page by page, with a row for each entity.
 
 Spreadsheets run a cell as a formula that begins with one of a few characters, also in what somebody
 else has written into a description: such a cell is given an apostrophe, which makes it a text. In
@@ -44,17 +44,17 @@ CHUNK = 256 * 1024
 PIECE = 64 * 1024
 """Characters of a cell that are written in one step."""
 _QUOTED = (",", '"', "\r", "\n")
-"""What a cell has quotes around it for."""
+"""Characters for which a cell has quotes around it."""
 READ_BYTES = 4_000_000
 """Bytes of documents that are read in one turn, which one more document may exceed."""
 _FORMULA = "=+-@＝＋－＠"  # noqa: RUF001 (spreadsheets take the wide ones too)
 _BREAKS = "\t\r\n"
 _SPLITTING = f";{_BREAKS}"
-"""What may end a cell inside what was meant to be one."""
+"""Characters that may end a cell inside its text."""
 _BLANK = '"' + "".join(filter(str.isspace, map(chr, range(0x3001)))).translate(
     dict.fromkeys(map(ord, _BREAKS))
 )
-"""What spreadsheets may skip at the beginning of a cell."""
+"""Characters that spreadsheets may skip at the beginning of a cell."""
 _BEGINNING = re.compile(f"(?<=[{_SPLITTING}])(?=[{_BLANK}]*+[{re.escape(_FORMULA)}])")
 _TIER = "Tier."
 _KEYS = (
@@ -135,7 +135,7 @@ class _File:
                     yield self.rest()
 
     def rest(self) -> bytes:
-        """What was written since the last part."""
+        """Return the lines written since the last part."""
         text = "".join(self._pieces)
         self._pieces, self._size = [], 0
         return text.encode()

@@ -1,4 +1,4 @@
-"""What of a tree is searched at all, where that depends on what there is to find."""
+"""Decisions on what parts of a tree are searched, where that depends on the documents."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from projections.search import tree
 from projections.search.engine import EngineQuery
 
 IsFound = Callable[[tree.Node], bool]
-"""Whether any of the documents that decide matches a node, in which all decisions are made."""
+"""True for a node that any of the documents matches; all decisions in it are made."""
 
 
 class Decisions:
@@ -38,7 +38,7 @@ class Decisions:
         return made[1]
 
     def _is_found(self, sought: tree.Node) -> bool:
-        """Whether anything matches; of several nodes no more are evaluated than it takes."""
+        """Return True if anything matches; of several nodes no more are evaluated than it takes."""
         if isinstance(sought, tree.DisMax):
             return any(map(self._is_found, sought.nodes))
         if isinstance(sought, tree.Boosted | tree.Constant):

@@ -52,7 +52,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 10
     """Hits, up to MAX_SIZE; with `from_` up to MAX_WINDOW."""
     deleted: bool = False
-    """Whether soft-deleted entities match too."""
+    """True if soft-deleted entities match too."""
     sort_field: str | None = None
     """One of SORTABLE, its `.keyword` or an alias of it, or `_score`."""
     sort_order: str | None = None
@@ -60,7 +60,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     track_total_hits: bool = True
     get_hierarchy: bool = False
     fetch_source: bool = True
-    """Whether hits have their `_source`; they do anyway when some of its fields are named."""
+    """True if hits have their `_source`; they do anyway when some of its fields are named."""
     include_source_fields: tuple[str, ...] = ()
     exclude_source_fields: tuple[str, ...] = ()
     shown_fields: tuple[str, ...] = ()
@@ -79,9 +79,9 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A field of which a whole value must fit `field_value`."""
     field_value: str = ""
     only_deleted: bool = False
-    """Whether only soft-deleted entities match."""
+    """True if only soft-deleted entities match."""
     include_aggregations: bool | None = None
-    """Whether the usual facets are given; None gives them where no hits are asked for."""
+    """True if the usual facets are given; None gives them where no hits are asked for."""
     aggregations: bytes | tuple[Aggregation, ...] | None = None
     """Facets in place of the usual ones: the caller's own as JSON, or those of a page."""
     one_facet: Aggregation | None = None
@@ -92,7 +92,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     source_url: str | None = None
     """The whole `sourceUrl` of the entities that match."""
     now: Now = msgspec.field(default_factory=Now)
-    """What `now` means in dates of texts and filters."""
+    """The meaning of `now` in dates of texts and filters."""
 
 
 class SearchAnswer(msgspec.Struct, frozen=True):
@@ -101,9 +101,9 @@ class SearchAnswer(msgspec.Struct, frozen=True):
     body: bytes
     """JSON."""
     complete: bool
-    """Whether the search had the time that it took, and asked for nothing that depends on the time
-    of day: only then does the same search find the same again, for as long as nothing is
-    committed."""
+    """True if the search had the time that it took, and asked for nothing that depends on the time
+    of day: only then does the same search give the same again, for as long as nothing is committed.
+    """
 
 
 def search(
@@ -120,7 +120,7 @@ def search(
 
 
 def is_complete(request: SearchRequest, answered: Mapping[str, Any]) -> bool:
-    """Whether a response is complete, as `SearchAnswer` tells it."""
+    """Return True if a response is complete, as `SearchAnswer` tells it."""
     return not answered["timed_out"] and request.now.milliseconds is None
 
 
@@ -162,7 +162,7 @@ def search_response(
 
 
 def engine_query(request: SearchRequest, visibility: Visibility) -> tuple[EngineQuery, text.Parsed]:
-    """What an engine is asked for a request, and what its `q` asks for.
+    """Return the engine's query for a request, and the parsed `q` of the request.
 
     Raises InvalidInput and FieldWithheld.
     """

@@ -26,7 +26,7 @@ from projections.search.language.regex import regex
 from projections.search.tree import Node
 
 Marks = list[tuple[int, int]]
-"""Where marked words begin and end in a text."""
+"""Beginnings and ends of marked words in a text."""
 Token = tuple[int, int, str]
 Typed = Mapping[str, set[str]]
 """A word -> the typed texts that look for it."""
@@ -71,7 +71,7 @@ class SoughtWords:
             self._add(leaf)
         words = (*self._words, *self._begun, *self._rows)
         self._hints = tuple({_literal(word) for word in words})
-        """What a text has in it, one of these at least, that any of the words can be in."""
+        """Texts of which one at least stands in every text with any of the words."""
         self._are_plain = all(map(str.isalnum, self._hints))
         alone = bool(self._hints) and not self._rows and self._are_plain
         self._alone = words_with(self._hints) if alone else None
@@ -111,7 +111,7 @@ class SoughtWords:
                 self._words.setdefault(form, set()).add(text)
 
     def may_be_in(self, texts_json: bytes) -> bool:
-        """Whether texts in JSON may have words, but for slips; when in doubt, they may."""
+        """Return True if texts in JSON may have words, but for slips; when in doubt, they may."""
         if self._wholes or self._patterns or b"\\u" in texts_json:
             return True
         # Of what JSON writes in another way, no hint of letters and digits has anything.
@@ -122,7 +122,7 @@ class SoughtWords:
         return any(hint in lower for hint in self._hints)
 
     def marks(self, text: str, met: set[str]) -> Marks:
-        """Where words stand in a composed text, but for slips; adds to `met` what was typed."""
+        """Return the places of words in a text, but for slips; adds to `met` what was typed."""
         if self._wholes and keyword(text) in self._wholes:
             return [(0, len(text))]
         marks: Marks = []
@@ -145,11 +145,11 @@ class SoughtWords:
         return marks
 
     def has_slips(self, met: set[str]) -> bool:
-        """Whether there are words to look for that may be slipped, beside those that were met."""
+        """Return True if there are words to look for that may be slipped and were not met."""
         return any(each.text not in met for some in self._slips.values() for each in some)
 
     def slipped(self, text: str, met: set[str]) -> Marks:
-        """Where words stand in a composed text that are a few slips from those not yet met."""
+        """Return the places in a text of words that are a few slips from those not yet met."""
         return [
             (begin, end) for begin, end, token in _tokens(text) if self._slipped_from(token) - met
         ]
@@ -182,20 +182,20 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 def _literal(part: str) -> str:
-    """What every form of a word begins with, singular or plural."""
+    """Return the beginning of every form of a word, singular or plural."""
     root = stem(part)
     return root[:-1] if root.endswith("y") else root
 
 
 def _is_row(held: Sequence[str], parts: Sequence[str], begun: bool) -> bool:
-    """Whether the words held are the parts, of the last one at least the beginning if `begun`."""
+    """Return True if the words held are the parts, the last one perhaps only `begun`."""
     if len(held) < len(parts) or any(map(str.__ne__, held[:-1], parts[:-1])):
         return False
     return held[-1] == parts[-1] or (begun and held[-1].startswith(parts[-1]))
 
 
 def is_near(token: str, slipped: _Slipped) -> bool:
-    """Whether a token is as few slips from the word as are forgiven, and begins like it."""
+    """Return True if a token is as few slips from the word as are forgiven, and begins like it."""
     word, distance = slipped.word, slipped.distance
     if (
         not token.startswith(slipped.start)

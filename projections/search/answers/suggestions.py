@@ -48,8 +48,9 @@ FIELDS: Mapping[str, Mapping[str, float]] = MappingProxyType(
 )
 """Name of a field with suggestions -> the paths that they are taken from, with their scores."""
 _WORD, _SLIPPED = 0.5, 0.25
-"""What a suggestion counts that does not begin with the text, but has a word which does, or one
-that is a slip away, beside 1 for one that begins with it."""
+"""Weights of a suggestion with a word that begins with the text, and of one with a word that is a
+slip away, beside 1 for one that begins with the text itself.
+"""
 _ASKED_FOR = 5
 """Hits that are asked for, for each suggestion: those that suggest the same are told once."""
 _CHARACTERS = 100_000
@@ -66,7 +67,7 @@ class SuggestRequest(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 10
     """Suggestions, up to MAX_SIZE."""
     deleted: bool = False
-    """Whether soft-deleted entities are suggested, instead of the others."""
+    """True if soft-deleted entities are suggested, instead of the others."""
     fetch_source: bool = True
     include_source_fields: tuple[str, ...] = ()
     shown_fields: tuple[str, ...] = ()
@@ -80,7 +81,7 @@ def suggest(
     visible_kinds: Iterable[str] | None = None,
     withheld: Mapping[str, Withheld] = MappingProxyType({}),
 ) -> SearchAnswer:
-    """What `suggestions` gives, in the form of the specification; raises what it raises."""
+    """Return the result of `suggestions` as the specification has it; raises what it raises."""
     options, timed_out = suggestions(request, engine, read_sources, visible_kinds, withheld)
     entry = {"text": request.q, "offset": 0, "length": len(request.q), "options": options}
     body = msgspec.json.encode({"suggest": {"metadata-suggest": [entry]}})
@@ -153,7 +154,7 @@ def _paths(request: SuggestRequest, hidden: Hidden) -> Mapping[str, float]:
 
 
 class _Leaves:
-    """What a text that is being typed may be the beginning of."""
+    """Leaves of the names and words that a text which is being typed may be the beginning of."""
 
     def __init__(self, typed: str) -> None:
         self._typed = typed
@@ -197,7 +198,7 @@ class _Leaves:
 def _documents(
     hits: Iterable[EngineHit], sources: BoundedSources, visibility: Visibility
 ) -> Iterator[tuple[EngineHit, bytes]]:
-    """What the caller may see of the documents of hits, read one by one."""
+    """Yield the visible part of the document of each hit, read one by one."""
     for hit in hits:
         for whole in sources.read((hit.id,)).values():
             shown = visibility.show(hit.kind, whole)

@@ -72,7 +72,7 @@ SORTABLE: Mapping[str, type[str] | type[float]] = {
 
 
 class SearchDocument(msgspec.Struct, frozen=True):
-    """What an engine needs to know about an entity."""
+    """The part of an entity that an engine needs to know."""
 
     id: str
     kind: str
@@ -86,7 +86,7 @@ class SearchDocument(msgspec.Struct, frozen=True):
 
 
 def is_indexed(entity: Entity) -> bool:
-    """Whether an entity, as long as it is not purged, has a search document: edges have none."""
+    """Return True if an entity that is not purged has a search document: edges have none."""
     return entity.kind in KINDS
 
 
@@ -123,7 +123,7 @@ def document(entity: Entity) -> SearchDocument:
 
 
 def entity_digest(entity: Entity) -> int:
-    """What tells whether a document was made of this state of the entity.
+    """Return a number that tells if a document was made of this state of the entity.
 
     The first 8 bytes, big-endian, of a BLAKE2b over the parts id, kind, name, qualified name,
     version and time of the last change (in decimal), who made it, `1` when soft-deleted, and each
@@ -167,7 +167,7 @@ def undeclared_paths(before: Entity | None, after: Entity) -> list[str]:
 
 
 def may_add_paths(event: Event) -> bool:
-    """Whether an entity may have a path after an event that no kind declares, and not before it."""
+    """Return True if an event may give an entity a path that no kind declares."""
     undeclared = undeclared_keys()
     if isinstance(event, EntityCreated):
         return not undeclared.keys().isdisjoint(event.body)

@@ -1,1 +1,1 @@
-"""What is counted of the documents that match: asked for as JSON, and answered as JSON."""
+"""Facets: counts of the documents that match, asked for as JSON, and answered as JSON."""

@@ -54,7 +54,7 @@ def parse(data: bytes, *, where: str = "aggregations") -> tuple[Aggregation, ...
 
 
 def _is_aggregation(value: Any) -> bool:
-    """Whether the value is one aggregation, rather than several by their names."""
+    """Return True if the value is one aggregation, rather than several by their names."""
     return isinstance(value, dict) and not {"terms", "date_histogram", "top_hits"}.isdisjoint(value)
 
 
@@ -201,7 +201,7 @@ class _AggregationReader(FilterReader):
         return None if field == _SCORE else field, order == "desc"
 
     def _sources(self, value: Any, path: str) -> tuple[bool, tuple[str, ...], tuple[str, ...]]:
-        """Whether sources are shown, which of their fields, and which not."""
+        """Return True if sources are shown; which of their fields are shown, and which not."""
         if isinstance(value, bool):
             return value, (), ()
         if isinstance(value, str | list):

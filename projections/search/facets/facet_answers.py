@@ -94,7 +94,7 @@ class FacetWriter:
             yield shown if asked.sort_field is None else {**shown, "sort": hit.sort}
 
     def _source(self, asked: TopHits, hit: EngineHit) -> Raw | None:
-        """What is shown of a hit's document, which is read once however many buckets have it."""
+        """Return the shown part of a hit's document, which is read once for all buckets."""
         key = hit.id, asked.include, asked.exclude
         if key in self._narrowed:
             known = self._narrowed[key]

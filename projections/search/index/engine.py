@@ -50,7 +50,7 @@ class WhooshEngine:
         self._merging = threading.Lock()
         self.merges = MergeThread(lambda check: self._merge_next(next_merge, check))
         self.rebuild_reason: str | None = None
-        """Why the index was begun anew when it was opened, None when it was not."""
+        """Reason why the index was begun anew when it was opened, None when it was not."""
 
     @classmethod
     def open(
@@ -110,7 +110,7 @@ class WhooshEngine:
         return self._follower.recent().position
 
     def count(self) -> int:
-        """How many documents there are, soft-deleted ones included."""
+        """Return the number of documents, soft-deleted ones included."""
         return self._follower.existing().live
 
     def searched(self) -> SearchedPaths:

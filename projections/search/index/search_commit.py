@@ -97,7 +97,7 @@ def _decided(snapshot: Snapshot, query: EngineQuery, deadline: Deadline) -> Engi
 
 
 def _any(matches: Matches, allowed: Mask | None) -> bool:
-    """Whether any of the documents is allowed."""
+    """Return True if any of the documents is allowed."""
     if allowed is None or not matches.count:
         return matches.count > 0
     if matches.is_dense:

@@ -22,15 +22,15 @@ _VALUES: Mapping[FieldType, Values] = {
 
 
 class Countable(msgspec.Struct, frozen=True):
-    """What buckets of a field are made of."""
+    """The source of the buckets of a field."""
 
     values: Values
     prefix: str
-    """What texts begin with that stand under the field; empty for any."""
+    """Beginning of the texts that stand under the field; empty for any."""
 
 
 def countable(field: str) -> Countable:
-    """What buckets of a field as written in a query are made of.
+    """Return the source of the buckets of a field as written in a query.
 
     Of what organisations define themselves, texts are. Raises InvalidInput for a field that no
     kind has, or of which the index keeps no values: objects, prose and ids.

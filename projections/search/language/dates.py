@@ -74,7 +74,7 @@ class Now:
 
 
 def is_day(text: str) -> bool:
-    """Whether the text is a day, without a time."""
+    """Return True if the text is a day, without a time."""
     return _DAY.fullmatch(text) is not None and _iso(text, UTC) is not None
 
 
@@ -107,7 +107,7 @@ def span(
 
 
 def is_calculated(text: str) -> bool:
-    """Whether the text begins as one that stands for a calculation."""
+    """Return True if the text begins as one that stands for a calculation."""
     return _CALCULATED.match(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""How the texts of a field are indexed: as sentences, as names, or only whole."""
+"""The indexing of the texts of a field: as sentences, as names, or only whole."""
 
 from functools import cache, lru_cache
 
@@ -13,13 +13,13 @@ _NAME = "fullyQualifiedName"
 
 
 def is_prose(path: str) -> bool:
-    """Whether the texts of the path are sentences: words are stemmed, nothing is kept whole."""
+    """Return True if the texts of the path are sentences, whose words are stemmed."""
     return path.rpartition(".")[2] == _PROSE
 
 
 @lru_cache(4_096)
 def is_whole(path: str) -> bool:
-    """Whether the texts of the path are only ever matched whole.
+    """Return True if the texts of the path are only ever matched whole.
 
     Ids, addresses, and the qualified names of an entity's parts are. The qualified names of the
     entity and of what it refers to can be found by their words too.

@@ -1,4 +1,4 @@
-"""What the fields of search documents hold, read off the payloads of all kinds.
+"""Types of the fields of search documents, read off the payloads of all kinds.
 
 A field that no kind has, and a value that a field cannot hold, are then mistakes that can be named.
 What organisations define themselves (`extension`) has no type, and any name below it will do. All
@@ -22,7 +22,7 @@ from projections.visibility.field_paths import indexed_path
 FieldType = Literal[
     "text", "keyword", "number", "boolean", "moment", "object", "undefined", "not kept"
 ]
-"""What a field holds.
+"""The type of a field's values.
 
 - `text`: names and words; `keyword`: one of a closed set of values, only ever matched whole
 - `moment`: a date or a time, which documents have in milliseconds since 1970
@@ -41,7 +41,7 @@ _OWN: dict[str, FieldType] = {
     "totalVotes": "number",
     "deleted": "boolean",
 }
-"""What documents hold beside the payload."""
+"""Fields of documents beside those of the payload."""
 
 _MOMENTS = ("timestamp", "At", "Date")
 """Endings of the names of whole numbers that are moments."""
@@ -70,7 +70,7 @@ def moment_paths() -> frozenset[str]:
 
 
 def is_declared(path: str) -> bool:
-    """Whether an indexed path follows from the registry, and not from keys that callers made up."""
+    """Return True if an indexed path comes from the registry, not from keys of callers."""
     return path in _types()
 
 
@@ -110,7 +110,7 @@ def fields_below(path: str) -> list[str]:
 
 
 def is_object(path: str) -> bool:
-    """Whether some kind has objects at the path, or may have them there."""
+    """Return True if some kind has objects at the path, or may have them there."""
     return indexed_path(path) in _object_paths() or field_type(path) == "undefined"
 
 

@@ -27,7 +27,7 @@ _TAKES: dict[FieldType, str] = {
     "moment": "a date, or milliseconds since 1970",
 }
 _SHOWN = 80
-"""How many characters of a field's name a message shows."""
+"""Number of characters of a field's name that a message shows."""
 _ID = "_id"
 _PATTERN = frozenset("*?\\")
 
@@ -53,7 +53,7 @@ def check_field(field: str) -> None:
 
 
 def is_matched_whole(field: str | None) -> bool:
-    """Whether a text for the field is one value, whatever words it has."""
+    """Return True if a text for the field is one value, whatever words it has."""
     return field is not None and (field.endswith(".keyword") or field_type(field) == "keyword")
 
 

@@ -39,13 +39,13 @@ _OWN = frozenset({"service", "database", "schema", "tags"})
 
 
 class Fields(msgspec.Struct, frozen=True):
-    """Where unfielded words are looked for, instead of the kinds' own default fields."""
+    """The fields for unfielded words, instead of the kinds' own default fields."""
 
     boosts: tuple[tuple[str, float], ...] = ()
     now: Now | None = None
-    """What `now` means in dates that are calculated; None where it means nothing."""
+    """The meaning of `now` in dates that are calculated; None where it means nothing."""
     lenient: bool = False
-    """Whether a value that its field cannot hold matches nothing, instead of being a mistake."""
+    """True if a value that its field cannot hold matches nothing, instead of being a mistake."""
 
     def spread(self, node: Node) -> Node:
         """The node in each of these fields, the best one counting; one with a field is typed."""

@@ -21,7 +21,7 @@ class Clause(msgspec.Struct, frozen=True):
 
 
 def is_noise(node: Node) -> bool:
-    """Whether a node is a word without letters or digits, for which no field was named."""
+    """Return True if a node is a word without letters or digits, for which no field was named."""
     return (
         isinstance(node, tree.Term)
         and node.field is None

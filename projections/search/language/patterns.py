@@ -22,7 +22,7 @@ ANY = r"[^\n]"
 _MEMORY = 4 << 20
 """Bytes that RE2 may take for a compiled expression and its remembered states."""
 _COMPILED = 8
-"""How many compiled expressions are kept."""
+"""Number of compiled expressions that are kept."""
 
 
 class TermPattern(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ _MAX_GROUPS = 20
 _RESERVED = "~&@<>#^$"
 _QUANTIFIERS = "*+?{"
 _CLASSES = {"d": "0-9", "w": "a-z0-9_", "s": " "}
-"""What the classes hold of the characters of terms, in which each control is a space."""
+"""The characters of terms in each class; each control is a space in terms."""
 _ESCAPED = re.compile(r"(\\.)", re.DOTALL)
 _MEANT_BY_LUCENE = re.compile(r"[^A-Za-z0-9_\x80-\U0010ffff]")
 
@@ -33,14 +33,14 @@ def lucene_escaped(text: str) -> str:
 
 
 class _Dialect(msgspec.Struct, frozen=True):
-    """What the source of an expression is written with."""
+    """The words with which the source of an expression is written."""
 
     escape: Callable[[str], str]
     any_character: str
     group: str
-    """What opens a group."""
+    """The opening of a group."""
     excluded: str
-    """What each negated class excludes beside its members."""
+    """The characters that each negated class excludes beside its members."""
     nothing: str
     """The source of an empty alternative."""
 

@@ -25,7 +25,7 @@ MOST = "2<70%"
 BEGUN_FROM = 3
 """Letters and digits of the shortest word that may be the beginning of another one."""
 BEGUN = 0.7
-"""What a word counts for one that it begins, beside 1 for itself."""
+"""Weight of a word that begins with the one that is sought, beside 1 for the word itself."""
 
 FORGIVEN_FROM = 5
 """Length of the shortest word in which a slip is forgiven although there is such a word."""
@@ -35,7 +35,7 @@ from it; from FORGIVEN_FROM on two are, behind the second letter."""
 FORGIVEN_TO = 64
 """Length of the longest word in which slips are forgiven."""
 SLIPPED = 0.5
-"""What a word counts for one that is a slip away, beside 1 for itself."""
+"""Weight of a word that is a slip away, beside 1 for the word itself."""
 
 NAMES = ("name.keyword", "fullyQualifiedName.keyword", "displayName.keyword")
 """Fields with whose whole values a plain text is compared."""

@@ -39,7 +39,7 @@ class Scanner:
         return self.text[self.at : self.at + 1]
 
     def accept(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """What the pattern matches here, passed over as an operator; None where nothing does."""
+        """Match the pattern here and pass over the match as an operator; None if it fails."""
         match = pattern.match(self.text, self.at)
         if match:
             self.at = match.end()
@@ -78,7 +78,7 @@ class Scanner:
         return int(text)
 
     def begins_range(self) -> bool:
-        """Whether what stands here reads as a range, whole or not."""
+        """Return True if the text here reads as a range, whole or not."""
         return _BEGUN.match(self.text, self.at) is not None
 
     def range(self, field: str) -> Node:

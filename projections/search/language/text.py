@@ -42,11 +42,11 @@ class Parsed(msgspec.Struct, frozen=True):
     """A query text, parsed once for all who need to know what it asks for."""
 
     node: Node
-    """What is searched."""
+    """The tree that is searched."""
     written: Node
-    """What stands in the text, each field and value as it is written."""
+    """The tree of the text itself, each field and value as it is written."""
     plain: bool
-    """Whether it is a relevance search, which asks for more than what is written."""
+    """True if it is a relevance search, which asks for more than what is written."""
 
 
 def parsed(
@@ -95,7 +95,7 @@ class _Parser(Scanner):
         self.depth = 0
         self.clauses = 0
         self.valued = False
-        """Whether a field was just given, so that another colon is a mistake."""
+        """True if a field was just given, so that another colon is a mistake."""
         self.words: list[str] = []
         self._written: dict[int, tuple[Node, Node]] = {}
         """By identity: a leaf as its field reads it, and as it is written."""
@@ -107,7 +107,7 @@ class _Parser(Scanner):
         return node
 
     def as_written(self, node: Node) -> Node:
-        """What a node of this text was read from."""
+        """Return the written form of a node of this text."""
         if (known := self._written.get(id(node))) is not None:
             return known[1]
         return tree.map_children(node, self.as_written)

@@ -1,1 +1,1 @@
-"""What every search engine matches by: terms, weights, values of queries, bounds, the time."""
+"""Matching in every search engine: terms, weights, values of queries, bounds, the time."""

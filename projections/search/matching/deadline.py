@@ -12,7 +12,7 @@ class OutOfTime(Exception):
 
 
 class Deadline:
-    """When a search ends, and when it stops to read objects so that the rest of it gets done."""
+    """The end of a search, and the earlier time at which it reads no more objects."""
 
     def __init__(self, seconds: float, clock: Clock) -> None:
         """The time begins now."""
@@ -34,5 +34,5 @@ class Deadline:
         return left
 
     def is_near(self) -> bool:
-        """Whether three quarters of the time are over."""
+        """Return True if three quarters of the time are over."""
         return self._clock() > self._objects_end

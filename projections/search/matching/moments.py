@@ -20,7 +20,7 @@ UNITS: dict[str, Literal["m", "h", "D", "M", "Y"]] = {
 
 
 def following(begin: int, interval: str | int) -> int:
-    """When the next interval begins."""
+    """Return the beginning of the next interval."""
     if isinstance(interval, int):
         return begin + interval
     if interval == "week":

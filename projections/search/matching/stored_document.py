@@ -1,4 +1,4 @@
-"""What an index stores of a document beside its terms."""
+"""The part of a document that an index stores beside its terms."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from projections.search.documents.documents import SORTABLE, SearchDocument, Sor
 
 
 class StoredDocument(msgspec.Struct, frozen=True, array_like=True):
-    """What an index stores of a document beside its terms: a hit is made of it."""
+    """The part of a document that an index stores beside its terms: a hit is made of it."""
 
     id: str
     kind: str
@@ -17,6 +17,6 @@ class StoredDocument(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, document: SearchDocument) -> "StoredDocument":
-        """What is stored of a document."""
+        """Return the stored part of a document."""
         sort = tuple(map(document.sort.get, SORTABLE))
         return cls(document.id, document.kind, document.deleted, sort, document.digest)

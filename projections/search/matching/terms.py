@@ -25,10 +25,10 @@ from projections.visibility.field_paths import indexed_path
 WHOLE, EXACT, TEXT, WORDS = "whole", "exact", "text", "words"
 SEPARATOR = "\x1f"
 KEYWORD = f".keyword{SEPARATOR}"
-"""What stands between a path and a whole value in `exact`."""
+"""The mark between a path and a whole value in `exact`."""
 PRESENT = "\x1e"
 WRITTEN = f".written{SEPARATOR}"
-"""What stands between a path and a whole value as it is written."""
+"""The mark between a path and a whole value as it is written."""
 WRITTEN_PATHS = frozenset(
     {"service.name", "owners.name", "tags.tagFQN", "domains.fullyQualifiedName", "entityStatus"}
 )
@@ -168,7 +168,7 @@ Bounds = list[tuple[str, str]]
 
 
 def term_ranges(node: tree.Range) -> list[tuple[str, Bounds]]:
-    """What the terms of `exact` in a range begin with, and how they go on between its bounds.
+    """Return the beginnings of the terms of `exact` in a range, and their bounds after that.
 
     Texts are compared with whole values, and with numbers where all bounds are numbers or dates.
     Raises InvalidInput for a field that has no ranges.

@@ -1,4 +1,4 @@
-"""How much a term says of a document: BM25F with constants in place of the averages.
+"""Weights of terms in documents: BM25F with constants in place of the averages.
 
 What a term weighs in a document depends on the document alone, so that an index that grew by
 small changes ranks as one built at once, and merging segments recomputes nothing. The rarity of
@@ -20,11 +20,11 @@ from projections.search.language.field_texts import is_prose
 K1 = 1.2
 """Of one path: how fast repetition stops to count."""
 B = 0.75
-"""How much a value longer than usual says less with each word, from 0 to 1."""
+"""Share, from 0 to 1, by which each word of a value longer than usual says less."""
 K = 12.0
 """Of all search fields together: the weight at which half of the highest impact is reached."""
 STEM = 0.8
-"""What a word counts for its stem, beside 1 for itself."""
+"""Weight of the stem of a word, beside 1 for the word itself."""
 AVERAGE_PROSE, AVERAGE_NAMES, AVERAGE_NAME = 30.0, 20.0, 4.0
 """Words that are usual in sentences, in the names of parts, and in a name of the entity itself."""
 HIGHEST = 255
@@ -39,7 +39,7 @@ def average_length(path: str) -> float:
 
 
 def length_factors(lengths: NDArray[Any], averages: NDArray[Any]) -> NDArray[np.float64]:
-    """What to divide an occurrence by, given how many words are around it."""
+    """Return the divisor of an occurrence, given the number of words around it."""
     factors: NDArray[np.float64] = 1 - B + B * lengths / averages
     return factors
 

@@ -1,5 +1,6 @@
-"""What the URL of a search cluster means: where it is, how it is proven to be the one, and whose
-indexes are ours there."""
+"""The URL of a search cluster: its address, the proof that it is the one, and the names of our
+indexes there.
+"""
 
 import re
 from pathlib import Path
@@ -10,14 +11,14 @@ import msgspec
 from domain.errors import InvalidInput
 
 PREFIX = "catalog"
-"""What the names of the indexes begin with where the URL names nothing."""
+"""Beginning of the names of the indexes where the URL names nothing."""
 _PREFIX = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _FORM = "the address of the search cluster is not a URL like https://user@host:9200/catalog?ca=FILE"
 _PARAMETERS = {"ca", "password_file"}
 
 
 class SearchAddress(msgspec.Struct, frozen=True):
-    """Where a search cluster is; it may hold a password, so never show it."""
+    """Address of a search cluster; it may hold a password, so never show it."""
 
     scheme: str
     host: str
@@ -71,7 +72,7 @@ def read_search_address(url: str) -> SearchAddress:
 
 
 def shows_password(url: str) -> bool:
-    """Whether a URL has a password in it, which others could read on a command line."""
+    """Return True if a URL has a password in it, which others could read on a command line."""
     try:
         return bool(urlsplit(url).password)
     except ValueError:

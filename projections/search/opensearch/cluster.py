@@ -27,9 +27,9 @@ from projections.feeding.port import Damaged
 from projections.search.opensearch.address import SearchAddress
 
 REQUEST_SECONDS = 30.0
-"""How long anything may take that is neither a search nor a look."""
+"""The most seconds of anything that is neither a search nor a look."""
 LOOK_ANSWER_SECONDS = 2.0
-"""How long a look at what there is may take, for which whoever asks for the state waits."""
+"""The most seconds of a look at the state of the cluster, for which its asker waits."""
 REVISION_SECONDS = 1.0
 """The same of a look whether anything has changed, for which searches wait."""
 _CONNECTIONS = 16
@@ -46,7 +46,7 @@ _TOO_MUCH = (
 """Marks of the errors of a cluster that has to do too much for one query."""
 _BUCKETS = "too_many_buckets"
 _MISSING_RIGHTS = re.compile(r"no permissions for \[(.+?)\] and User \[")
-"""How a cluster says which rights a request asks for; what it says of the user comes after it."""
+"""The sentence of a cluster about missing rights; it names the user after them."""
 
 Json = Mapping[str, Any]
 # What it says of each failed request is said by whoever sent it.
@@ -81,7 +81,7 @@ class _Json(Serializer):
         return data if isinstance(data, bytes | str) else msgspec.json.encode(data)
 
     def loads(self, data: str) -> Any:
-        """What JSON says."""
+        """Decode JSON."""
         return msgspec.json.decode(data)
 
 
@@ -179,7 +179,7 @@ def _mapped(error: TransportError) -> Exception:
 
 
 def _reason(error: TransportError) -> str:
-    """What the cluster says, with the causes behind it, in a few words."""
+    """Return the error of the cluster, with the causes behind it, in a few words."""
     info = error.info
     if not isinstance(info, dict) or "error" not in info:
         return str(info)[:_SHOWN]

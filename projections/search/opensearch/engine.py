@@ -93,7 +93,7 @@ class OpenSearchEngine:
         return self.checkpoint()
 
     def count(self) -> int:
-        """How many documents there are, soft-deleted ones included."""
+        """Return the number of documents, soft-deleted ones included."""
         query = {"size": 0, "track_total_hits": True, "query": {"exists": {"field": "kind"}}}
         total: int = self._search(query)["hits"]["total"]["value"]
         return total
@@ -217,7 +217,7 @@ class OpenSearchEngine:
         )
 
     def _is_found(self, query: EngineQuery, node: Node, deadline: Deadline) -> bool:
-        """Whether any document that decides matches a node."""
+        """Return True if any document that decides matches a node."""
         deadline.check()
         deciding = mapping.of_kinds(query.visible, include_deleted=query.include_deleted)
         candidates = Candidates(None, deadline, self._search_objects)
@@ -232,7 +232,7 @@ class OpenSearchEngine:
         return bool(self._search(body, deadline)["hits"]["total"]["value"])
 
     def _rows(self, asked: Dsl, most: int, deadline: Deadline) -> Iterator[StoredDocument]:
-        """What is stored of the documents of a clause, in order of name and id."""
+        """Yield the stored parts of the documents of a clause, in order of name and id."""
         body: Dsl = {"query": asked, "sort": pages.order(pages.BEST_FIRST)[1:], **pages.ROW}
         body["track_total_hits"] = False
         while most > 0:

@@ -158,7 +158,7 @@ class Reader:
     def result(
         self, aggregation: Aggregation, name: str, aggregated: Mapping[str, Any]
     ) -> FacetResult:
-        """What came of an aggregation that was `compiled` under a name.
+        """Return the result of an aggregation that was `compiled` under a name.
 
         Raises InvalidInput when it is too much.
         """
@@ -239,7 +239,7 @@ def too_many_buckets() -> InvalidInput:
 
 
 def nothing(aggregation: Aggregation) -> FacetResult:
-    """What comes of an aggregation over no documents."""
+    """Return the result of an aggregation over no documents."""
     return TopDocuments() if isinstance(aggregation, TopHits) else Buckets()
 
 

@@ -34,7 +34,7 @@ BESIDE = "\x1d"
 WEIGHS = "\x1c"
 """Between a term and its frequency."""
 FREQUENCY = 16
-"""What a weight of 1 is as a frequency."""
+"""The frequency that stands for a weight of 1."""
 DIGEST_PARTS = 4
 MAX_WINDOW = 10_000
 """Hits up to which a page may go without a walk to it."""
@@ -141,7 +141,7 @@ def _sorted_by(form: type) -> dict[str, Any]:
 
 
 def fixed(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """What of the mappings of an index is the same as long as nobody changed them."""
+    """Return the part of an index's mappings that is the same as long as nobody changes them."""
     # Of the fields for buckets, and of the types of objects that have some, clusters tell more.
     properties = {
         name: field if name not in _COLUMNS else {"dynamic": str(field.get("dynamic")).lower()}
@@ -173,7 +173,7 @@ _SPELLINGS = {ord(sign): chr(0xE000 + ord(sign)) for sign in (PLACE_END, BESIDE,
 
 
 def has_columns(path: str) -> bool:
-    """Whether a path has fields of its own to make buckets of.
+    """Return True if a path has fields of its own to make buckets of.
 
     Those that organisations define have none, as there is no bound to their number.
     """

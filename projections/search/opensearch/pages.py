@@ -14,7 +14,7 @@ from projections.search.opensearch.rows import sort_value
 
 BEST_FIRST = Sort(SCORE, descending=True)
 ROW: Mapping[str, Any] = {"_source": False, "stored_fields": ["row"]}
-"""What of a document is read for a hit."""
+"""The part of a document that is read for a hit."""
 _NAME = list(SORTABLE).index("name")
 _PLACES = {path: place for place, path in enumerate(SORTABLE)}
 _decode = msgspec.json.Decoder(StoredDocument).decode
@@ -51,7 +51,7 @@ def after(values: tuple[SortValue, ...], sort: Sort) -> list[Any]:
 
 
 def row_of(hit: Mapping[str, Any]) -> StoredDocument:
-    """What is stored of the document of a hit."""
+    """Return the stored part of the document of a hit."""
     return _decode(hit["fields"]["row"][0])
 
 

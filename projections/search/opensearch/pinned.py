@@ -19,13 +19,13 @@ from projections.search.opensearch.cluster import (
 from projections.search.opensearch.mapping import DIGEST_PARTS, MAX_WINDOW
 
 _KEPT = "5m"
-"""How long a state is kept after it was read last."""
+"""Time for which a state is kept after it was read last."""
 _KINDS = 1_000
 _MODULUS = 1 << 64
 
 
 class Committed(NamedTuple):
-    """What a commit says of itself."""
+    """A commit's account of itself."""
 
     position: int
     fingerprint: str

@@ -16,7 +16,7 @@ from projections.search.opensearch.leaves import MATCH_ALL, MATCH_NONE, Dsl, con
 from projections.visibility.field_paths import indexed_path
 
 FoundObjects = Mapping[tree.Nested, Dsl]
-"""What becomes of the nested nodes that the terms alone do not decide."""
+"""The clauses in place of the nested nodes that the terms alone do not decide."""
 ReadCandidates = Callable[[Dsl], Iterator[StoredDocument]]
 """The documents of a clause that the search may be about, one more than are allowed at most."""
 

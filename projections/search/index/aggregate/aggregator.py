@@ -62,7 +62,7 @@ class Part(msgspec.Struct, frozen=True):
 
     view: SegmentView
     matches: Matches
-    """What matches in the segment, with scores."""
+    """The documents that match in the segment, with scores."""
     mask: Mask | None
     """The documents that the part has; None for all of the segment."""
 
@@ -78,7 +78,7 @@ class Aggregator:
         self._documents = 0
 
     def result(self, aggregation: Aggregation, parts: Sequence[Part]) -> FacetResult:
-        """What comes of an aggregation over some documents; InvalidInput when it is too much."""
+        """Aggregate some documents; raises InvalidInput when it is too much."""
         self._check()
         match aggregation:
             case Terms():
@@ -148,7 +148,7 @@ class Aggregator:
     def _inside(
         self, below: Sequence[Aggregation], parts: Sequence[Part], term: bytes
     ) -> tuple[FacetResult, ...]:
-        """What comes of aggregations over those documents of the parts that have a term."""
+        """Aggregate those documents of the parts that have a term."""
         if not below:
             return ()
         inside = []
@@ -203,7 +203,7 @@ class Aggregator:
 
 
 def _prefix(asked: Terms) -> tuple[bytes, bool]:
-    """What the terms of the values begin with, and whether numbers may be among them."""
+    """Return the beginning of the terms of the values, and True if numbers may be among them."""
     path = indexed_path(asked.field)
     match asked.values:
         case "texts":

@@ -1,4 +1,4 @@
-"""How many documents of a mask have each of successive terms, by whole arrays."""
+"""Numbers of documents of a mask with each of successive terms, by whole arrays."""
 
 from collections.abc import Callable
 
@@ -38,7 +38,7 @@ def counts(
 
 
 def grouped(present: Mask, begins: NDArray[np.int64]) -> Counts:
-    """How many are present in each of successive groups, none of which is empty."""
+    """Return the number of present documents of each of successive groups; no group is empty."""
     if len(begins) == 1:
         return np.array([np.count_nonzero(present)], np.int64)
     return np.add.reduceat(present, begins, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""How many documents of a segment have a moment in each interval of time."""
+"""Numbers of documents of a segment with a moment in each interval of time."""
 
 import msgspec
 import numpy as np
@@ -44,7 +44,7 @@ def intervals(
 
 
 def _counted(view: SegmentView, mask: Mask | None, bounds: Counts) -> Counts:
-    """How many documents have any term of each range, which follow each other at the bounds."""
+    """Return the number of documents with any term of each range; the ranges are in a row."""
     inverted = view.fields[EXACT]
     places = inverted.starts.take(bounds)
     ids = inverted.ids[places[0] : places[-1]]
@@ -58,7 +58,7 @@ def _counted(view: SegmentView, mask: Mask | None, bounds: Counts) -> Counts:
 
 
 def _has_each_once(size: int, ids: DocIds) -> bool:
-    """Whether no document of a segment of this size comes twice."""
+    """Return True if no document of a segment of this size comes twice."""
     seen = np.zeros(size, np.bool_)
     seen[ids] = True
     return int(np.count_nonzero(seen)) == len(ids)

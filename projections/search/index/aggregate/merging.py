@@ -116,7 +116,7 @@ def first(segments: Sequence[Terms], size: int, check: Callable[[], None]) -> li
 
 
 def _largest(counts: Numbers, size: int) -> NDArray[np.intp]:
-    """Where the largest counts are, the largest first, ties in order."""
+    """Return the places of the largest counts, the largest first, ties in order."""
     places = np.arange(len(counts))
     if size < len(counts):
         limit = np.partition(counts, len(counts) - size)[len(counts) - size]

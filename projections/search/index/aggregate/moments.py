@@ -14,7 +14,7 @@ _SIGN = np.uint64(1 << 63)
 
 
 def number_prefix(path: str) -> bytes:
-    """What the terms of numbers of a path begin with."""
+    """Return the beginning of the terms of numbers of a path."""
     return f"{path}{SEPARATOR}{NUMBER}".encode()
 
 
@@ -44,7 +44,7 @@ def moments(view: SegmentView, path: str) -> tuple[int, Milliseconds]:
 
 
 def beginnings(values: Milliseconds, interval: str | int) -> Milliseconds:
-    """When the interval begins that each moment is in."""
+    """Return the beginning of the interval that each moment is in."""
     if isinstance(interval, int):
         return values // interval * interval
     if interval == "week":

@@ -34,9 +34,9 @@ MAX_BYTES = 192_000_000
 MAX_REMEMBERED = 60_000
 """Values remembered from one segment to the next."""
 REMEMBERED_SHARE = 8
-"""What is remembered is let go when it takes more than one in so many of the bytes allowed."""
+"""Remembered tokens are let go when they take more than one in so many of the bytes allowed."""
 TOKEN_BYTES = 64
-"""What a token takes in the arrays that are sorted at the end."""
+"""Bytes of a token in the arrays that are sorted at the end."""
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -77,7 +77,7 @@ class Inverter:
 
     @property
     def full(self) -> bool:
-        """Whether the segment should be finished before another document is added."""
+        """True if the segment should be finished before another document is added."""
         return len(self._keys) >= self._max_documents or self.bytes >= self._max_bytes
 
     @property

@@ -20,13 +20,13 @@ _BITS = 64
 
 
 class Used(msgspec.Struct, frozen=True):
-    """Where chunks of tokens are used."""
+    """The places where chunks of tokens are used."""
 
     chunks: NDArray[Any]
     documents: NDArray[np.int64]
     """The number of the document of each."""
     counts: NDArray[Any]
-    """How many chunks follow each other in one sequence of positions."""
+    """Number of chunks that follow each other in one sequence of positions."""
     fields: NDArray[np.int64] | None = None
     """The search field of each, by its number in its kind."""
 
@@ -143,7 +143,7 @@ def _ranked(numbers: NumberedTerms, used: NDArray[Any]) -> tuple[list[bytes], ND
 
 
 def _firsts(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each run of equal values begins."""
+    """Return the beginning of each run of equal values."""
     changes = np.flatnonzero(values[1:] != values[:-1]) + 1
     return np.concatenate((np.zeros(min(1, len(values)), np.int64), changes))
 

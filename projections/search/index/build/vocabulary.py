@@ -43,7 +43,7 @@ class NumberedTerms(dict[str, int]):
 
 
 class _Made(dict[K, V]):
-    """What is made of each key when it is first asked for."""
+    """Values by key, each made when it is first asked for."""
 
     def __init__(self, make: Callable[[K], V]) -> None:
         self._make = make
@@ -103,7 +103,7 @@ class Chunks:
         return np.array(self.parts, np.int64)
 
     def count(self, chunks: Iterable[int]) -> int:
-        """How many tokens the chunks have together."""
+        """Return the number of tokens of the chunks together."""
         return sum(map(self._sizes.__getitem__, chunks))
 
 

@@ -1,4 +1,4 @@
-"""Which files of an index are as they were written, by their checksums.
+"""Checksums of the files of an index, which tell the damaged ones.
 
 A file is summed by whoever asks for it, or by a thread, in pieces, while the index is served. What
 that thread finds damaged is refused from then on: by this process because it remembers it, and by
@@ -47,7 +47,7 @@ class Checksums:
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
         self._awaited = 0
-        """How many threads wait for the one that sums."""
+        """Number of threads that wait for the one that sums."""
         self._computed = 0.0
         """Seconds that the thread had computed when it rested last."""
 
@@ -136,7 +136,7 @@ class Checksums:
                     raise Damaged(self._damaged[name])
 
     def was_damaged(self, name: str) -> bool:
-        """Whether some process has found the file damaged, as the file beside it says."""
+        """Return True if some process noted, in the file beside it, that the file is damaged."""
         return bool(self._storage.file_exists(name + WARNING))
 
     @contextmanager

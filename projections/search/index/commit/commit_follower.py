@@ -40,9 +40,9 @@ _DAMAGED = (
     TypeError,
     AttributeError,
 )
-"""What reading files raises that are gone, or not as written; Whoosh has no error for it."""
+"""Errors of reading files that are gone, or not as written; Whoosh has no error for it."""
 _MISREAD = (*_DAMAGED, ArithmeticError, MemoryError, msgspec.MsgspecError)
-"""What evaluating a query raises when the arrays are not as they were written."""
+"""Errors of evaluating a query when the arrays are not as they were written."""
 
 
 class CommitFollower:
@@ -51,7 +51,7 @@ class CommitFollower:
     def __init__(self, storage: Directory) -> None:
         self.schema = IndexSchema()
         self.digest = schema_digest()
-        """What the index must have been made for."""
+        """Digest of the schema that the index must have been made for."""
         self._storage = storage
         self._checksums = Checksums(storage)
         self._opening = threading.Lock()
@@ -73,8 +73,8 @@ class CommitFollower:
         self._checksums.close()
 
     def recent(self) -> OpenedCommit:
-        """What searches read: a commit at most some milliseconds old, or one whose successor is
-        still being summed by another thread.
+        """Return a commit at most some milliseconds old, or one whose successor is still being
+        summed by another thread.
 
         Raises StoreUnavailable.
         """

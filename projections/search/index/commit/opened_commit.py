@@ -82,7 +82,7 @@ class OpenedCommit(msgspec.Struct, frozen=True):
     arrays: Mapping[str, Arrays]
     """Name of a segment -> its arrays."""
     snapshot: Snapshot
-    """What searches read."""
+    """The snapshot that searches read."""
 
     @property
     def live(self) -> int:

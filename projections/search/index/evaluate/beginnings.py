@@ -54,7 +54,7 @@ class Beginnings:
         return best.matches()
 
     def _frequency(self, field: str | None, start: str) -> int:
-        """How many living documents have such a word."""
+        """Return the number of living documents with such a word."""
 
         def count() -> int:
             return sum(self._living(view, field, start) for view in self._snapshot.views)
@@ -76,7 +76,7 @@ class Beginnings:
 
 
 def _ranges(view: SegmentView, field: str | None, start: str) -> list[Range]:
-    """Where the postings of the terms are that begin so; those of a beginning are in a row."""
+    """Return the postings of the terms that begin so; those of a beginning are in a row."""
     found: list[Range] = []
     for name, span in spans(view, field, start.encode()):
         starts = view.fields[name].starts

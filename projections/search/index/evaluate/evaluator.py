@@ -70,7 +70,7 @@ class Evaluator:
     def _held(
         self, nodes: Iterable[tree.Node], join: Callable[[list[Matches]], Matches]
     ) -> list[Matches]:
-        """What the nodes match, in their order; the first of them joined when they take much."""
+        """Return the documents of the nodes, in order; the first are joined when they take much."""
         held: list[Matches] = []
         held_bytes = 0
         for node in nodes:

@@ -33,7 +33,7 @@ class _Near(msgspec.Struct, frozen=True):
     slips: list[int]
 
     def postings(self, view: SegmentView) -> int:
-        """How many postings the terms have."""
+        """Return the number of postings of the terms."""
         begins = view.fields[self.field].starts
         return int((begins.take(self.numbers + 1) - begins.take(self.numbers)).sum())
 

@@ -77,7 +77,7 @@ def _join(inverted: Inverted, skip: int, low: int, high: int) -> _Joined:
 
 
 def _matching(joined: _Joined, runs: Any, check: Callable[[], None]) -> NDArray[np.int64]:
-    """Which of the joined terms match, counted from the first."""
+    """Return those of the joined terms that match, counted from the first."""
     step = max(1, STEPS // runs.programsize)
     begins, ends = [], []
     at, size = 0, len(joined.text)

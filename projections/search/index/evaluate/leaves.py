@@ -297,5 +297,5 @@ class Leaves:
 
 
 def _home(field: str | None) -> Space:
-    """Where the tokens of a field are."""
+    """Return the space that the tokens of a field are in."""
     return (WORDS, "") if field is None else (TEXT, indexed_path(field) + SEPARATOR)

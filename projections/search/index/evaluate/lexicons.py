@@ -186,7 +186,7 @@ class Span:
         return compared
 
     def _beyond_ascii(self, terms: TermNumbers) -> Mask:
-        """Which of the terms, ascending, have characters outside ASCII."""
+        """Return a mask of those of the terms, ascending, with characters outside ASCII."""
         if not len(terms):
             return np.zeros(0, np.bool_)
         offsets = self._inverted.offsets

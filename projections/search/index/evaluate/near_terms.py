@@ -1,4 +1,4 @@
-"""How many slips terms are away from a word: a letter more, less, other, or two swapped."""
+"""Slips between terms and a word: a letter more, less, other, or two swapped."""
 
 from collections.abc import Callable
 

@@ -25,7 +25,7 @@ class Nesting:
 
     @property
     def has_undecided(self) -> bool:
-        """Whether there were candidates that were not looked at for lack of time."""
+        """True if there were candidates that were not looked at for lack of time."""
         return bool(self._undecided)
 
     def without_undecided(self, view: SegmentView, allowed: Mask | None) -> Mask | None:

@@ -11,9 +11,9 @@ from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import Inverted, ranges, starts
 
 STEP_DOCUMENTS = 48_000
-"""How many documents, times the different words of the phrase, are compared in one step."""
+"""Number of documents, times the different words of the phrase, that are compared in one step."""
 STEP_PLACES = 1 << 15
-"""How many places of the phrase are compared with a word between two looks at the clock."""
+"""Number of places of the phrase that are compared with a word between two looks at the clock."""
 _MANY = 4
 """Documents are looked up through a mask if they are more than one in so many of the term's."""
 _BEYOND = np.int64(1 << 40)
@@ -97,9 +97,9 @@ class Positions:
         self._ends = ends
         self._sizes = ends - begins
         self.size = len(begins)
-        """How many documents there are."""
+        """Number of documents."""
         self.count = int(self._sizes.sum())
-        """How many positions there are in all documents."""
+        """Number of positions in all documents."""
 
     def pieces(self, size: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.int32]]]:
         """All positions in order, so many at a time, each with the number of its document."""
@@ -121,7 +121,7 @@ class Positions:
             )
 
     def last(self, documents: NDArray[np.intp], limits: NDArray[Any]) -> NDArray[np.int64]:
-        """Where the last position up to the limit is in each document, by halving.
+        """Return the place of the last position up to the limit in each document, by halving.
 
         That is the place of its first position where all are beyond the limit.
         """
@@ -137,7 +137,7 @@ class Positions:
         return at
 
     def hold(self, documents: NDArray[np.intp], wanted: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Whether each of the documents has the position wanted in it."""
+        """Return a mask of the documents that have the position wanted in them."""
         return np.equal(self._positions.take(self.last(documents, wanted)), wanted)
 
     def around(

@@ -1,4 +1,4 @@
-"""What a node of the query tree comes to in one segment: documents and their scores.
+"""Results of a node of the query tree in one segment: documents and their scores.
 
 Few documents are kept as their numbers, many as a mask over the segment; the postings of a term
 stay where they are until it is known which of them are needed. All sums are made in the order of
@@ -25,7 +25,7 @@ class Matches(Protocol):
 
     @property
     def count(self) -> int:
-        """How many documents there are."""
+        """Number of documents."""
 
     @property
     def constant(self) -> float | None:
@@ -33,7 +33,7 @@ class Matches(Protocol):
 
     @property
     def is_dense(self) -> bool:
-        """Whether masks are the cheaper form."""
+        """True if masks are the cheaper form."""
 
     @property
     def nbytes(self) -> int:
@@ -46,7 +46,7 @@ class Matches(Protocol):
         """The documents as a mask; not to be changed."""
 
     def present(self, ids: DocIds) -> Mask:
-        """Which of the documents are here."""
+        """Return a mask of those of the documents `ids` that are here."""
 
     def scores_at(self, ids: DocIds) -> Scores:
         """Scores of documents, 0 for those that are not here."""
@@ -86,7 +86,7 @@ class Sparse:
         return mask
 
     def present(self, ids: DocIds) -> Mask:
-        """Which of the documents `ids` are here: bool, one for each of `ids`."""
+        """Return a mask of those of `ids` that are here: bool, one for each of `ids`."""
         return among(self._ids, ids)[1]
 
     def scores_at(self, ids: DocIds) -> Scores:
@@ -126,7 +126,7 @@ class Dense:
 
     @property
     def count(self) -> int:
-        """How many documents there are, counted when first asked for."""
+        """Number of documents, counted when first asked for."""
         if self._count < 0:
             self._count = int(np.count_nonzero(self._mask))
         return self._count
@@ -140,7 +140,7 @@ class Dense:
         return self._mask
 
     def present(self, ids: DocIds) -> Mask:
-        """Which of the documents `ids` are here: bool, one for each of `ids`."""
+        """Return a mask of those of `ids` that are here: bool, one for each of `ids`."""
         return self._mask.take(ids)
 
     def scores_at(self, ids: DocIds) -> Scores:
@@ -239,14 +239,14 @@ def union(
 
 
 def is_many(view: SegmentView, clauses: Sequence[Matches]) -> bool:
-    """Whether the documents of all clauses are better kept as a mask."""
+    """Return True if the documents of all clauses are better kept as a mask."""
     return sum(clause.count for clause in clauses) * DENSE > view.size or any(
         clause.is_dense for clause in clauses
     )
 
 
 def among(known: DocIds, ids: DocIds) -> tuple[NDArray[np.intp], Mask]:
-    """Where each document is among the known ones, and whether it is."""
+    """Return the place of each document among the known ones, and a mask of the known."""
     if not len(known):
         return np.zeros(len(ids), np.intp), np.zeros(len(ids), np.bool_)
     places = known.searchsorted(ids)

@@ -1,4 +1,4 @@
-"""What a search reads: the segments of one commit, immutable and shared by all threads."""
+"""The view of a search: the segments of one commit, immutable and shared by all threads."""
 
 import math
 import threading
@@ -108,7 +108,7 @@ class SegmentView:
         self.size = len(arrays["kind"])
         self.fields = {field: Inverted.of(arrays, field) for field in (WHOLE, EXACT, TEXT, WORDS)}
         self.memory = _memory_of(self.size)
-        """What does not depend on the dead."""
+        """Memory of the values that do not depend on the dead."""
         self._numbers: Figures[int] = Figures()
         self._bury(dead)
 
@@ -151,7 +151,7 @@ class SegmentView:
         return number
 
     def frequency(self, field: str, term: bytes) -> int:
-        """How many living documents have the term."""
+        """Return the number of living documents with the term."""
         number = self.number(field, term)
         if number < 0:
             return 0
@@ -201,7 +201,7 @@ class SegmentView:
         return self.arrays["row.lexicon"].data, self.arrays["row.offsets"].data
 
     def stored(self, doc_id: int) -> StoredDocument:
-        """What the segment stores of a document."""
+        """Return the stored part of a document."""
         data, offsets = self._stored_places
         return _decode_stored(data[offsets[doc_id] : offsets[doc_id + 1]])
 
@@ -211,7 +211,7 @@ class SegmentView:
         return str(stored.sort[0] or ""), stored.id
 
     def place(self, name: str, entity_id: str) -> int:
-        """How many documents come before or at this name and id."""
+        """Return the number of documents before or at this name and id."""
         at = bisect_left(range(self.size), (name, entity_id), key=self.key)
         return at + (at < self.size and self.key(at) == (name, entity_id))
 
@@ -225,7 +225,7 @@ class Snapshot:
         self.documents = sum(view.count for view in self.views)
         """Living documents, soft-deleted ones included."""
         self.memory = _memory_of(sum(view.size for view in self.views))
-        """What depends on all segments."""
+        """Memory of the values that depend on all segments."""
         self._weights: Figures[float] = Figures()
 
     def weight(self, field: str, frequency: int) -> float:
@@ -242,5 +242,5 @@ class Snapshot:
         return known
 
     def frequency(self, field: str, term: bytes) -> int:
-        """How many living documents have the term."""
+        """Return the number of living documents with the term."""
         return sum(view.frequency(field, term) for view in self.views)

@@ -71,7 +71,7 @@ class Postings:
         return mask
 
     def present(self, ids: DocIds) -> Mask:
-        """Which of the documents `ids` are here: bool, one for each of `ids`."""
+        """Return a mask of those of `ids` that are here: bool, one for each of `ids`."""
         if self.is_dense:
             return np.not_equal(self._table().take(ids), 0)
         return among(self._ids, ids)[1]

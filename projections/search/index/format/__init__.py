@@ -1,1 +1,1 @@
-"""What the index is on disk: terms, arrays, the schema, Whoosh's codec, files and manifest."""
+"""The index on disk: terms, arrays, the schema, Whoosh's codec, files and manifest."""

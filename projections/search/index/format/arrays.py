@@ -108,7 +108,7 @@ class Inverted(msgspec.Struct, kw_only=True, eq=False):
         return low, self.first(after[:-1] + bytes((after[-1] + 1,)))
 
     def postings(self, number: int) -> slice:
-        """Where the postings of a term are in `ids` and `impacts`."""
+        """Return the place of the postings of a term in `ids` and `impacts`."""
         return slice(int(self.starts[number]), int(self.starts[number + 1]))
 
 
@@ -130,7 +130,7 @@ def read_texts(arrays: Arrays, name: str) -> list[bytes]:
 
 
 def starts(sizes: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each of successive ranges of these sizes begins, and where the last one ends."""
+    """Return the beginning of each of successive ranges of these sizes, and the last end."""
     places = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=places[1:])
     return places
@@ -153,7 +153,7 @@ def distinct(values: NDArray[N]) -> NDArray[N]:
 
 
 def within(sizes: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each value begins, counted from the beginning of its group of so many values."""
+    """Return the beginning of each value within its group, given the sizes of the groups."""
     places = starts(sizes)
     return places[:-1] - np.repeat(places[starts(counts)[:-1]], counts)
 

@@ -27,7 +27,7 @@ Dead = NDArray[np.bool_]
 
 
 class Segment(base.Segment):  # type: ignore[misc]
-    """What the table of contents keeps of a segment: its name, its size and its dead documents.
+    """A segment in the table of contents: its name, its size and its dead documents.
 
     The dead are those that were replaced or removed after the segment was made.
     """
@@ -68,7 +68,7 @@ class Segment(base.Segment):  # type: ignore[misc]
         return other
 
     def same_dead(self, other: "Segment") -> bool:
-        """Whether the same documents are dead in both."""
+        """Return True if the same documents are dead in both."""
         return self._dead == other._dead
 
     def codec(self) -> "Codec":
@@ -80,14 +80,14 @@ class Segment(base.Segment):  # type: ignore[misc]
         return self.size - self._dead_count
 
     def doc_count_all(self) -> int:
-        """What Whoosh's writers ask of every segment before they write anything: refused.
+        """Refuse the number that Whoosh's writers ask of every segment before they write anything.
 
         Nobody else asks: readers have it from `PerDocumentReader`, this package from `size`.
         """
         raise ReadOnlyIndex
 
     def deleted_count(self) -> int:
-        """How many documents of the segment are dead."""
+        """Return the number of dead documents of the segment."""
         return self._dead_count
 
     def deleted_docs(self) -> frozenset[int]:
@@ -96,7 +96,7 @@ class Segment(base.Segment):  # type: ignore[misc]
         return frozenset() if dead is None else frozenset(np.flatnonzero(dead).tolist())
 
     def is_deleted(self, docnum: int) -> bool:
-        """Whether a document is dead; Whoosh also asks of the number after the last."""
+        """Return True if a document is dead; Whoosh also asks of the number after the last."""
         if self._dead is None or docnum >= self.size:
             return False
         return bool(self._dead[docnum >> 3] & (0x80 >> (docnum & 7)))
@@ -130,7 +130,7 @@ class Codec(base.Codec):  # type: ignore[misc]
 
 
 class PerDocumentReader(base.PerDocumentReader):  # type: ignore[misc]
-    """What a segment keeps of each document beside its terms."""
+    """Reads the part of each document that a segment keeps beside its terms."""
 
     def __init__(self, arrays: Arrays, segment: Segment) -> None:
         self._arrays = arrays
@@ -140,11 +140,11 @@ class PerDocumentReader(base.PerDocumentReader):  # type: ignore[misc]
         self.is_deleted, self.deleted_docs = segment.is_deleted, segment.deleted_docs
 
     def doc_count_all(self) -> int:
-        """How many documents there are, dead ones included."""
+        """Return the number of documents, dead ones included."""
         return self._segment.size
 
     def has_column(self, fieldname: str) -> bool:
-        """Whether documents can be sorted or grouped by a field."""
+        """Return True if documents can be sorted or grouped by a field."""
         return fieldname in SORTABLE or fieldname in (ID, KIND, DELETED)
 
     def column_reader(self, fieldname: str, column: Any) -> SortColumnReader:

@@ -27,7 +27,7 @@ _decode_id = msgspec.msgpack.Decoder(_Id).decode
 
 
 def stored_document(arrays: Arrays, doc_id: int) -> StoredDocument:
-    """What the segment stores of the document with this number."""
+    """Return the stored part of the document with this number."""
     return _decode(_stored_bytes(arrays, doc_id))
 
 

@@ -12,7 +12,7 @@ from projections.search.matching.terms import EXACT, TEXT, WHOLE, WORDS
 
 FIELDS = (WHOLE, EXACT, TEXT, WORDS)
 ID, KIND, DELETED = "id", "kind", "deleted"
-"""What is stored of a document beside the values of SORTABLE."""
+"""Stored fields of a document beside the values of SORTABLE."""
 
 
 class ReadOnlyIndex(IndexingError):  # type: ignore[misc]

@@ -48,7 +48,7 @@ class Directory(FileStorage):  # type: ignore[misc]
         durable_files.sync(*map(self._fpath, (*names, "")))
 
     def manifest_stamp(self) -> object:
-        """What differs whenever the manifest was replaced; None when there is none."""
+        """Return a value that differs after each change of the manifest; None without one."""
         try:
             status = os.stat(self._fpath(MANIFEST))
         except FileNotFoundError:

@@ -71,7 +71,7 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
         self._fields = {name: Inverted.of(arrays, name) for name in FIELDS}
 
     def _parts(self, field: str) -> list[_Part]:
-        """What the lexicon of a field consists of; nothing for what is only matched whole."""
+        """Return the parts of the lexicon of a field; none for one that is only matched whole."""
         if field in self._fields:
             inverted = self._fields[field]
             return [_Part(inverted, b"", 0, inverted.size)]
@@ -92,7 +92,7 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
         return _Part(inverted, prefix.encode(), *inverted.span(prefix.encode()))
 
     def _places(self, field: str, term: bytes) -> list[tuple[Inverted, int]]:
-        """Where the term is: lexicons with its number in each."""
+        """Return the places of the term: lexicons with its number in each."""
         terms: Sequence[tuple[str, bytes]] = ((field, term),)
         if field not in self._fields:
             terms = value_terms(field, term.decode(errors="replace"))
@@ -224,7 +224,7 @@ def _read(inverted: Inverted, number: int) -> _Postings:
 
 
 def _weights(inverted: Inverted, places: slice | NDArray[np.int64]) -> NDArray[np.float64]:
-    """What Whoosh's BM25F makes the impacts of again: its tf, saturated, is in their proportion.
+    """Return weights from which Whoosh's BM25F makes the impacts again.
 
     An impact is 255 tf / (tf + K1); the half keeps the highest one finite.
     """
@@ -275,5 +275,5 @@ class Cursor(base.FieldCursor):  # type: ignore[misc]
         return None if self._term is None else str(self._field.from_bytes(self._term))
 
     def is_valid(self) -> bool:
-        """Whether the cursor stands on a term."""
+        """Return True if the cursor stands on a term."""
         return self._term is not None

@@ -28,7 +28,7 @@ from projections.search.matching.terms import (
 from projections.visibility.field_paths import indexed_path
 
 SortKey = tuple[bool, Any]
-"""Whether the value is missing, so that it comes last, and the value."""
+"""True if the value is missing, so that it comes last, and the value."""
 
 
 class SortColumn(columns.Column):  # type: ignore[misc]
@@ -64,7 +64,7 @@ class SortColumnReader(columns.ColumnReader):  # type: ignore[misc]
 
 
 _descending: Callable[[Any], Any] = cmp_to_key(lambda one, other: (one < other) - (one > other))
-"""What comes before smaller values; the value itself is its `obj`."""
+"""A key by which larger values come before smaller ones; the value itself is its `obj`."""
 
 
 def plain_value(key: SortKey) -> Any:
@@ -82,7 +82,7 @@ class Places(formats.Positions):  # type: ignore[misc]
         return positions
 
     def decode_frequency(self, valuestring: bytes) -> int:
-        """How often a term stands in one document."""
+        """Return the frequency of a term in one document."""
         return len(valuestring) // 4
 
     def encode(self, poslist: list[int]) -> bytes:
@@ -143,7 +143,7 @@ class ReadyTerms(fields.FieldType):  # type: ignore[misc]
         return value.decode(errors="surrogateescape")
 
     def supports(self, name: str) -> bool:
-        """Whether postings of the field hold what has this name, such as positions."""
+        """Return True if postings of the field hold what has this name, such as positions."""
         return bool(self.format.supports(name))
 
 
@@ -266,5 +266,5 @@ def path_field(path: str, *, sortable: bool) -> PathWords:
 
 
 def has_whole_values(path: str) -> bool:
-    """Whether a path as written in a query stands for whole values, and not for their words."""
+    """Return True if a path as written in a query stands for whole values, not for words."""
     return path.endswith(".keyword") or field_type(path) == "keyword"

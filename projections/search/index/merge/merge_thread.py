@@ -1,4 +1,4 @@
-"""Which segments are merged, and the thread that merges them, one group after another."""
+"""The choice of segments to merge, and the thread that merges them, one group after another."""
 
 import logging
 import threading

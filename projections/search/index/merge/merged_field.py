@@ -112,7 +112,7 @@ class MergedField:
             low, done = high, int(ends[high - 1])
 
     def _sizes(self) -> tuple[int, int]:
-        """How many postings and positions belong to live documents."""
+        """Return the numbers of postings and positions of live documents."""
         postings = positions = 0
         for part, new in zip(self._parts, self._new_ids, strict=True):
             for begin in range(0, len(part.ids), BLOCK):

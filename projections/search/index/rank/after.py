@@ -28,7 +28,7 @@ class _Reversed(str):
 
 
 def comparable(value: SortValue, sort: Sort) -> Key:
-    """What hits are compared by: missing values come after all others, in both directions."""
+    """Return the key that compares hits: missing values are last in both directions."""
     if value is None:
         return (True, 0)
     if not sort.descending:
@@ -61,7 +61,7 @@ class After:
         return Sparse(view.size, ids, scored)
 
     def _beyond(self, values: NDArray[Any], ids: DocIds, place: int, value: SortValue) -> Mask:
-        """Which values come after, NaN being missing."""
+        """Return a mask of the values that come after, NaN being missing."""
         later: Mask = np.greater_equal(ids, place)
         missing: Mask = np.isnan(values)
         if value is None:

@@ -36,7 +36,7 @@ _SPARSE = 64
 
 
 class Matching(msgspec.Struct, frozen=True):
-    """What matches in a segment, and which documents are allowed (None: all)."""
+    """The documents that match in a segment, and those that are allowed (None: all)."""
 
     view: SegmentView
     matches: Matches
@@ -113,7 +113,7 @@ class _Part:
         return EngineHit(stored.id, stored.kind, score, (value, stored.sort[_NAME], stored.id))
 
     def key(self, hit: EngineHit) -> Key:
-        """What the hit is compared by."""
+        """Return the key that compares the hit with others."""
         value, name, entity_id = hit.sort
         return (*comparable(value, self._sort), str(name or ""), entity_id)
 
@@ -141,7 +141,7 @@ def _hits(parts: Sequence[_Part], sort: Sort, offset: int, wanted: int) -> Itera
 
 
 def _skipped(parts: Sequence[_Part], offset: int) -> tuple[list[int], int]:
-    """Where each part begins after most hits before the offset, and how many are left of these.
+    """Return the beginning of each part after most hits before the offset, and how many are left.
 
     Of so many hits from each part that together they are not more than those left, the part
     whose last one comes first cannot have any that belongs behind the offset.

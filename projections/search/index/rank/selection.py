@@ -84,7 +84,7 @@ def best(matches: Matches, wanted: int, *, ascending: bool = False) -> tuple[Doc
 
 
 def _highest(scores: NDArray[Any], wanted: int) -> NDArray[np.intp]:
-    """Where the highest scores are, the highest first, ties in order."""
+    """Return the places of the highest scores, the highest first, ties in order."""
     if wanted <= 0:
         return np.empty(0, np.intp)
     places: NDArray[np.intp] | None = None
