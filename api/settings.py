@@ -105,7 +105,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_settings(environment: Mapping[str, str] = os.environ, **given: Any) -> Settings:
-    """Reads the settings from the environment; `given` values (flags) that are not None win.
+    """Read the settings from the environment; `given` values (flags) that are not None win.
 
     Raises InvalidInput, which names the variable and says what is wrong with it.
     """

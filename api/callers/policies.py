@@ -70,7 +70,7 @@ class Policies:
     """The rules in force; each request looks at the times of their file, in about a microsecond."""
 
     def __init__(self, file: str | None) -> None:
-        """Reads the file, None for the rules built in; raises InvalidInput that names a mistake."""
+        """Read the file, None for the rules built in; raises InvalidInput that names a mistake."""
         self._path = None if file is None else Path(file)
         self._stamp = None if self._path is None else file_stamp(self._path)
         self._take(DEFAULT_RULES if self._path is None else read_rules(self._path))

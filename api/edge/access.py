@@ -107,7 +107,7 @@ class AccessMiddleware:
         self._in_cookie = in_cookie
 
     def __call__(self, app: ASGIApp) -> ASGIApp:
-        """Wraps the application of a route."""
+        """Wrap the application of a route."""
 
         async def checked(scope: Scope, receive: Receive, send: Send) -> None:
             await self._handle(scope, receive, send, app)

@@ -50,7 +50,7 @@ class AnsweringProtocol(BoundedProtocol):
         """Take a new connection."""
         self._may_answer = False
         self._tried: Any = None
-        self._answered_at = 0.0
+        self.answered_at = 0.0
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
@@ -155,7 +155,7 @@ class AnsweringProtocol(BoundedProtocol):
         self.cycle = _ANSWERED
         self._unset_timer()
         self.server_state.total_requests += 1
-        self._answered_at = self.loop.time()
+        self.answered_at = self.loop.time()
         if self.timeout_keep_alive_task is None:
             self._close_after(self.timeout_keep_alive)
         self.waiting.pop(self, None)
@@ -167,7 +167,7 @@ class AnsweringProtocol(BoundedProtocol):
 
         Setting a timer anew for each answer takes longer than looking here when the last one was.
         """
-        left = self._answered_at + self.timeout_keep_alive - self.loop.time()
+        left = self.answered_at + self.timeout_keep_alive - self.loop.time()
         if left > 0:
             self._close_after(left)
         else:

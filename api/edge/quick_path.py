@@ -145,5 +145,5 @@ def _rendered(request: AnyRequest, error: Exception) -> ASGIResponse:
 
 
 def _is_to_be_compressed(answer: Finished, scope: Any) -> bool:
-    """Tells whether an answer is to be compressed, in a thread, which takes a task."""
+    """Tell whether an answer is to be compressed, in a thread, which takes a task."""
     return len(answer.body) >= COMPRESSED_FROM and accepts_gzip(scope["headers"])

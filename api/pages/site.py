@@ -45,7 +45,7 @@ class Site:
         policies: Policies,
         metrics: Metrics,
     ) -> None:
-        """Raises InvalidInput for settings of the pages that do not go together."""
+        """Raise InvalidInput for settings of the pages that do not go together."""
         self.sessions = Sessions(services.settings, verifier.safe)
         provider = Provider(services.settings, self.sessions, verifier)
         self._renderer = Renderer(self.sessions, has_provider=provider.is_set)

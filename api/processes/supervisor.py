@@ -78,7 +78,7 @@ class _Child:
     def __init__(
         self, role: str, settings: Settings, listener: socket.socket, counts: SharedCounts
     ) -> None:
-        """Starts the process; it inherits the shared counts, and a worker the listening socket."""
+        """Start the process; it inherits the shared counts, and a worker the listening socket."""
         self._role = role
         self._timeout = settings.worker_timeout
         self._most_silence = max(_START_SECONDS, settings.worker_timeout)

@@ -80,7 +80,7 @@ class Interruption:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Raises KeyboardInterrupt when Ctrl-C came before this block, or comes within it."""
+        """Raise KeyboardInterrupt when Ctrl-C came before this block, or comes within it."""
         self._interruptible = True
         try:
             if self._requested:

@@ -273,7 +273,7 @@ class EventStore(EntityReads):
     def _read_spans(
         self, spans: Sequence[StreamSpan], upto: int
     ) -> tuple[deque[NumberedRow], bool]:
-        """Reads events with positions up to `upto`; see `ReadSpans`."""
+        """Read events with positions up to `upto`; see `ReadSpans`."""
 
     @abstractmethod
     def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:

@@ -96,7 +96,7 @@ class ExportReader:
     """Reads an exported log; reading to the end proves that the file is whole."""
 
     def __init__(self, lines: Iterable[bytes], name: str) -> None:
-        """Reads the header; `name` is the name of the file in errors.
+        """Read the header; `name` is the name of the file in errors.
 
         Raises InvalidInput for a file that is not an export, LaterRelease for one of a later
         release.

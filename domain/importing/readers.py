@@ -97,7 +97,7 @@ class LineReaders:
 
 @contextmanager
 def _alive() -> Iterator[None]:
-    """Raises StoreUnavailable when the process at the other end of a pipe has ended."""
+    """Raise StoreUnavailable when the process at the other end of a pipe has ended."""
     try:
         yield
     except _ENDED:

@@ -17,7 +17,7 @@ class RecentEntities:
     """
 
     def __init__(self, most: int, max_bytes: int = MAX_BYTES) -> None:
-        """Holds `most` entities with bodies of `max_bytes` together, and always the newest."""
+        """Hold `most` entities with bodies of `max_bytes` together, and always the newest."""
         self._most = most
         self._max_bytes = max_bytes
         self._held = 0

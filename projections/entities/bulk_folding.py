@@ -69,7 +69,7 @@ def folded_parts(
 def _made(
     pipes: list[Connection], live: LiveStreams, decoder: msgspec.msgpack.Decoder[T]
 ) -> Iterator[T]:
-    """Asks the processes in turn, so that their answers come in the order of `live`."""
+    """Ask the processes in turn, so that their answers come in the order of `live`."""
     asked: deque[Connection] = deque()
     starts = iter(range(0, len(live), PART))
 

@@ -47,7 +47,7 @@ def fold_streams(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[lis
 
 
 def serve(pipe: "Connection") -> None:
-    """Answers with what is made of each piece, and END, until the other process is gone."""
+    """Answer with what is made of each piece, and END, until the other process is gone."""
     make: Callable[[list[StoredEntity]], object]
     address, make = pipe.recv()
     encode = msgspec.msgpack.Encoder().encode

@@ -61,11 +61,11 @@ class PageReader(ABC):
 
     @abstractmethod
     def begin(self, *, own: bool) -> None:
-        """Begins a transaction, on a connection of this reader's `own` to keep it for long."""
+        """Begin a transaction, on a connection of this reader's `own` to keep it for long."""
 
     @abstractmethod
     def end(self) -> None:
-        """Ends the transaction, if there is one."""
+        """End the transaction, if there is one."""
 
     def passed_over(self) -> int:
         """Return the most rows that are looked at to find those of the list; 0 by keys."""
@@ -93,7 +93,7 @@ class PageReader(ABC):
         return self._head(most_bytes)
 
     def hand_over(self) -> None:
-        """Goes on in a transaction of its own, which any thread may use and nobody waits for."""
+        """Go on in a transaction of its own, which any thread may use and nobody waits for."""
         if not self._is_own:
             self.end()
             self.begin(own=True)

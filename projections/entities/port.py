@@ -127,7 +127,7 @@ class ListReader(Protocol):
         """Return True if the list goes on beyond a place, in the direction of the page."""
 
     def hand_over(self) -> None:
-        """Lets another thread do the rest of the reading."""
+        """Let another thread do the rest of the reading."""
 
 
 class EntityTooLarge(Exception):
@@ -268,7 +268,7 @@ class SortedReadModel(ReadModel, Protocol):
     def read_list(
         self, request: ListRequest, place: Place | None
     ) -> AbstractContextManager[ListReader]:
-        """Begins to read the page of `request`; `place` is what the request's cursor stands for.
+        """Begin to read the page of `request`; `place` is what the request's cursor stands for.
 
         The consistent state is held until the block ends.
         """

@@ -63,7 +63,7 @@ class Steps(Protocol):
         """Name of the projection."""
 
     def step(self) -> int:
-        """Does the next piece of work and returns how much it was, 0 when there was none.
+        """Do the next piece of work and return how much it was, 0 when there was none.
 
         Raises StoreUnavailable when trying again may help.
         """
@@ -80,7 +80,7 @@ class ProjectorLock:
         self._file: IO[str] | None = None
 
     def __enter__(self) -> "ProjectorLock":
-        """Takes the lock; raises StoreUnavailable when another process holds it."""
+        """Take the lock; raises StoreUnavailable when another process holds it."""
         try:
             file = self._path.open("w")
         except OSError as error:
@@ -149,7 +149,7 @@ class Daemon:
         self._listeners.setdefault(projection, []).append(listener)
 
     def start(self) -> None:
-        """Starts the threads; the caller holds the directory's ProjectorLock until after `stop`."""
+        """Start the threads; the caller holds the directory's ProjectorLock until after `stop`."""
         self._publish()
         if self._log is not None:
             self._announcements = self._log.announcements(self.wake)
@@ -176,7 +176,7 @@ class Daemon:
         self._announcements.close()
 
     def wake(self) -> None:
-        """Has every projector look at the log now rather than after its pause."""
+        """Have every projector look at the log now rather than after its pause."""
         for event in self._wake.values():
             event.set()
 
@@ -273,7 +273,7 @@ class Daemon:
             )
 
     def _publish(self) -> None:
-        """Shares the states with the processes that only read."""
+        """Share the states with the processes that only read."""
         path = states_path(self._directory)
         fresh = path.with_suffix(".new")
         with self._publishing:

@@ -71,7 +71,7 @@ class ReadModel(Protocol):
         """Return the number of entities of the read model, soft-deleted ones included."""
 
     def close(self) -> None:
-        """Releases files and connections; nothing may use the read model afterwards."""
+        """Release files and connections; nothing may use the read model afterwards."""
 
 
 class Projection(Protocol):
@@ -83,7 +83,7 @@ class Projection(Protocol):
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
 
     def begin(self) -> Note | None:
-        """Begins a batch: gives what is to be called for each of its events before `apply`.
+        """Begin a batch: gives what is to be called for each of its events before `apply`.
 
         None where the last states say all. What a batch noted that was not applied is forgotten.
         """
@@ -91,7 +91,7 @@ class Projection(Protocol):
     def apply(
         self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
     ) -> None:
-        """Commits these states by id, with the checkpoint and the fingerprint of the log there.
+        """Commit these states by id, with the checkpoint and the fingerprint of the log there.
 
         Only the last state of each entity in a batch is passed, so that batches of any size give
         the same read model. The batch goes on from `after`: the commit itself compares that with

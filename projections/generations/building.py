@@ -29,7 +29,7 @@ class Built(msgspec.Struct, frozen=True):
 def build(
     definition: Definition[M], generations: Generations, log: EventStore, progress: Progress
 ) -> Built:
-    """Builds a generation, verifies it against the log, proposes it and returns it.
+    """Build a generation, verify it against the log, propose it and return it.
 
     What an earlier, interrupted building left is gone on with where that is cheaper, and removed
     otherwise. Raises Differs, or StoreUnavailable, also when another process is building, and
@@ -93,7 +93,7 @@ def _begin(definition: Definition[M], generations: Generations) -> tuple[Generat
 
 
 def _catch_up(definition: Definition[M], model: M, log: EventStore) -> None:
-    """Applies the events that were appended during the load."""
+    """Apply the events that were appended during the load."""
     projector = Projector(definition.projection(model), log, batch_size=definition.batch_size)
     head = log.head()
     while model.checkpoint() < head and projector.step():
@@ -101,7 +101,7 @@ def _catch_up(definition: Definition[M], model: M, log: EventStore) -> None:
 
 
 def _prove(definition: Definition[M], model: M, log: EventStore) -> ProjectionProof:
-    """Compares the generation with a replay of the log.
+    """Compare the generation with a replay of the log.
 
     Raises Differs, and StoreUnavailable when it cannot be compared to its end.
     """

@@ -135,7 +135,7 @@ class CurrentGeneration(Generic[M]):
             self._give_back(opened)
 
     def close(self) -> None:
-        """Closes the generation that is open; nothing may use the object afterwards."""
+        """Close the generation that is open; nothing may use the object afterwards."""
         with self._lock:
             self._leave()
 

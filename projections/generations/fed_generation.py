@@ -36,13 +36,13 @@ class _CountedProjection:
         return self._projection.checkpoint_and_fingerprint()
 
     def begin(self) -> Note | None:
-        """Begins a batch; see the port."""
+        """Begin a batch; see the port."""
         return self._projection.begin()
 
     def apply(
         self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
     ) -> None:
-        """Commits states; see the port."""
+        """Commit states; see the port."""
         with self._changes.changing():
             self._projection.apply(entities, position, fingerprint, after=after)
 
@@ -76,7 +76,7 @@ class FedGeneration(Generic[M]):
         return self._checker is not None and self._checker.is_alive()
 
     def check_in_background(self, go_on: Callable[[], None]) -> None:
-        """Begins a check that closing ends, or the StoreUnavailable that `go_on` raises."""
+        """Begin a check that closing ends, or the StoreUnavailable that `go_on` raises."""
         self.checked = False
         self._checker = threading.Thread(
             target=self._run_check, args=(go_on,), name=f"check-{self._definition.name}"
@@ -84,12 +84,12 @@ class FedGeneration(Generic[M]):
         self._checker.start()
 
     def abandon(self) -> None:
-        """Closes the generation, which must be checked when it is opened the next time."""
+        """Close the generation, which must be checked when it is opened the next time."""
         self._end_check()
         self.model.close()
 
     def shut(self) -> None:
-        """Closes the generation; one that was found whole is known to be so afterwards."""
+        """Close the generation; one that was found whole is known to be so afterwards."""
         self._end_check()
         if not self.checked:
             self.model.close()
@@ -104,7 +104,7 @@ class FedGeneration(Generic[M]):
             )
 
     def _end_check(self) -> None:
-        """Ends the check in the background, if there is one."""
+        """End the check in the background, if there is one."""
         self._left.set()
         if self._checker is not None:
             self._checker.join()

@@ -96,7 +96,7 @@ class FolderGenerations(Generations):
             return self._revision(record)
 
     def withdraw(self, *, instead_of: Hashable) -> None:
-        """Deletes the proposal's file, if it is that of the revision; raises StoreUnavailable."""
+        """Delete the proposal's file, if it is that of the revision; raises StoreUnavailable."""
         with (
             storage_errors("a proposal cannot be removed"),
             _only_one(self._directory),
@@ -105,7 +105,7 @@ class FolderGenerations(Generations):
                 self._records["proposal"].unlink(missing_ok=True)
 
     def remove(self, numbers: Collection[int]) -> None:
-        """Deletes the files of generations; raises StoreUnavailable."""
+        """Delete the files of generations; raises StoreUnavailable."""
         with storage_errors("an old generation cannot be removed"):
             for number in numbers:
                 path = self._path(number)
@@ -115,7 +115,7 @@ class FolderGenerations(Generations):
                     path.with_name(path.name + suffix).unlink(missing_ok=True)
 
     def building(self) -> AbstractContextManager[None]:
-        """Holds the lock file of the builders; raises StoreUnavailable while another does."""
+        """Hold the lock file of the builders; raises StoreUnavailable while another does."""
         return build_lock(self._directory, self.name)
 
     def _path(self, number: int) -> Path:
@@ -124,7 +124,7 @@ class FolderGenerations(Generations):
 
 @contextmanager
 def build_lock(directory: Path, name: str) -> Iterator[None]:
-    """Holds the lock file for building a generation; raises StoreUnavailable if another process
+    """Hold the lock file for building a generation; raises StoreUnavailable if another process
     does.
 
     The lock ends with its process, however that ends.
@@ -141,7 +141,7 @@ def build_lock(directory: Path, name: str) -> Iterator[None]:
 
 @contextmanager
 def storage_errors(what: str) -> Iterator[None]:
-    """Raises an OSError in the block, such as that of a full disk, as StoreUnavailable.
+    """Raise an OSError in the block, such as that of a full disk, as StoreUnavailable.
 
     `what` says what failed.
     """
@@ -180,7 +180,7 @@ class FolderLeadership:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Holds the lock for a block; raises StoreUnavailable when another process does."""
+        """Hold the lock for a block; raises StoreUnavailable when another process does."""
         with ProjectorLock(self._directory):
             yield
 
@@ -193,4 +193,4 @@ class FolderLeadership:
         return True
 
     def release(self) -> None:
-        """Does nothing: the lock is left by who took it."""
+        """Do nothing: the lock is left by who took it."""

@@ -82,7 +82,7 @@ class Generations(ABC):
 
     @abstractmethod
     def remove(self, numbers: Collection[int]) -> None:
-        """Deletes generations, if they are there, with all that belongs to them."""
+        """Delete generations, if they are there, with all that belongs to them."""
 
     @abstractmethod
     def building(self) -> AbstractContextManager[None]:
@@ -100,7 +100,7 @@ class Generations(ABC):
         return self._revision("pointer")
 
     def point(self, pointer: Pointer, *, instead_of: Hashable | None) -> Hashable:
-        """Replaces the pointer of a revision (None: that there is none); returns the new revision.
+        """Replace the pointer of a revision (None: that there is none); returns the new revision.
 
         The new pointer survives power loss. Raises Overtaken, having changed nothing, when the
         pointer is another one by now or another process leads.
@@ -119,12 +119,12 @@ class Generations(ABC):
         return self._revision("proposal")
 
     def propose(self, proposal: ProposedGeneration, *, instead_of: Hashable | None) -> Hashable:
-        """Replaces the proposal of a revision, as `point` does the pointer."""
+        """Replace the proposal of a revision, as `point` does the pointer."""
         return self._replaced("proposal", proposal, instead_of)
 
     @abstractmethod
     def withdraw(self, *, instead_of: Hashable) -> None:
-        """Takes the proposal of a revision away; another one stays, and none is none."""
+        """Take the proposal of a revision away; another one stays, and none is none."""
 
     @abstractmethod
     def _read(self, record: Record) -> bytes | str | None:
@@ -138,7 +138,7 @@ class Generations(ABC):
     def _replace(
         self, record: Record, value: Pointer | ProposedGeneration, instead_of: Hashable | None
     ) -> Hashable | None:
-        """Replaces the record of a revision; returns the new one, None where it has another."""
+        """Replace the record of a revision; returns the new one, None where it has another."""
 
     def _decoded(self, record: Record, form: type[R]) -> R | None:
         raw = self._read(record)
@@ -193,7 +193,7 @@ class Leadership(Protocol):
         """
 
     def held(self) -> AbstractContextManager[None]:
-        """Has it for a block; raises StoreUnavailable when another process does."""
+        """Have it for a block; raises StoreUnavailable when another process does."""
 
     def take(self) -> bool:
         """True if this process leads now; it does until `leads` says otherwise.
@@ -205,4 +205,4 @@ class Leadership(Protocol):
         """True if this process leads still."""
 
     def release(self) -> None:
-        """Leaves the lead to another process."""
+        """Leave the lead to another process."""

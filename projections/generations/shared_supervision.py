@@ -64,7 +64,7 @@ class SharedSupervisor(Generic[M]):
         return self._supervisor is not None
 
     def open(self) -> None:
-        """Begins to lead, unless another process does already."""
+        """Begin to lead, unless another process does already."""
         try:
             self._begin()
         except StoreUnavailable as error:
@@ -75,7 +75,7 @@ class SharedSupervisor(Generic[M]):
             )
 
     def interrupt(self) -> None:
-        """Ends a building under way; `step` raises StoreUnavailable from then on."""
+        """End a building under way; `step` raises StoreUnavailable from then on."""
         self._interrupted = True
         if (supervisor := self._supervisor) is not None:
             supervisor.interrupt()
@@ -104,14 +104,14 @@ class SharedSupervisor(Generic[M]):
             raise
 
     def close(self) -> None:
-        """Closes the generations and ends the leadership; the thread of `step` must have ended."""
+        """Close the generations and end the leadership; the thread of `step` must have ended."""
         if self._supervisor is not None:
             self._supervisor.close()
             self._supervisor = None
         self._leader.release()
 
     def _keep(self) -> None:
-        """Says that the generations are used; what keeps them may be read-only for a while."""
+        """Say that the generations are used; what keeps them may be read-only for a while."""
         try:
             self.keep()
         except StoreUnavailable as error:
@@ -151,7 +151,7 @@ class SharedSupervisor(Generic[M]):
         return True
 
     def _end(self) -> None:
-        """Closes everything that was opened for a leadership that was lost."""
+        """Close everything that was opened for a leadership that was lost."""
         supervisor, self._supervisor = self._supervisor, None
         assert supervisor is not None
         log_line.warning("does not lead any more", extra={"projection": self.name})

@@ -87,7 +87,7 @@ class GenerationSupervisor(Generic[M]):
         return None if live is None else live.projector.position
 
     def open(self) -> None:
-        """Opens the live generation, or refuses one that is damaged so that no process serves it.
+        """Open the live generation, or refuse one that is damaged so that no process serves it.
 
         A log without events needs no building: its first generation is made at once.
         """
@@ -103,7 +103,7 @@ class GenerationSupervisor(Generic[M]):
             self._build()
 
     def interrupt(self) -> None:
-        """Ends a building or a check under way; `step` raises StoreUnavailable from then on."""
+        """End a building or a check under way; `step` raises StoreUnavailable from then on."""
         self._stopping.set()
 
     def step(self) -> int:
@@ -132,7 +132,7 @@ class GenerationSupervisor(Generic[M]):
             return 1
 
     def _open_anew(self) -> None:
-        """Goes by the pointer that is there now, which this process knows nothing of.
+        """Go by the pointer that is there now, which this process knows nothing of.
 
         Alone, it has itself replaced the pointer, and then met an error.
         """
@@ -146,7 +146,7 @@ class GenerationSupervisor(Generic[M]):
             self.open()
 
     def feed(self, stored: Sequence[StoredAppend] = ()) -> int:
-        """Applies the next batch as `step` does; returns 0 where there is anything else to do.
+        """Apply the next batch as `step` does; returns 0 where there is anything else to do.
 
         `stored` is what was just appended, see `Projector.step`. Not to be called while `step` is.
         Raises what applying raises; `step` meets it again.
@@ -157,7 +157,7 @@ class GenerationSupervisor(Generic[M]):
         return live.projector.step(stored)
 
     def _watch(self, live: FedGeneration[M]) -> None:
-        """Looks now and then whether the live generation is there still; raises Damaged."""
+        """Look now and then whether the live generation is there still; raises Damaged."""
         now = time.monotonic()
         if self.definition.watch is not None and now - self._watched_at >= WATCH_SECONDS:
             self.definition.watch(live.model)
@@ -165,7 +165,7 @@ class GenerationSupervisor(Generic[M]):
             self._watched_at = now
 
     def close(self) -> None:
-        """Closes the generations; the thread that called `step` must have ended."""
+        """Close the generations; the thread that called `step` must have ended."""
         self._stopping.set()
         for fed in (self._live, self._next):
             if fed is not None:
@@ -183,7 +183,7 @@ class GenerationSupervisor(Generic[M]):
             raise Interrupted("the process is stopping")
 
     def _refuse(self, damaged: Damaged) -> None:
-        """Has no process serve the live generation any more; the next step builds another."""
+        """Have no process serve the live generation any more; the next step builds another."""
         log_line.warning(
             "the read model is built anew",
             extra={"projection": self.name, "reason": damaged.message},
@@ -198,7 +198,7 @@ class GenerationSupervisor(Generic[M]):
             live.abandon()
 
     def _build(self) -> None:
-        """Builds a generation and serves it: not after the pause in which events are gathered."""
+        """Build a generation and serve it: not after the pause in which events are gathered."""
         began, head = time.monotonic(), self._log.head()
         built = build(self.definition, self.generations, self._log, self._progressed)
         if head:
@@ -218,7 +218,7 @@ class GenerationSupervisor(Generic[M]):
             self.on_progress(done, total)
 
     def _take_up(self) -> None:
-        """Begins to feed the proposed generation, if there is a new proposal."""
+        """Begin to feed the proposed generation, if there is a new proposal."""
         revision = self.generations.proposal_revision()
         if revision is None or revision == self._seen:
             return
@@ -246,7 +246,7 @@ class GenerationSupervisor(Generic[M]):
             raise
 
     def _approach(self, proposed: FedGeneration[M]) -> None:
-        """Feeds the proposed generation; switches once it is checked and where the live one is."""
+        """Feed the proposed generation; switches once it is checked and where the live one is."""
         assert self._live is not None
         ends = time.monotonic() + _TURN_SECONDS
         try:
@@ -288,7 +288,7 @@ class GenerationSupervisor(Generic[M]):
         self._finish()
 
     def _finish(self) -> None:
-        """Withdraws the proposal after a switch, and removes generations that are not needed."""
+        """Withdraw the proposal after a switch, and remove generations that are not needed."""
         seen, self._seen = self._seen, None
         self.generations.withdraw(instead_of=seen)
         pointer = self.generations.pointer()

@@ -28,7 +28,7 @@ def pending(definition: Definition[M], generations: Generations) -> Generation |
 
 
 def propose_previous(definition: Definition[M], generations: Generations) -> Generation:
-    """Proposes the generation that was live before the present one, and returns it.
+    """Propose the generation that was live before the present one, and return it.
 
     Raises StoreUnavailable when there is none, or when other code built it.
     """
@@ -57,7 +57,7 @@ def switch(
     *,
     patience: float = PATIENCE_SECONDS,
 ) -> bool:
-    """Waits until a proposed generation is live; True when a running server took it up.
+    """Wait until a proposed generation is live; True when a running server took it up.
 
     `directory` is the data directory of the server, whose state files are read there. While no
     process leads, this one switches. Raises StoreUnavailable when the generation is refused, when

@@ -64,7 +64,7 @@ class _StatusFile:
 
 
 def work(order: Order, started: Callable[[], None]) -> None:
-    """Does an order, and records its progress and its result.
+    """Do an order, and record its progress and its result.
 
     `started` is called once no other operation can begin. Raises Conflict while another one runs.
     """

@@ -93,7 +93,7 @@ def verify_live(
     progress: Progress,
     by: str,
 ) -> tuple[Verification, Mapping[str, Proof]]:
-    """Compares live generations with a replay of the log; returns the result with its proofs.
+    """Compare live generations with a replay of the log; returns the result with its proofs.
 
     `by` is the caller. A sample gives no proofs, because it does not prove the whole read model.
     Raises StoreUnavailable without a readable log.

@@ -131,7 +131,7 @@ def _cuts(word: str) -> Iterator[tuple[int, int]]:
 
 
 def words_with(texts: Iterable[str]) -> re.Pattern[str]:
-    """Finds the words of ASCII texts, for `places`, that have any of the folded texts in them."""
+    """Find the words of ASCII texts, for `places`, that have any of the folded texts in them."""
     some = "|".join(map(re.escape, sorted(texts)))
     return re.compile(f"[a-z0-9]*(?:{some})[a-z0-9]*", re.IGNORECASE | re.ASCII)
 

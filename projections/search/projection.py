@@ -51,7 +51,7 @@ class SearchProjection:
         return self._engine.checkpoint_and_fingerprint()
 
     def begin(self) -> Note:
-        """Has the paths noted that appear in the events of a batch, in their order."""
+        """Have the paths noted that appear in the events of a batch, in their order."""
         self._noted = PathsNoted(self._engine.searched())
         return self._noted.note
 

@@ -24,7 +24,7 @@ class Hidden(msgspec.Struct, frozen=True):
     kinds: frozenset[str]
 
     def refuse(self, field: str, parameter: str, *, below_only: bool = False) -> None:
-        """Raises FieldWithheld for a field that any of the kinds withholds.
+        """Raise FieldWithheld for a field that any of the kinds withholds.
 
         `below_only` lets a field pass that something withheld lies in: that will be cut.
         """

@@ -55,7 +55,7 @@ class Differences:
         self.counts: Counter[str] = Counter()
 
     def add(self, difference: Difference) -> None:
-        """Counts a difference, and keeps it unless enough are kept."""
+        """Count a difference, and keep it unless enough are kept."""
         self.counts[difference.sort] += 1
         if len(self.shown) < self._kept:
             self.shown.append(difference)
@@ -174,7 +174,7 @@ class Comparison(Generic[V]):
         self._stored_sums: Counter[str] = Counter()
 
     def meet(self, entity_id: str, stream: StreamStates) -> None:
-        """Compares one entity of the log; one with a broken stream is only counted as stored."""
+        """Compare one entity of the log; one with a broken stream is only counted as stored."""
         while self._next is not None and self._next.id < entity_id:
             self._ghost(self._next)
         stored = None
@@ -192,7 +192,7 @@ class Comparison(Generic[V]):
             self._compare(entity, position, stored)
 
     def finish(self, *, sums: bool) -> list[KindProof]:
-        """Adds the entities that only the read model has; returns the sums of each kind.
+        """Add the entities that only the read model has; returns the sums of each kind.
 
         `sums` is False where not everything was compared: no sums are returned then.
         """

@@ -82,7 +82,7 @@ def verify(
     request: Request,
     progress: Progress = lambda done, total: None,
 ) -> Verification:
-    """Compares everything in the request; raises StoreUnavailable without a readable log."""
+    """Compare everything in the request; raises StoreUnavailable without a readable log."""
     with ThreadPoolExecutor() as pool, ExitStack() as stack:
         run = _Run(log, request, pool)
         sources = run.open(subjects, stack)
@@ -114,7 +114,7 @@ class _Run:
             self._log_damage = pool.submit(log.damage)
 
     def open(self, subjects: Subjects, stack: ExitStack) -> dict[str, Source]:
-        """Takes the snapshots of the read models, as far as they can be taken."""
+        """Take the snapshots of the read models, as far as they can be taken."""
         sources: dict[str, Source] = {}
         for name, take in subjects.items():
             try:
@@ -136,7 +136,7 @@ class _Run:
         return sorted(drawn)
 
     def begin(self, name: str, source: Source, ids: Sequence[str] | None) -> None:
-        """Gets ready to compare a read model."""
+        """Get ready to compare a read model."""
         try:
             differences = Differences(self._request.shown)
             self._comparisons[name] = Comparison(source.model(ids), differences)
@@ -147,7 +147,7 @@ class _Run:
             self._damage[name] = self._pool.submit(source.damage)
 
     def read(self, log: LogSnapshot, ids: Sequence[str] | None, progress: Progress) -> None:
-        """Reads the log, one entity after the other, and compares."""
+        """Read the log, one entity after the other, and compare."""
         pins = [comparison.model.position for comparison in self._comparisons.values()]
         now = self._request.now
         reader = StreamReader(self._problems, now=now, pins=pins)
@@ -176,7 +176,7 @@ class _Run:
                 self._fail(name, error)
 
     def report(self, log: LogSnapshot) -> Verification:
-        """Finishes every comparison and returns the result."""
+        """Finish every comparison and return the result."""
         for name in tuple(self._comparisons):
             try:
                 self._finish(name)
@@ -202,7 +202,7 @@ class _Run:
         )
 
     def _finish(self, name: str) -> None:
-        """Turns a comparison into a proof."""
+        """Turn a comparison into a proof."""
         comparison = self._comparisons[name]
         model, differences = comparison.model, comparison.differences
         kinds = comparison.finish(sums=self._whole)
@@ -221,7 +221,7 @@ class _Run:
         )
 
     def _fail(self, name: str, error: StoreUnavailable) -> None:
-        """Ends the comparison of a read model, which differs when damaged and is else unknown."""
+        """End the comparison of a read model, which differs when damaged and is else unknown."""
         self._comparisons.pop(name, None)
         damaged = isinstance(error, Damaged)
         self._proofs[name] = ProjectionProof(

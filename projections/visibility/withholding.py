@@ -61,7 +61,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
         return covered(path, self.paths)
 
     def refuse_writing(self, values: Mapping[str, Any], *, replacing: bool) -> None:
-        """Raises FieldWithheld for a body with a withheld field.
+        """Raise FieldWithheld for a body with a withheld field.
 
         A body that replaces the entity (`replacing`) may not even have a field that contains a
         withheld one: that one would be overwritten unseen, and an answer of no change would reveal
@@ -75,7 +75,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
                     raise self._refusal(given)
 
     def refuse_patching(self, operations: Iterable[Mapping[str, Any]]) -> None:
-        """Raises FieldWithheld for a JSON Patch that tests, copies or changes a withheld field."""
+        """Raise FieldWithheld for a JSON Patch that tests, copies or changes a withheld field."""
         for operation in operations:
             for member in ("path", "from"):
                 pointer = operation.get(member)
@@ -83,7 +83,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
                     raise self._refusal(pointer)
 
     def refuse_field(self, path: str, parameter: str) -> None:
-        """Raises FieldWithheld if a parameter names a withheld field, or one inside it."""
+        """Raise FieldWithheld if a parameter names a withheld field, or one inside it."""
         if self.covers(path):
             raise self._refusal(path, parameter)
 
@@ -92,7 +92,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
         return self._touches(indexed_path(field), self._indexed)
 
     def refuse_searched(self, field: str, parameter: str) -> None:
-        """Raises FieldWithheld for a field of a query that holds anything withheld."""
+        """Raise FieldWithheld for a field of a query that holds anything withheld."""
         if self.touches_indexed(field):
             raise self._refusal(field, parameter)
 

@@ -46,7 +46,7 @@ class Backend(Generic[M]):
         self.leadership = leadership
 
     def reader(self, log: EventStore, changes: ChangeCounter | None) -> CurrentGeneration[M]:
-        """Lends the live generation; `changes` are those of the supervisor of this process."""
+        """Lend the live generation; `changes` are those of the supervisor of this process."""
         # Of what is shared, other processes may make the next change.
         known = None if self.is_shared else changes
         return CurrentGeneration(self.definition, self.generations, log, known)
@@ -56,7 +56,7 @@ class Backend(Generic[M]):
         return GenerationSupervisor(self.definition, self.generations, log, changes, alone=True)
 
     def close(self) -> None:
-        """Closes connections; nothing may use the read model afterwards."""
+        """Close connections; nothing may use the read model afterwards."""
 
 
 def entities_definition() -> Definition[SqliteReadModel]:

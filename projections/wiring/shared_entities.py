@@ -31,7 +31,7 @@ class SharedEntities(Backend[PostgresReadModel]):
     generations: PostgresGenerations
 
     def __init__(self, url: str) -> None:
-        """Raises InvalidInput for what is no URL of a database."""
+        """Raise InvalidInput for what is no URL of a database."""
         self._database = EntityDatabase(url)
         connections, catalog = self._database.connections, self._database.catalog
         code = code_digest(stored_code(), TABLES, INDEXES)
@@ -72,7 +72,7 @@ class SharedEntities(Backend[PostgresReadModel]):
         return build_lock(database.connections, f"{database.catalog} {name} build", name)
 
     def close(self) -> None:
-        """Closes the connections; nothing may use the read model afterwards."""
+        """Close the connections; nothing may use the read model afterwards."""
         self.leadership.release()
         self._database.close()
 

@@ -72,12 +72,12 @@ class ClusterGenerations(port.Generations):
         return self._generations.sizes().get(number, 0)
 
     def remove(self, numbers: Collection[int]) -> None:
-        """Deletes the indexes of generations; raises StoreUnavailable."""
+        """Delete the indexes of generations; raises StoreUnavailable."""
         for number in numbers:
             self._generations.remove(number)
 
     def point(self, pointer: port.Pointer, *, instead_of: Hashable | None) -> Hashable:
-        """Replaces the pointer of a revision, then the alias.
+        """Replace the pointer of a revision, then the alias.
 
         Raises Overtaken and StoreUnavailable.
         """
@@ -86,7 +86,7 @@ class ClusterGenerations(port.Generations):
         return revision
 
     def renew(self) -> None:
-        """Replaces the pointer by itself, for a process that takes the leadership.
+        """Replace the pointer by itself, for a process that takes the leadership.
 
         Whoever led before knows the revision that is gone now, and can replace the pointer no more.
         Raises Overtaken and StoreUnavailable.
@@ -97,13 +97,13 @@ class ClusterGenerations(port.Generations):
             self.point(self.pointer(), instead_of=revision)
 
     def withdraw(self, *, instead_of: Hashable) -> None:
-        """Takes the proposal of a revision away; raises StoreUnavailable."""
+        """Take the proposal of a revision away; raises StoreUnavailable."""
         with suppress(VersionConflict):  # another one stays
             self._records.remove(self._names["proposal"], instead_of)
 
     @contextmanager
     def building(self) -> Iterator[None]:
-        """Holds the lock of the builders; raises StoreUnavailable while another one does."""
+        """Hold the lock of the builders; raises StoreUnavailable while another one does."""
         with self._building():
             # Whoever built before may have proposed something a moment ago.
             self._records.forget(self._names["proposal"])
@@ -180,7 +180,7 @@ class SharedSearch(Backend[SearchEngine]):
         )
 
     def close(self) -> None:
-        """Closes the connections; nothing may use the index afterwards."""
+        """Close the connections; nothing may use the index afterwards."""
         self.leadership.release()
         self._cluster.close()
 
@@ -201,7 +201,7 @@ class SharedSearch(Backend[SearchEngine]):
         return engine
 
     def _take_over(self, address: str) -> str:
-        """Has nobody write to an index any more but who opens it now; returns the alias for that.
+        """Have nobody write to an index any more but who opens it now; returns the alias for that.
 
         Raises IndexMissing, StoreUnavailable, and Overtaken once when another process has taken
         over what this one wrote to before.

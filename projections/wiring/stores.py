@@ -105,12 +105,12 @@ class Stores:
         return self.entities.read(lambda entities: entities.documents(entity_ids))
 
     def interrupt(self) -> None:
-        """Ends whatever the supervisors are building, because the process is about to stop."""
+        """End whatever the supervisors are building, because the process is about to stop."""
         for supervisor in self.supervisors:
             supervisor.interrupt()
 
     def close(self) -> None:
-        """Closes everything; no thread may step the supervisors any more."""
+        """Close everything; no thread may step the supervisors any more."""
         self.engine.close()
         self.entities.close()
         for supervisor in self.supervisors:
@@ -121,7 +121,7 @@ class Stores:
 
 
 def open_log(directory: Path, database: str | None = None, *, is_there: bool = False) -> EventStore:
-    """Opens the log alone, in the database at a URL or else in the data directory.
+    """Open the log alone, in the database at a URL or else in the data directory.
 
     The directory is made when it is missing, and so is the log, but not in a database where the
     caller expects that it `is_there`. Raises Conflict when the directory's log is elsewhere.
@@ -143,7 +143,7 @@ def open_stores(
     writable: bool = True,
     is_there: bool = False,
 ) -> Stores:
-    """Opens everything in a data directory, which is made when it is missing.
+    """Open everything in a data directory, which is made when it is missing.
 
     The log is in the database at a URL, where one is given, and search in the cluster at another. A
     process that runs the projectors holds the directory's ProjectorLock before it opens the stores
@@ -228,7 +228,7 @@ def _remove_first_layout(directory: Path) -> None:
 
 
 def make_directory(directory: Path) -> None:
-    """Makes the data directory, closed to other users because it holds the secret."""
+    """Make the data directory, closed to other users because it holds the secret."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

@@ -108,7 +108,7 @@ class Provider:
     """The identity provider of the settings."""
 
     def __init__(self, settings: Settings, sessions: Sessions, verifier: TokenVerifier) -> None:
-        """Raises InvalidInput for settings that do not go together."""
+        """Raise InvalidInput for settings that do not go together."""
         if (settings.oidc_issuer is None) != (settings.oidc_client_id is None):
             raise InvalidInput("CATALOG_OIDC_ISSUER and CATALOG_OIDC_CLIENT_ID need each other")
         if settings.oidc_issuer is not None:

@@ -37,7 +37,7 @@ class Sessions:
     """Seals values that browsers keep for the catalog, and opens them again."""
 
     def __init__(self, settings: Settings, safe: FollowedSafe) -> None:
-        """Makes the key where there is none; raises the errors of the safe."""
+        """Make the key where there is none; raises the errors of the safe."""
         self._settings = settings
         self._safe = safe
         safe.prepare(SESSION_KEY)

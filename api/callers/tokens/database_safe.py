@@ -39,7 +39,7 @@ class DatabaseSafe(Safe):
     """
 
     def __init__(self, url: str) -> None:
-        """Raises InvalidInput for an address that is not the URL of a database."""
+        """Raise InvalidInput for an address that is not the URL of a database."""
         self._connections = Connections(read_address(url, writable=True), what=_WHAT, size=_SIZE)
         self._connections.open()
         self._clock = ClockGuard()

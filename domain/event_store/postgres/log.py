@@ -39,7 +39,7 @@ class Listener(Announcements):
     """A thread that listens, and connects again for as long as it is not closed."""
 
     def __init__(self, connections: Connections, schema: str, appended: Callable[[], None]) -> None:
-        """Begins to listen; `appended` is called by the thread."""
+        """Begin to listen; `appended` is called by the thread."""
         self._connections = connections
         self._listen_statement = sql.SQL("LISTEN {}").format(sql.Identifier(schema))
         self._appended = appended

@@ -54,7 +54,7 @@ Ref = Reference | str
 
 
 def refers_to(*kinds: str, or_outside: bool = False) -> Meta:
-    """Annotates a field that refers to one entity or more of `kinds` (none: of any kind).
+    """Annotate a field that refers to one entity or more of `kinds` (none: of any kind).
 
     With `or_outside`, given with one kind, the field may also name what nobody has written here.
     """
@@ -62,7 +62,7 @@ def refers_to(*kinds: str, or_outside: bool = False) -> Meta:
 
 
 def outside(kind: str) -> Meta:
-    """Annotates a field that refers to one thing or more of a kind that is not kept here."""
+    """Annotate a field that refers to one thing or more of a kind that is not kept here."""
     return Meta(extra={"outside": kind})
 
 

@@ -70,7 +70,7 @@ def copy_part(entities: Sequence[StoredEntity]) -> CopyPart:
 
 
 def copy_in(link: Link, tables: EntityTables, part: CopyPart) -> None:
-    """Puts rows into tables that the link's transaction has made; raises psycopg.Error."""
+    """Put rows into tables that the link's transaction has made; raises psycopg.Error."""
     for statement, rows in ((_ENTITIES, part.entities), (_SCOPES, part.scopes)):
         with link.cursor() as cursor, cursor.copy(tables.within(statement).encode()) as copy:
             for piece in (_BEGINNING, rows, _END):

@@ -83,7 +83,7 @@ class Readers:
             raise
 
     def give_back(self, link: Link) -> None:
-        """Returns a connection of `take`, which has no transaction open unless it is closed."""
+        """Return a connection of `take`, which has no transaction open unless it is closed."""
         link.used_at = time.monotonic()
         if link.closed:
             # What has ended this connection has most likely ended the others.
@@ -109,7 +109,7 @@ class Readers:
                 self.give_back(link)
 
     def close(self) -> None:
-        """Closes the connections that nobody uses."""
+        """Close the connections that nobody uses."""
         with suppress(IndexError):
             while True:
                 self._idle.pop().close()
@@ -144,7 +144,7 @@ class EntityDatabase:
     """The database in which the generations of a catalog are; opened by one process."""
 
     def __init__(self, url: str) -> None:
-        """Raises InvalidInput for what is no URL of a database."""
+        """Raise InvalidInput for what is no URL of a database."""
         address = read_address(url, writable=True)
         options = f"{address.parameters['options']} {_SETTINGS.format(MOST_MILLISECONDS)}"
         address = msgspec.structs.replace(
@@ -158,7 +158,7 @@ class EntityDatabase:
         self.connections.open()
 
     def close(self) -> None:
-        """Closes the connections; nothing may use the database afterwards."""
+        """Close the connections; nothing may use the database afterwards."""
         self.readers.close()
         self.connections.close()
 
@@ -227,7 +227,7 @@ class EntityTables:
         return link
 
     def end(self, link: Link, *, own: bool) -> None:
-        """Gives a connection of `begin` back."""
+        """Give a connection of `begin` back."""
         if own:
             link.close()
             self._database.kept.release()
@@ -241,7 +241,7 @@ class EntityTables:
             self._database.readers.give_back(link)
 
     def _check_live(self, row: Sequence[Any] | None) -> None:
-        """Raises Superseded unless a row begins with what is true of a live generation."""
+        """Raise Superseded unless a row begins with what is true of a live generation."""
         if row is None or not row[0]:
             raise Superseded(f"another generation took the place of {self.schema}")
 

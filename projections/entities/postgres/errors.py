@@ -15,7 +15,7 @@ _GONE = (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)
 
 
 def raise_as_ours(error: psycopg.Error) -> NoReturn:
-    """Raises Superseded where the tables are gone, else StoreUnavailable."""
+    """Raise Superseded where the tables are gone, else StoreUnavailable."""
     if isinstance(error, _GONE):
         raise Superseded(
             "the tables of this generation of the sorted read model are gone"
@@ -25,7 +25,7 @@ def raise_as_ours(error: psycopg.Error) -> NoReturn:
 
 @contextmanager
 def postgres_errors() -> Iterator[None]:
-    """Raises errors of PostgreSQL in the block as `raise_as_ours` does."""
+    """Raise errors of PostgreSQL in the block as `raise_as_ours` does."""
     try:
         yield
     except psycopg.Error as error:

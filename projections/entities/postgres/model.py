@@ -116,7 +116,7 @@ class PostgresReadModel(SortedReadModel):
         return held_digests(self.tables.ask((DIGESTS, ())))
 
     def read_list(self, request: ListRequest, place: Place | None) -> PostgresListReader:
-        """Begins to read the page of `request`; `place` is what the request's cursor stands for."""
+        """Begin to read the page of `request`; `place` is what the request's cursor stands for."""
         return PostgresListReader(self.tables, request, place)
 
     def document(
@@ -173,7 +173,7 @@ class PostgresReadModel(SortedReadModel):
         *,
         after: Checkpoint,
     ) -> None:
-        """Stores these entities by id, removes those that are None, and moves the checkpoint.
+        """Store these entities by id, remove those that are None, and move the checkpoint.
 
         Raises StoreUnavailable, having changed nothing, when the checkpoint is not `after`; Damaged
         when the tables are gone.
@@ -203,7 +203,7 @@ class PostgresReadModel(SortedReadModel):
         return []
 
     def close(self) -> None:
-        """Does nothing: the connections are those of all generations."""
+        """Do nothing: the connections are those of all generations."""
 
 
 def no_writer() -> Link:

@@ -43,13 +43,13 @@ ANALYZE {}.entities; ANALYZE {}.scopes; ANALYZE {}.counters;
 
 
 def make(link: Link, schema: str) -> None:
-    """Makes the schema of a generation without entities, in the link's transaction."""
+    """Make the schema of a generation without entities, in the link's transaction."""
     _make_tables(link, schema)
     _run(link, INDEXES.replace("{schema}", f'"{schema}"'))
 
 
 def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progress) -> None:
-    """Makes and fills the schema of a generation with what the log has now.
+    """Make and fill the schema of a generation with what the log has now.
 
     Raises StoreUnavailable, also when there is a schema of that name.
     """

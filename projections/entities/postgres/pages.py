@@ -112,7 +112,7 @@ class PostgresListReader(PageReader):
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
-        """Ends the transaction; raises what PostgreSQL raised in the block as our errors."""
+        """End the transaction; raises what PostgreSQL raised in the block as our errors."""
         self.end()
         if isinstance(error, psycopg.Error):
             raise_as_ours(error)
@@ -123,11 +123,11 @@ class PostgresListReader(PageReader):
         return self._link is not None
 
     def begin(self, *, own: bool) -> None:
-        """Begins a transaction, on a connection that is not of the pool to keep it for long."""
+        """Begin a transaction, on a connection that is not of the pool to keep it for long."""
         self._link = self._tables.begin(own=own)
 
     def end(self) -> None:
-        """Gives the connection back, if there is one."""
+        """Give the connection back, if there is one."""
         link, self._link = self._link, None
         if link is not None:
             self._tables.end(link, own=self._is_own)

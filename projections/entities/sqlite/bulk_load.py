@@ -39,7 +39,7 @@ INSERT INTO counters SELECT kind, scope, deleted, coalesce(status, ''), count(*)
 
 
 def load(path: Path, log: EventStore, progress: Progress) -> None:
-    """Fills a new file with what the log has now; raises StoreUnavailable.
+    """Fill a new file with what the log has now; raises StoreUnavailable.
 
     Nothing is journaled: a file that was not finished is useless and to be removed.
     """

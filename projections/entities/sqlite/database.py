@@ -47,7 +47,7 @@ class EntityDatabase:
         return connection
 
     def hand_over(self) -> None:
-        """Leaves this thread's connection to the caller, who closes it; the next is a new one."""
+        """Leave this thread's connection to the caller, who closes it; the next is a new one."""
         self._local.connection = None
 
     def connect(self) -> _Connection:
@@ -107,19 +107,19 @@ class EntityDatabase:
                 connection.close()
 
     def prepare(self) -> None:
-        """Makes the tables and indexes that are missing."""
+        """Make the tables and indexes that are missing."""
         with sqlite_errors():
             self.connection.execute("PRAGMA journal_mode=WAL")
             self.connection.executescript(TABLES + INDEXES)
 
     def settle(self) -> None:
-        """Moves what the write-ahead log holds into the file itself, as far as readers let it."""
+        """Move what the write-ahead log holds into the file itself, as far as readers let it."""
         with sqlite_errors():
             self.connection.execute("PRAGMA busy_timeout=0")
             self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """Closes every thread's connection; nothing may use the database afterwards."""
+        """Close every thread's connection; nothing may use the database afterwards."""
         with self._lock:
             for connection in self._opened:
                 connection.close()

@@ -10,7 +10,7 @@ from projections.feeding.port import Damaged
 
 
 def raise_as_ours(error: sqlite3.DatabaseError) -> NoReturn:
-    """Raises an error of SQLite as Damaged (build anew) or StoreUnavailable, any other as it is."""
+    """Raise an error of SQLite as Damaged (build anew) or StoreUnavailable, any other as it is."""
     if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         raise Damaged(f"the sorted read model is damaged: {error}") from error
     if isinstance(error, sqlite3.OperationalError):
@@ -22,7 +22,7 @@ def raise_as_ours(error: sqlite3.DatabaseError) -> NoReturn:
 
 @contextmanager
 def sqlite_errors() -> Iterator[None]:
-    """Raises errors of SQLite in the block as `raise_as_ours` does."""
+    """Raise errors of SQLite in the block as `raise_as_ours` does."""
     try:
         yield
     except sqlite3.DatabaseError as error:

@@ -19,7 +19,7 @@ from projections.feeding.port import Damaged
 
 
 def check(model: SqliteReadModel, go_on: Callable[[], None]) -> None:
-    """Reads everything in one consistent state; raises Damaged, which says what is wrong.
+    """Read everything in one consistent state; raises Damaged, which says what is wrong.
 
     Calls `go_on` after every thousand rows; what `go_on` raises ends the check.
     """
@@ -41,7 +41,7 @@ def check(model: SqliteReadModel, go_on: Callable[[], None]) -> None:
 
 
 def shut(model: SqliteReadModel) -> None:
-    """Closes a read model that nothing else writes to, and leaves a stamp beside its file."""
+    """Close a read model that nothing else writes to, and leave a stamp beside its file."""
     try:
         model.database.settle()
     finally:

@@ -95,7 +95,7 @@ class SqliteReadModel(SortedReadModel):
             return read_digests(self.database.connection)
 
     def read_list(self, request: ListRequest, place: Place | None) -> SqliteListReader:
-        """Begins to read the page of `request`; `place` is what the request's cursor stands for."""
+        """Begin to read the page of `request`; `place` is what the request's cursor stands for."""
         return SqliteListReader(self.database, request, place)
 
     def document(
@@ -156,7 +156,7 @@ class SqliteReadModel(SortedReadModel):
         *,
         after: Checkpoint,
     ) -> None:
-        """Stores these entities by id, removes those that are None, and moves the checkpoint.
+        """Store these entities by id, remove those that are None, and move the checkpoint.
 
         Raises StoreUnavailable, having changed nothing, when the checkpoint is not `after`.
         """
@@ -182,7 +182,7 @@ class SqliteReadModel(SortedReadModel):
         return [] if lines == ["ok"] else lines
 
     def close(self) -> None:
-        """Closes every connection; nothing may use the read model afterwards."""
+        """Close every connection; nothing may use the read model afterwards."""
         self.database.close()
 
 

@@ -71,7 +71,7 @@ class SqliteListReader(PageReader):
         self._database = database
 
     def __enter__(self) -> "SqliteListReader":
-        """Takes the connection; raises StoreUnavailable."""
+        """Take the connection; raises StoreUnavailable."""
         try:
             self._connection = self._database.connection
         except sqlite3.DatabaseError as error:
@@ -79,7 +79,7 @@ class SqliteListReader(PageReader):
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
-        """Ends the transaction; raises what SQLite raised in the block as the catalog's errors."""
+        """End the transaction; raises what SQLite raised in the block as the catalog's errors."""
         try:
             if self._is_own:
                 self._connection.close()
@@ -96,7 +96,7 @@ class SqliteListReader(PageReader):
         return self._connection.in_transaction
 
     def begin(self, *, own: bool) -> None:
-        """Begins a transaction; the thread's next connection is another one if it is `own`."""
+        """Begin a transaction; the thread's next connection is another one if it is `own`."""
         if own:
             self._database.hand_over()
             # A scan of everything through a memory map would count as this process's memory.
@@ -104,7 +104,7 @@ class SqliteListReader(PageReader):
         self._connection.execute("BEGIN")
 
     def end(self) -> None:
-        """Ends the transaction, if there is one."""
+        """End the transaction, if there is one."""
         if self._connection.in_transaction:
             # Nothing was written; on a damaged file this succeeds where a COMMIT fails.
             self._connection.execute("ROLLBACK")

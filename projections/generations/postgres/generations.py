@@ -88,7 +88,7 @@ class PostgresGenerations(Generations):
         return int(self._connections.ask(lambda link: link.one(_SIZE, self.address(number)))[0])
 
     def remove(self, numbers: Collection[int]) -> None:
-        """Drops the schemas of generations, but for those that somebody reads at the moment.
+        """Drop the schemas of generations, but for those that somebody reads at the moment.
 
         They are left for a later removal. Raises StoreUnavailable.
         """
@@ -104,19 +104,19 @@ class PostgresGenerations(Generations):
         )
 
     def withdraw(self, *, instead_of: Hashable) -> None:
-        """Takes the proposal of a revision away; raises StoreUnavailable."""
+        """Take the proposal of a revision away; raises StoreUnavailable."""
         self._write("proposal", "", (None,), instead_of)
 
     def building(self) -> AbstractContextManager[None]:
-        """Holds the lock of the builders; raises StoreUnavailable while another one does."""
+        """Hold the lock of the builders; raises StoreUnavailable while another one does."""
         return build_lock(self._connections, f"{self._prefix}build", self.name)
 
     def note_use(self) -> None:
-        """Says that a host uses what this code has built; raises StoreUnavailable."""
+        """Say that a host uses what this code has built; raises StoreUnavailable."""
         self._for_own_row(f"UPDATE {self._table} SET used_at = now()")
 
     def remove_unused(self, age: timedelta) -> None:
-        """Removes what other code has built and no host has used for so long.
+        """Remove what other code has built and no host has used for so long.
 
         Raises StoreUnavailable.
         """
@@ -126,7 +126,7 @@ class PostgresGenerations(Generations):
                 PostgresGenerations(self._connections, self._catalog, self.name, code).clear()
 
     def clear(self) -> None:
-        """Removes all generations and then the pointer, unless a process reads one of them.
+        """Remove all generations and then the pointer, unless a process reads one of them.
 
         Raises StoreUnavailable.
         """
@@ -223,7 +223,7 @@ class PostgresGenerations(Generations):
 
 @contextmanager
 def build_lock(connections: Connections, key: str, name: str) -> Iterator[None]:
-    """Holds the advisory lock for building a generation of a read model.
+    """Hold the advisory lock for building a generation of a read model.
 
     Raises StoreUnavailable while another process holds it, and when the session is lost before.
     """

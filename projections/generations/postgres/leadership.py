@@ -105,7 +105,7 @@ class PostgresLeadership:
             self.release()
 
     def release(self) -> None:
-        """Ends the session, and with it the leadership."""
+        """End the session, and with it the leadership."""
         link, self._link, self._leads = self._link, None, False
         if link is not None:
             link.close()

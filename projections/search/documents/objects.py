@@ -17,7 +17,7 @@ Each is made when it is asked for, so that whoever asks may stop at any of them.
 
 
 def object_reader(read_sources: ReadSources) -> ReadObjects:
-    """Reads objects from the full JSON of their entity."""
+    """Read objects from the full JSON of their entity."""
 
     def read(entity_id: str, path: str) -> Iterator[Fields]:
         for source in read_sources((entity_id,)).values():

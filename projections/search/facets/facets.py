@@ -60,7 +60,7 @@ def terms(field: str, size: int, name: str | None = None, *, written: bool = Fal
 def refuse_withheld(
     aggregations: Sequence[Aggregation], hidden: Hidden, field: str, sources: str
 ) -> None:
-    """Raises FieldWithheld for aggregations by, ordered by, or showing what is withheld.
+    """Raise FieldWithheld for aggregations by, ordered by, or showing what is withheld.
 
     `field` and `sources` are the parameters that name fields to aggregate by, and to show.
     """

@@ -80,7 +80,7 @@ def shows_password(url: str) -> bool:
 
 
 def refuse_shown_password(url: str) -> None:
-    """Raises InvalidInput for a URL that would show a password to everybody on the machine."""
+    """Raise InvalidInput for a URL that would show a password to everybody on the machine."""
     if shows_password(url):
         raise InvalidInput(
             "others can read a password there: use CATALOG_SEARCH_URL, or password_file in the URL"

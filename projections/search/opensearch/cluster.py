@@ -89,7 +89,7 @@ class Cluster:
     """A connection to the nodes behind one address, for any number of threads."""
 
     def __init__(self, address: SearchAddress) -> None:
-        """Connects at the first request."""
+        """Connect at the first request."""
         self.address = address
         secured: dict[str, Any] = {}
         if address.scheme == "https":
@@ -110,7 +110,7 @@ class Cluster:
         )
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         self._client.close()
 
     def look(self, path: str, **parameters: str) -> Any:

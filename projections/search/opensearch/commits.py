@@ -56,7 +56,7 @@ class Commits:
         after: Checkpoint,
         searched: SearchedPaths | None,
     ) -> None:
-        """Commits documents with a checkpoint; see the port of engines.
+        """Commit documents with a checkpoint; see the port of engines.
 
         A cluster compares nothing in one step with the writing of many documents: `after` is
         compared before, and whoever is overtaken from then on writes nothing over what is newer.
@@ -88,7 +88,7 @@ class Commits:
         self._show()
 
     def reset(self) -> None:
-        """Forgets all documents and the checkpoint."""
+        """Forget all documents and the checkpoint."""
         self._show()
         try:
             self._cluster.request(
@@ -104,13 +104,13 @@ class Commits:
         self._show()
 
     def _show(self) -> None:
-        """Shows all that was written to searches, at once."""
+        """Show all that was written to searches, at once."""
         response = self._cluster.request("POST", f"/{self._index}/_refresh")
         if response["_shards"]["failed"]:
             raise StoreUnavailable("not every copy of the search index shows its newest commit")
 
     def _send(self, body: bytes) -> int:
-        """Sends some lines; returns how many say something older than what is there."""
+        """Send some lines; returns how many say something older than what is there."""
         response = self._cluster.request(
             "POST",
             f"/{self._feed}/_bulk",

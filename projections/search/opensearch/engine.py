@@ -70,7 +70,7 @@ class OpenSearchEngine:
         before it."""
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         self._closed = True
         self._cluster.close()
 
@@ -110,7 +110,7 @@ class OpenSearchEngine:
             yield commit
 
     def check(self, go_on: Callable[[], None]) -> None:
-        """Raises Damaged when the index is not as it was made; its files the cluster checks."""
+        """Raise Damaged when the index is not as it was made; its files the cluster checks."""
         go_on()
         self._check_open()
         response = self._cluster.look(f"/{self._index}/_mapping")

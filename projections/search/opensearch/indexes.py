@@ -22,7 +22,7 @@ def feed(index: str) -> str:
 
 
 def take_over(cluster: Cluster, index: str, before: str | None = None) -> str:
-    """Gives an index another alias to be written by, which is returned, and takes the others away.
+    """Give an index another alias to be written by, which is returned, and take the others away.
 
     Whatever is still to be written by those is refused from then on. With `before`, an alias that
     this process has had, the index is only taken over from that.
@@ -45,7 +45,7 @@ def take_over(cluster: Cluster, index: str, before: str | None = None) -> str:
 
 
 def make(cluster: Cluster, index: str) -> None:
-    """Makes an index without documents, at checkpoint 0; raises StoreUnavailable."""
+    """Make an index without documents, at checkpoint 0; raises StoreUnavailable."""
     body = {"settings": settings(), "mappings": mappings(), "aliases": {feed(index): {}}}
     cluster.request("PUT", f"/{index}", body, wait_for_active_shards="1")
     line = new_life().checkpoint(0, "")
@@ -80,12 +80,12 @@ class Generations:
         return {int(match[1]): sizes[name] for match, name in known.items() if match}
 
     def remove(self, number: int) -> None:
-        """Deletes the index of a generation, if there is one."""
+        """Delete the index of a generation, if there is one."""
         with suppress(IndexMissing):
             self._cluster.request("DELETE", f"/{self.index(number)}")
 
     def point(self, number: int | None) -> None:
-        """Has the alias name the index of a generation, or nothing, in one step.
+        """Have the alias name the index of a generation, or nothing, in one step.
 
         It is for people and other programs that look into the cluster: whoever reads here goes by
         the pointer.

@@ -133,7 +133,7 @@ def read_checkpoint(search: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Co
 
 
 def check_shards(response: Mapping[str, Any]) -> None:
-    """Raises StoreUnavailable unless every shard answered."""
+    """Raise StoreUnavailable unless every shard answered."""
     shards = response["_shards"]
     if shards["failed"]:
         failures = shards.get("failures") or [{}]

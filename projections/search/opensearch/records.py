@@ -55,11 +55,11 @@ class Records:
         return revision
 
     def forget(self, name: str) -> None:
-        """Has the revision of a record asked for the next time, however old what is known is."""
+        """Have the revision of a record asked for the next time, however old what is known is."""
         self._seen.pop(name, None)
 
     def write(self, name: str, text: str, instead_of: Hashable | None) -> Hashable:
-        """Replaces the record of a revision (None: that there is none); returns the new revision.
+        """Replace the record of a revision (None: that there is none); returns the new revision.
 
         Raises VersionConflict, having changed nothing, when the record has another one by now, and
         StoreUnavailable.
@@ -77,7 +77,7 @@ class Records:
         return revision
 
     def remove(self, name: str, instead_of: Hashable) -> None:
-        """Takes the record of a revision away; raises as `write` does."""
+        """Take the record of a revision away; raises as `write` does."""
         self.forget(name)
         if self._find(name) is not None:
             with suppress(NoDocument):

@@ -15,7 +15,7 @@ class Idle:
         self.set: list[float] = []
         self.closed: list[bool] = []
         connection: Any = AnsweringProtocol.__new__(AnsweringProtocol)
-        connection._answered_at, connection.timeout_keep_alive = answered_at, 75
+        connection.answered_at, connection.timeout_keep_alive = answered_at, 75
         connection.loop = SimpleNamespace(
             time=lambda: now, call_later=lambda seconds, _: self.set.append(seconds)
         )

@@ -141,7 +141,7 @@ class Checksums:
 
     @contextmanager
     def awaited(self) -> Iterator[Callable[[], None]]:
-        """Gives what waits a moment for the thread, which does not rest until the block ends."""
+        """Give what waits a moment for the thread, which does not rest until the block ends."""
         with self._starting:
             self._awaited += 1
         try:
