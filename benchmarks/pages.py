@@ -23,7 +23,15 @@ from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
 from projections.wiring.stores import open_stores
 
-BUDGETS = {"first page": 50.0, "table of 13,395 columns": 200.0}
+BUDGETS = {
+    "first page": 15.0,
+    "search with facets": 30.0,
+    "table of 20 columns": 15.0,
+    "table of 13,395 columns": 200.0,
+    "history of 200 versions": 15.0,
+    "audit": 15.0,
+    "operation": 15.0,
+}
 """Milliseconds that the answer to a page may take, for those that have a budget."""
 LOAD_BYTES = 100_000
 """What the first load may have, compressed: page, style, script and icon."""

@@ -60,7 +60,6 @@ def test_reader_that_saw_a_position_never_meets_a_smaller_one(open_shared_store:
     assert len(seen) == 2 * 3 * COUNT
 
 
-@pytest.mark.deep
 def test_nothing_live_is_ever_below_what_is_deleted(open_shared_store: OpenStore) -> None:
     store = open_shared_store()
     store.append([created(PARENT, "top")])

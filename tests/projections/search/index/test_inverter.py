@@ -220,7 +220,6 @@ def wide(number):
     return made(f"wide{number}", columns_description=values)
 
 
-@pytest.mark.deep
 def test_making_a_segment_of_wide_documents_takes_about_the_bytes_estimated():
     inverter = Inverter(max_bytes=20_000_000)
     tracemalloc.start()
