@@ -1,6 +1,5 @@
 """The facets of the search page: their names, counts, and the links of their values."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote_plus
@@ -9,6 +8,7 @@ import msgspec
 
 from api.callers.permissions import Access, Action
 from api.pages.frame.addresses import with_query
+from projections.search.analysis import keyword
 from projections.search.index_names import kinds_of
 from projections.search.restriction import Visibility
 
@@ -43,32 +43,38 @@ def shown_facets(access: Access) -> tuple[FacetRow, ...]:
     return tuple(facet for facet in FACETS if not hidden.hides(facet.field))
 
 
+def written_name(facet: FacetRow) -> str:
+    """The name of the aggregation that counts the values of a facet as they are written."""
+    return f"{facet.name}_written"
+
+
 def facet_values(
-    facet: FacetRow, buckets: list[Any], kept: Mapping[str, str | None]
+    facet: FacetRow,
+    buckets: list[Any],
+    written: list[Any],
+    kept: Mapping[str, str | None],
 ) -> dict[str, Any]:
     """A facet with the address that choosing, or giving up, each of its values leads to.
 
-    A value that entities write in several ways is shown once, in the way that most of them do:
-    choosing it finds them all. An entity that has it in two ways is counted for both.
+    Values are counted as the index compares them, and named by the first of the buckets of
+    `written` that is the same value: as most entities write it.
     """
     names: dict[str, str] = {}
-    counts: Counter[str] = Counter()
-    for bucket in buckets:
-        key = str(bucket["key"]).lower()
-        names.setdefault(key, str(bucket["key"]))
-        counts[key] += bucket["doc_count"]
+    for bucket in written:
+        names.setdefault(keyword(bucket["key"]), bucket["key"])
     chosen = kept.get(facet.name)
     without = with_query("/search", {**kept, facet.name: None})
     separator = "&" if "?" in without else "?"
     values = []
-    for key, count in counts.most_common():
-        value = names[key]
-        is_chosen = chosen is not None and key == chosen.lower()
+    for bucket in buckets:
+        key = str(bucket["key"])
+        value = names.get(key, key)
+        is_chosen = chosen is not None and key == keyword(chosen)
         narrowed = f"{without}{separator}{facet.name}={quote_plus(value)}"
         values.append(
             {
                 "value": value,
-                "count": count,
+                "count": bucket["doc_count"],
                 "chosen": is_chosen,
                 "address": without if is_chosen else narrowed,
             }

@@ -14,7 +14,7 @@ from api.errors import RETRY_SECONDS, progress_of
 from api.pages.frame.addresses import with_query
 from api.pages.frame.rendering import AnyRequest, Renderer, here, html, is_part
 from api.pages.frame.routing import asked, hidden_fields, page
-from api.pages.search.facets import FACETS, FacetRow, facet_values, shown_facets
+from api.pages.search.facets import FACETS, FacetRow, facet_values, shown_facets, written_name
 from api.pages.search.suggesting import suggested
 from api.pages.search.understood import understood
 from api.services import Services
@@ -48,6 +48,8 @@ _FIELDS = (
 _SEARCH = "search"
 """Name of the projection that searches read beside the sorted one."""
 _BUCKETS = 30
+_WRITTEN_BUCKETS = 2 * _BUCKETS
+"""Ways of writing among which those of the values are sought: most values have one."""
 _CLOSED: Mapping[str, Mapping[str, str]] = {
     "kind": {name.lower(): name for name in KINDS},
     "status": {status.lower(): status for kind in KINDS.values() for status in kind.statuses},
@@ -142,8 +144,13 @@ def _request(given: Mapping[str, Any], facets: tuple[FacetRow, ...]) -> SearchRe
         sort_order=order,
         shown_fields=_FIELDS,
         post_filter=tree.Bool(filter=chosen) if chosen else None,
-        aggregations=tuple(
-            terms(row.field, _BUCKETS, row.name, written=row.written) for row in facets
+        aggregations=(
+            *(terms(row.field, _BUCKETS, row.name) for row in facets),
+            *(
+                terms(row.field, _WRITTEN_BUCKETS, written_name(row), written=True)
+                for row in facets
+                if row.written
+            ),
         ),
         search_after=_place(given["after"]),
     )
@@ -194,7 +201,7 @@ def _shown(
         "incomplete": bool(answered) and answered["timed_out"],
         "took": answered.get("took", 0),
         "facets": [
-            facet_values(facet, counts[facet.name], kept)
+            facet_values(facet, counts[facet.name], counts.get(written_name(facet), []), kept)
             for facet in facets
             if counts.get(facet.name)
         ],

@@ -43,6 +43,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         client.create("glossaries", name="Words", description="of ours")
         client.create("glossaryTerms", name="Big <b>", glossary="Words", description="It")
         labels = (("Tier_X.Email", "Classification"), (f"Tier_X.{long}", "Classification"))
+        both = [{"type": "user", "fullyQualifiedName": name} for name in ("Bert", "bert")]
+        client.table("deliveries", owners=both)
         client.table(
             "orders",
             owners=[
@@ -95,17 +97,31 @@ def test_facet_is_chosen_as_it_is_written(written: Client, facet: str) -> None:
     assert "<strong>1</strong> result " in text
 
 
-def test_value_written_in_two_ways_is_one_value_of_the_facet() -> None:
+def test_entity_with_a_value_in_two_ways_is_counted_once(written: Client) -> None:
+    text = Browser(written, "reader").get("/search?q=deliveries").text.partition('="facets"')[2]
+    owners = text.partition("<h2>Owner</h2>")[2].partition("<h2>")[0]
+
+    assert re.findall(r"<bdi>(.*?)</bdi>", owners) == ["Bert"]
+    assert re.findall(r'class="count">(\d+)<', owners) == ["1"]
+
+
+def test_value_that_entities_write_in_several_ways_is_named_as_most_do() -> None:
     owner = next(row for row in FACETS if row.name == "owner")
-    buckets = [
-        {"key": "Anna", "doc_count": 3},
-        {"key": "sales", "doc_count": 3},
-        {"key": "Sales", "doc_count": 2},
+    counted = [
+        {"key": "two words", "doc_count": 5},
+        {"key": "zoë", "doc_count": 4},
+        {"key": "anna", "doc_count": 3},
+    ]
+    written = [
+        {"key": "Two  Words", "doc_count": 4},
+        {"key": "Zoe\u0308", "doc_count": 4},
+        {"key": "two words", "doc_count": 2},
     ]
 
-    values = facet_values(owner, buckets, {"owner": "SALES"})["values"]
+    values = facet_values(owner, counted, written, {"owner": "TWO WORDS "})["values"]
 
     assert [(each["value"], each["count"], each["chosen"]) for each in values] == [
-        ("sales", 5, True),
-        ("Anna", 3, False),
+        ("Two  Words", 5, True),
+        ("Zoe\u0308", 4, False),
+        ("anna", 3, False),
     ]
