@@ -239,7 +239,7 @@ class DeclaredQuery:
         }
 
 
-_AT_CURSOR = re.compile(rb"(?:(?!before=|after=)[^%+])*&(before|after)=([\w-]+)").fullmatch
+_AT_CURSOR = re.compile(rb"((?:(?:(?!before=|after=)[^%+])*&)?)(before|after)=([\w-]+)").fullmatch
 
 
 def split_cursor(query_string: bytes) -> tuple[bytes, dict[str, str]]:
@@ -251,7 +251,7 @@ def split_cursor(query_string: bytes) -> tuple[bytes, dict[str, str]]:
     match = _AT_CURSOR(query_string)
     if match is None:
         return query_string, {}
-    return query_string[: match.start(1) - 1], {match[1].decode(): match[2].decode()}
+    return match[1][:-1], {match[2].decode(): match[3].decode()}
 
 
 def _pairs(query: str) -> Iterable[tuple[str, str]]:
