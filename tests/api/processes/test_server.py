@@ -57,7 +57,7 @@ gc.callbacks.append(
 
 def decode_wide_texts():
     collected.clear()
-    for _ in range(20):
+    for _ in range(60):
         decode(text, list, "the body")
     return collected.count(2)
 
