@@ -6,7 +6,6 @@ from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
@@ -56,18 +55,17 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             return Heavy(page(wanted), scope["user"].name, services.lookups, services.streams)
 
         async def in_task(request: AnyRequest) -> ASGIResponse:
-            chunks = page(wanted)
-            whole = next(chunks)
-            if not whole:
-                return heavy(request, chunks)
-            # Using the generator up costs less than closing it.
-            next(chunks, None)
-            return Finished(whole)
+            return begun(request.scope, page(wanted))
 
-        if wanted.limit > _AT_ONCE:
-            return Deferred(in_task)
-        whole = stores.entities.read(partial(small_page, request=wanted))
-        return heavy(Request(scope), page(wanted)) if whole is None else Finished(whole)
+        return Deferred(in_task) if wanted.limit > _AT_ONCE else begun(scope, page(wanted))
+
+    def begun(scope: Any, chunks: Generator[bytes]) -> ASGIResponse:
+        whole = next(chunks)
+        if not whole:
+            return heavy(scope, chunks)
+        # Using the generator up costs less than closing it.
+        next(chunks, None)
+        return Finished(whole)
 
     def page(wanted: ListRequest) -> Generator[bytes]:
         if is_shared and wanted.limit <= _AT_ONCE:
@@ -79,8 +77,8 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         with stores.entities.use() as entities:
             yield from list_page(entities, wanted)
 
-    def heavy(request: AnyRequest, chunks: Generator[bytes]) -> Heavy:
-        caller: str = request.user.name
+    def heavy(scope: Any, chunks: Generator[bytes]) -> Heavy:
+        caller: str = scope["user"].name
         return Heavy(chunks, caller, services.heavy_reads, services.streams)
 
     def one(
@@ -125,7 +123,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
     def versions(request: AnyRequest, entity_id: str) -> Heavy:
         revisions = history.versions(stores.log, kind, id_in_path(entity_id))
-        return heavy(request, _history(kind, (show(request, each) for each in revisions)))
+        return heavy(request.scope, _history(kind, (show(request, each) for each in revisions)))
 
     def version(request: AnyRequest, entity_id: str, version: str) -> bytes:
         return show(request, history.version(stores.log, kind, id_in_path(entity_id), version))
