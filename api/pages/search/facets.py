@@ -69,7 +69,7 @@ def facet_values(
     for bucket in buckets:
         key = str(bucket["key"])
         value = names.get(key, key)
-        is_chosen = chosen is not None and key == keyword(chosen)
+        is_chosen = chosen is not None and keyword(key) == keyword(chosen)
         narrowed = f"{without}{separator}{facet.name}={quote_plus(value)}"
         values.append(
             {

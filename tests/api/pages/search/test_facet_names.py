@@ -97,6 +97,12 @@ def test_facet_is_chosen_as_it_is_written(written: Client, facet: str) -> None:
     assert "<strong>1</strong> result " in text
 
 
+def test_kind_is_chosen_however_its_name_is_written(written: Client) -> None:
+    for kind in ("glossaryTerm", "glossaryterm"):
+        text = Browser(written, "reader").get(f"/search?q=&kind={kind}").text
+        assert text.count('class="chosen"') == 1
+
+
 def test_entity_with_a_value_in_two_ways_is_counted_once(written: Client) -> None:
     text = Browser(written, "reader").get("/search?q=deliveries").text.partition('="facets"')[2]
     owners = text.partition("<h2>Owner</h2>")[2].partition("<h2>")[0]
