@@ -1,4 +1,4 @@
-"""What stands before a route costs each request: token and permission, the edge, the access line.
+"""Costs of each request before its route: token and permission, the edge, the access line.
 
 Constants with and without each part, in process: without a socket the figures are steady.
 """

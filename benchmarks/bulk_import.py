@@ -64,7 +64,7 @@ def _import(file: Path, directory: Path) -> float:
 
 
 class _Rows(NamedTuple):
-    """What a log holds: the statements that make its tables, and their rows."""
+    """Contents of a log: the statements that make its tables, and their rows."""
 
     tables: Sequence[str]
     events: Sequence[tuple[Any, ...]]

@@ -15,7 +15,7 @@ from domain.writing.plans import Change, Plan
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of a write."""
+    """Result of a write."""
 
     entity: Entity
     """The entity as the write left it."""

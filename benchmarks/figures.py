@@ -1,4 +1,4 @@
-"""What a benchmark tells: figures beside their yardsticks, printed as a table."""
+"""Results of a benchmark: figures beside their yardsticks, printed as a table."""
 
 import statistics
 import time
@@ -40,7 +40,7 @@ def show(title: str, figures: Iterable[Figure]) -> None:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long something takes."""
+    """Seconds that an action takes."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

@@ -67,7 +67,7 @@ def _hosts(database: PostgresServer, number: int) -> Iterator[list[Server]]:
 
 
 class Served(msgspec.Struct, frozen=True):
-    """What some hosts did under load, together."""
+    """Work that some hosts did under load, together."""
 
     rate: float
     """Requests a second."""

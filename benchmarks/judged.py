@@ -52,14 +52,14 @@ def lines(catalog: Path) -> Iterator[bytes]:
 
 
 def entities() -> Iterator[dict[str, Any]]:
-    """What the catalogs hold; there are none where the shared data is absent."""
+    """Yield the entities of the catalogs; there are none where the shared data is absent."""
     for catalog in filter(Path.exists, CATALOGS):
         for line in lines(catalog):
             yield msgspec.json.decode(line)
 
 
 def is_set_aside(text: str) -> bool:
-    """Whether a query of TYPED is never tuned on: the CRC-32 of its text in UTF-8 is odd."""
+    """True if a query of TYPED is never tuned on: the CRC-32 of its text in UTF-8 is odd."""
     return zlib.crc32(text.encode()) % 2 == 1
 
 

@@ -21,7 +21,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.IGNORECASE)
 
 
 class Load(msgspec.Struct, frozen=True):
-    """What a server did under load."""
+    """Work that a server did under load."""
 
     rate: float
     """Requests a second."""

@@ -70,7 +70,7 @@ class OpenSearchServer:
 
     @property
     def home(self) -> Path:
-        """Where the node has its data, and its `config` if there is one."""
+        """Directory of the node's data, and of its `config` if there is one."""
         return self.directory / "node"
 
     @property
@@ -119,7 +119,7 @@ class OpenSearchServer:
             self._process = None
 
     def answers(self) -> bool:
-        """Whether the node does what it is asked."""
+        """True if the node does what it is asked."""
         with suppress(OSError), urllib.request.urlopen(f"{self.url}/_cluster/health") as answer:
             return bool(answer.status == 200)
         return False
@@ -155,7 +155,7 @@ def class_path(version: str) -> str:
 
 
 def cache_directory() -> Path:
-    """Where what was got once is kept."""
+    """Directory in which downloads are kept."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "metadata-catalog"
     cache.mkdir(parents=True, exist_ok=True)
     return cache

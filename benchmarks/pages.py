@@ -34,7 +34,7 @@ BUDGETS = {
 }
 """Milliseconds that the answer to a page may take, for those that have a budget."""
 LOAD_BYTES = 100_000
-"""What the first load may have, compressed: page, style, script and icon."""
+"""Bytes that the first load may have, compressed: page, style, script and icon."""
 _ENTITIES, _WIDE, _VERSIONS, _ROUNDS = 100_000, 13_395, 200, 15
 _PATIENCE = 900.0
 _HTML = {"Accept": "text/html", "Accept-Encoding": "gzip"}
@@ -133,7 +133,7 @@ def _sign_in(server: Server) -> str:
 
 
 def _addresses(server: Server, named: tuple[str, str]) -> dict[str, str]:
-    """What is asked for; `named` are the tables with many columns and with many versions."""
+    """Addresses of the pages; `named` are the tables with many columns and with many versions."""
     wide, changed = map(quote, named)
     tables = msgspec.json.decode(get(server, "/v1/tables?limit=200&fields=columns"))["data"]
     usual = min(tables, key=lambda table: abs(len(table.get("columns", ())) - 20))

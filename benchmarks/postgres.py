@@ -33,7 +33,7 @@ _ROUNDS, _SECONDS = 5, 2.0
 _START_SECONDS = 120
 _TEXT = Raw(b'"%s"' % (b"x" * 700))
 _ready: Barrier
-"""Where each process waits until all of them are ready."""
+"""Barrier at which each process waits until all of them are ready."""
 _POSITIONS = "CREATE SEQUENCE {}.bare CACHE 100"
 _EVENT = "INSERT INTO {0}.events VALUES (nextval('{0}.bare'), %b, %b, %b, %b)"
 _CLAIM = (
@@ -41,7 +41,7 @@ _CLAIM = (
     " VALUES (%b, %b, %b, %b, %b, %b, false)"
 )
 _BOTH = f"WITH event AS ({_EVENT}) {_CLAIM}"
-"""What an append stores, in the log's own tables with their indexes; nothing is looked at."""
+"""Statement of an append in the log's own tables with their indexes, without any look at them."""
 
 
 def measure(workspace: Workspace, large: bool) -> list[Figure]:
@@ -106,7 +106,7 @@ def _keep(barrier: Barrier) -> None:
 
 
 def append_for_a_while(address: str) -> int:
-    """How many appends a process has stored when the time is over."""
+    """Count the appends that a process stores until the time is over."""
     with closing(open_event_log(address)) as log:
         log.append([_event()])
         _ready.wait()
@@ -118,7 +118,7 @@ def append_for_a_while(address: str) -> int:
 
 
 def insert_for_a_while(host: str, schema: str, claims: bool) -> int:
-    """How many events a process has inserted when the time is over, each in a transaction.
+    """Count the events that a process inserts until the time is over, each in a transaction.
 
     With their `claims`, by the same statement, they are the rows of as many appends.
     """

@@ -74,7 +74,7 @@ class PostgresServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether the server was started, and not stopped since."""
+        """True if the server was started, and not stopped since."""
         return (self.data / "postmaster.pid").exists()
 
     def start(self) -> None:

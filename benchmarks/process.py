@@ -72,7 +72,7 @@ def _start(directory: Path, serve: list[str]) -> tuple[float, float]:
 
 
 def _idle(pid: int) -> bool:
-    """Whether a process takes less than a fifth of a processor; waits to see."""
+    """True if a process takes less than a fifth of a processor; waits to see."""
     before = _ticks(pid)
     time.sleep(_IDLE_SECONDS)
     return _ticks(pid) - before < 100 * _IDLE_SECONDS / 5

@@ -30,7 +30,7 @@ ALL = "all"
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of one judged query."""
+    """Result of one judged query."""
 
     query: Judged
     found: tuple[Key, ...]

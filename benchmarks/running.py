@@ -90,7 +90,7 @@ def await_answer(address: str) -> None:
 
 
 def answers(address: str) -> bool:
-    """Whether an address gives a 200 now."""
+    """True if an address gives a 200 now."""
     try:
         with urlopen(address, timeout=_PATIENCE) as response:
             return bool(response.status == 200)

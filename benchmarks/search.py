@@ -156,7 +156,7 @@ def answer(engine: SearchEngine, query: EngineQuery) -> Answer:
 
 
 def _opening_figure(count: int, path: Path, asked: Question) -> Figure:
-    """What the first answer of an index takes that another process has just opened."""
+    """Measure the first answer of an index that another process has just opened."""
 
     def answer_first() -> None:
         reader = WhooshEngine.open(path, writable=False)
@@ -299,7 +299,7 @@ def _read(path: Path) -> None:
 
 
 def _settled(path: Path) -> float:
-    """When files last came or went in a directory, which merges do also after the last commit."""
+    """Time at which files last came or went in a directory, also by merges."""
     files, changed = sorted(path.iterdir()), time.perf_counter()
     while time.perf_counter() < changed + _QUIET_SECONDS:
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""What the search benchmark asks: query shapes, with words taken from the documents themselves."""
+"""Questions of the search benchmark: query shapes, with words from the documents themselves."""
 
 import random
 import re
@@ -44,9 +44,9 @@ class Shape(msgspec.Struct, frozen=True):
     name: str
     questions: tuple[Question, ...]
     counted: bool
-    """Whether it is one of the shapes that the budget's mean is taken over."""
+    """True if it is one of the shapes that the budget's mean is taken over."""
     same: bool
-    """Whether both engines mean the same by it, so that totals must be equal."""
+    """True if both engines mean the same by it, so that totals must be equal."""
 
 
 class Sample:
@@ -145,7 +145,7 @@ class Sample:
 
 
 def _plain(word: str) -> bool:
-    """Whether a word is one term to every engine: no plural, whose stem is searched too."""
+    """True if a word is one term to every engine: no plural, whose stem is searched too."""
     return len(word) > 2 and word.isascii() and word.isalpha() and stem(word) == word
 
 

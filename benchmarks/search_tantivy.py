@@ -86,7 +86,7 @@ class Tantivy:
 
     @property
     def segments(self) -> int:
-        """How many there are."""
+        """Return the number of segments."""
         return self._searcher.num_segments
 
     def ask(self, question: Question) -> Answer:

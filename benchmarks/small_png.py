@@ -70,7 +70,7 @@ def _unfiltered(rows: Pixels, width: int) -> Pixels:
 
 
 def guess(filtered: int, left: int, up: int, corner: int) -> int:
-    """What a filter expects of a byte, by those of the pixels left of it, above, and both."""
+    """Return what a filter expects of a byte, by the pixels left of it, above, and both."""
     if filtered < 3:
         return (0, left, up)[filtered]
     if filtered == 3:

@@ -1,4 +1,4 @@
-"""What the generated catalog is made of: the subjects of a trading company, and sentences."""
+"""Material of the generated catalog: the subjects of a trading company, and sentences."""
 
 from typing import NamedTuple
 

@@ -36,7 +36,7 @@ _PATIENCE = 120.0
 
 
 class Run(msgspec.Struct, frozen=True):
-    """What a server did under load."""
+    """Work that a server did under load."""
 
     rate: float
     """Requests a second."""

@@ -41,7 +41,7 @@ Requests = Iterator[bytes]
 
 
 class Round(msgspec.Struct):
-    """What one round came to, in operations a second and in milliseconds."""
+    """Result of one round, in operations a second and in milliseconds."""
 
     synced: float
     one: float
@@ -105,7 +105,7 @@ def _lists_beside_writers(server: Server, numbers: "itertools.count[int]") -> li
 
 
 def _synced_appends(file: Path, until: float) -> int:
-    """How many records of 4 kB are appended to a file, each synced before the next."""
+    """Append records of 4 kB to a file, each synced before the next, and return their number."""
     appended = 0
     descriptor = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
     try:
@@ -230,7 +230,7 @@ def _many_clients(rounds: list[Round]) -> Figure:
 
 
 def _stored(rounds: list[Round]) -> list[Figure]:
-    """What an application comes to that does nothing but store the bodies."""
+    """Measure an application that does nothing but store the bodies."""
     one = _median(rounds, lambda each: each.bare_one)
     return [
         Figure(

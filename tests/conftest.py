@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Rules for all tests."""
 
 import gc
 import re

@@ -1,4 +1,4 @@
-"""What `make test` tries of all that tests can try, and what `make test-deep` alone tries.
+"""Choice of tests: those of `make test`, and those that `make test-deep` alone tries.
 
 A test is marked `deep` where it tries more of what another test tries a little of. A deep run is of
 these and of all tests that hypothesis draws examples for, of which it draws more.

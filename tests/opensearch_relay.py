@@ -21,7 +21,7 @@ class Relay:
         self._passing.set()
         self._held_from: bytes | None = None
         self.seen = bytearray()
-        """What the clients have sent."""
+        """Bytes that the clients have sent."""
         self.port = 0
         self.up()
 
@@ -53,7 +53,7 @@ class Relay:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing is passed on."""
+        """True if nothing is passed on."""
         return not self._passing.is_set()
 
     def speak(self) -> None:

@@ -7,5 +7,5 @@ from projections.search.tree import Node
 
 
 def parse(text: str, **options: Any) -> Node:
-    """What is searched for a query text."""
+    """Parse a query text into what is searched for it."""
     return parsed(text, **options).node

@@ -49,7 +49,7 @@ class SecuredServer(OpenSearchServer):
 
     @property
     def authorities(self) -> Path:
-        """Who signed its certificate."""
+        """Certificates of those who signed its certificate."""
         return self.home / "config" / "certificates" / "authority.pem"
 
     @property
@@ -85,7 +85,7 @@ class SecuredServer(OpenSearchServer):
             _add(mapping, user, {"users": [user]})
 
     def answers(self) -> bool:
-        """Whether the node lets its users in."""
+        """True if the node lets its users in."""
         context = ssl.create_default_context(cafile=self.authorities)
         request = urllib.request.Request(f"{self.url}/_cluster/health")
         known = b64encode(f"catalog:{PASSWORD}".encode()).decode()

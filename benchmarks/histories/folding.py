@@ -1,4 +1,4 @@
-"""What the events of a log mean, worked out once more from their JSON alone.
+"""Meaning of the events of a log, worked out once more from their JSON alone.
 
 Nothing of the catalog is imported here: a mistake in how it applies events is to be found.
 """

@@ -18,7 +18,7 @@ from benchmarks.histories.writers import Writer
 from domain.errors import StoreUnavailable
 
 _CATCH_UP_SECONDS = 20.0
-"""How long a read model may take, after the last fault, to come to the end of the log."""
+"""Time that a read model may take, after the last fault, to come to the end of the log."""
 _SHOWN = 400
 """Lines of the trace that a failing history shows."""
 
@@ -37,11 +37,11 @@ class FaultyRig(Rig, Protocol):
 
     @property
     def is_fed(self) -> bool:
-        """Whether there is a read model in the history."""
+        """True if there is a read model in the history."""
 
     @property
     def feeder_weight(self) -> int:
-        """How often who feeds the read model goes on, beside a client's 4 and a reader's 2."""
+        """Weight of the actor that feeds the read model, beside a client's 4 and a reader's 2."""
 
     def plan(self, rng: random.Random) -> Sequence[Fault]:
         """The faults of a history in their order."""
@@ -55,7 +55,7 @@ class FaultyRig(Rig, Protocol):
 
 @dataclass
 class Result:
-    """What is wrong with a history, and how it came to that."""
+    """Faults of a history, and the way it came to them."""
 
     seed: int
     wrong: list[str]

@@ -29,7 +29,7 @@ class _Asked(TypedDict):
 
 
 class Feeder(Steps, Protocol):
-    """What feeds a read model on one host."""
+    """Actor that feeds a read model on one host."""
 
     def close(self) -> None:
         """Leave the read model as a host does that is stopped."""
@@ -48,7 +48,7 @@ class Rig(Protocol):
         """Let go of a log as a process does that is killed."""
 
     def feeder(self, host: str, log: EventStore) -> Feeder | None:
-        """What feeds the read model on a host; None where another host does."""
+        """Return the actor that feeds the read model on a host; None where another host does."""
 
     def view(self) -> tuple[int, dict[str, Json], dict[tuple[str, bool], int]] | None:
         """Checkpoint, rows and totals of the read model that lists read; None without one."""

@@ -16,7 +16,7 @@ _SAME = ("kind", "name", "fqn", "parent", "body", "version", "stream", "deleted"
 
 
 class Ending:
-    """What a history leaves: the log, the claims on names, and the read model that caught up."""
+    """End of a history: the log, the claims on names, and the read model that caught up."""
 
     def __init__(self, rows: list[Row], claims: list[Claimed], view: View | None) -> None:
         self.rows = rows
@@ -26,7 +26,7 @@ class Ending:
 
 
 def judge(record: Record, ending: Ending) -> list[str]:
-    """What is wrong with a history, a sentence for each; none when it is as promised."""
+    """Return the faults of a history, a sentence for each; none when it is as promised."""
     wrong = [*record.broken]
     try:
         states = fold(ending.rows)
@@ -97,7 +97,7 @@ def _stored(entity_id: str, state: Json) -> Json:
 
 
 def _wrong_answers(record: Record, ending: Ending) -> Iterator[str]:
-    """What was answered to a write is what the log says of the entity there."""
+    """Compare the answer of each write with what the log says of the entity there."""
     for write in record.writes:
         if write.outcome != "stored" or not record.is_binding(write, write.position):
             continue
@@ -160,7 +160,7 @@ def _wrong_place(record: Record, write: Write, positions: list[int]) -> Iterator
 
 
 def _vanished(record: Record, ending: Ending) -> Iterator[str]:
-    """What readers were given is there, at the same place, and nothing has come before it since."""
+    """Check that all that readers were given is still at its place, with nothing new before it."""
     for read in record.reads:
         shown = [row for row in read.rows if record.is_binding(read, row[0])]
         upto = shown[-1][0] if shown else read.after

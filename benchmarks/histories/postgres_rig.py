@@ -23,7 +23,7 @@ from domain.event_store.port import EventStore
 from projections.wiring.shared_entities import SharedEntities
 
 _LEADER = "catalog leader "
-"""What the name of a session begins with by which a read model is fed."""
+"""Beginning of the name of each session by which a read model is fed."""
 
 
 class PostgresRig:
@@ -170,7 +170,7 @@ class PostgresRig:
 
 
 class _Sharing:
-    """What feeds the read model on a host while that leads."""
+    """Actor that feeds the read model on a host while that host leads."""
 
     def __init__(self, shared: SharedEntities, log: EventStore) -> None:
         self._shared = shared

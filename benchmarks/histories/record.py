@@ -1,4 +1,4 @@
-"""What the actors of a history were told, as plain values; nothing of the catalog is in here."""
+"""Answers that the actors of a history got, as plain values; nothing of the catalog is in here."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -13,7 +13,7 @@ Outcome = Literal["stored", "refused", "unavailable", "unknown"]
 
 @dataclass(kw_only=True)
 class Moment:
-    """When something was asked and answered, in steps of the schedule."""
+    """Steps of the schedule at which something was asked and answered."""
 
     actor: str
     began: int
@@ -28,7 +28,7 @@ class Write(Moment):
     key: str | None
     """The idempotency key; requests with the same one are one request and its repetitions."""
     is_repeated: bool
-    """Whether the request came before with the same key."""
+    """True if the request came before with the same key."""
     outcome: Outcome = "unknown"
     error: str = ""
     position: int = 0
@@ -92,10 +92,10 @@ class Record:
     views: list[View] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
-    """What stopped an actor that should have gone on."""
+    """Error that stopped an actor that should have gone on."""
 
     def is_binding(self, moment: Moment, position: int) -> bool:
-        """Whether what was told must still hold: no operator has taken it away since.
+        """True if the answer must still hold: no operator has taken it away since.
 
         What was under way while an older database was put in place may rest on the one before.
         """

@@ -28,7 +28,7 @@ Run = Callable[[int], Result]
 
 @contextmanager
 def over_sqlite() -> Iterator[Run]:
-    """What runs histories over data directories of their own."""
+    """Yield a runner of histories over data directories of their own."""
 
     def run(seed: int) -> Result:
         place = Path(tempfile.mkdtemp(prefix="history-", dir=_MEMORY if _MEMORY.is_dir() else None))
@@ -47,7 +47,7 @@ def over_sqlite() -> Iterator[Run]:
 
 @contextmanager
 def over_postgresql(binaries: Path) -> Iterator[Run]:
-    """What runs histories on a server of their own, whose programs are in a folder."""
+    """Yield a runner of histories on a server of their own, whose programs are in a folder."""
     place = Path(tempfile.mkdtemp(prefix="history-", dir=_MEMORY if _MEMORY.is_dir() else None))
     place.chmod(0o755)
     try:

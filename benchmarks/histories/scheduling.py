@@ -14,7 +14,7 @@ COMMITTED = "committed, not synced"
 ANSWERED = "has an answer"
 """The point after a statement."""
 _SWITCHES = (0.2, 0.5, 0.9)
-"""How often, at a point, another actor may go on: a history has one of these."""
+"""Chances that another actor goes on at a point: a history has one of these."""
 _DEADLINE = 120.0
 """Seconds that an actor may take between two points; one that is blocked would take for ever."""
 _STEPS = 30_000
@@ -48,14 +48,14 @@ class Actor:
         self.killed = False
         self.done = False
         self.error: BaseException | None = None
-        """What ended the actor before its time."""
+        """Error that ended the actor before its time."""
         self.go = _closed_gate()
         self.quiet = 0
-        """How many blocks without points the actor is in."""
+        """Number of blocks without points that the actor is in."""
         self.work = work
 
     def is_at(self, label: str) -> bool:
-        """Whether the actor waits at a point."""
+        """True if the actor waits at a point."""
         return not self.done and self.at == label
 
 
@@ -89,7 +89,7 @@ class Schedule:
         """Steps that a strike still waits for somebody to be at COMMITTED."""
         self.step = 0
         self.requests = 0
-        """How many requests were begun."""
+        """Number of requests that were begun."""
         self.trace: list[str] = []
 
     def add(self, actor: Actor) -> None:
@@ -207,7 +207,7 @@ def _closed_gate() -> threading.Lock:
 
 
 def is_scheduled() -> bool:
-    """Whether the calling thread is an actor's, and gives its turn away at points."""
+    """True if the calling thread is an actor's, and gives its turn away at points."""
     actor: Actor | None = getattr(_running, "actor", None)
     return actor is not None and not actor.quiet
 

@@ -18,7 +18,7 @@ class SteppedLog:
     def __init__(self, log: EventStore) -> None:
         self._log = log
         self.grouped = False
-        """Whether appends are stored in a group of two, as those of busy hosts are."""
+        """True if appends are stored in a group of two, as those of busy hosts are."""
 
     def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
         """As the port has it; the second append of a group of two stores nothing."""

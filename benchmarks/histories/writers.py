@@ -23,7 +23,7 @@ _TERMS = ("t0", "t1")
 _TEXTS = ("one", "two", "three")
 """Texts that are written again and again, so that some writes change nothing."""
 _ATTEMPTS = 5
-"""How often a request with a key is sent at most."""
+"""Number of times that a request with a key is sent at most."""
 _ACTIONS = ("create", "put", "patch", "delete", "restore", "purge")
 
 Call = Callable[[DirectCatalog, WriteContext], Outcome]

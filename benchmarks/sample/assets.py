@@ -1,4 +1,4 @@
-"""What an area has beside tables: topics, dashboards, pipelines, models, APIs, tests, ..."""
+"""Entities of an area beside tables: topics, dashboards, pipelines, models, APIs, tests, ..."""
 
 from collections.abc import Iterator, Sequence
 
@@ -29,7 +29,7 @@ class Assets(Tables):
     """The assets beside the tables of a schema."""
 
     def assets(self, number: int, tables: Sequence[Table]) -> Iterator[Line]:
-        """What a schema's area has beside tables."""
+        """Yield the entities of a schema's area beside tables."""
         area = words.AREAS[number % len(words.AREAS)]
         _, database, _ = schema_place(number)
         first_of_area = number % SCHEMAS_PER_PLATFORM < len(words.AREAS)
@@ -263,7 +263,7 @@ class Assets(Tables):
         }
 
     def _metric(self, number: int, table: Table) -> Line:
-        """How many rows a table gains in a month, under a name that no other number gives."""
+        """Metric of a table's rows gained in a month, under a name that no other number gives."""
         name = "_".join((table.name, "per_month", *schema_place(number)[:2]))
         return {
             **entity_line("metric", None, name),

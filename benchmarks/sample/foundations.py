@@ -1,4 +1,4 @@
-"""What everything else refers to: people, vocabularies and domains."""
+"""Entities to which all others refer: people, vocabularies and domains."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ class Foundations(Choices):
     """The first lines of a catalog."""
 
     def foundations(self) -> Iterator[Line]:
-        """What everything else refers to."""
+        """Yield the entities to which all others refer."""
         yield from self._people()
         yield from self._vocabularies()
         yield from self._domains()

@@ -1,4 +1,4 @@
-"""What lines of entities have in common: names, references, and where a schema stands."""
+"""Parts that lines of entities share: names, references, and the place of a schema."""
 
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ DAY = 86_400
 
 
 class Table(NamedTuple):
-    """What others need to know of a table."""
+    """Facts of a table that other entities need."""
 
     fqn: str
     name: str

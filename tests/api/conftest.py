@@ -57,7 +57,7 @@ def database_of(directory: Path) -> str | None:
 
 
 def environment_of(directory: Path) -> dict[str, str | None]:
-    """What commands need to know beside the data directory."""
+    """Settings that commands need beside the data directory."""
     return {"CATALOG_DATABASE_URL": database_of(directory)}
 
 

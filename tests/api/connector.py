@@ -174,7 +174,7 @@ class Connector:
                 assert all(each.keys() >= NEVER_EMPTY for each in self.found(name))
 
     def _request(self, name: str, pending: list[str]) -> Values:
-        """What is sent of a table; a key to a table that is not known yet comes later."""
+        """Return the body sent of a table; a key to a table that is not known yet comes later."""
         keys = [self._key(name)] if name in self.keys and name not in pending else []
         table = {"name": name, **self.tables[name], "tableConstraints": keys}
         return hashed({**table, "databaseSchema": SCHEMA})

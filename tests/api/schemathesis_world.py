@@ -1,4 +1,4 @@
-"""What generated requests meet: an entity of each kind, and what makes a request mean something.
+"""Catalog that generated requests meet: an entity of each kind, and values that mean something.
 
 A schema says what a request looks like. That a name is the name of something, that a patch fits
 the entity, or that two parameters go together, it cannot say; `World.meaningful` sees to it.
@@ -37,7 +37,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "query": {"query": "SELECT 1"},
     "testDefinition": {"entityType": "TABLE", "testPlatforms": ["dbt"]},
 }
-"""What a kind needs beside its name and parent."""
+"""Keys that a kind needs beside its name and parent."""
 NESTED = {
     "upVoters": "user",
     "downVoters": "user",

@@ -28,7 +28,7 @@ def put(client: Client, name: str, **more: Any) -> Any:
 
 
 def names(client: Client, position: int | str = 0) -> list[str]:
-    """What a host lists, at a position."""
+    """Return the names that a host lists at a position."""
     headers = {"X-Catalog-Position": str(position)}
     response = client.request("GET", f"{SERVICES}?limit=1000", headers=headers)
     assert response.status_code == 200, response.text
@@ -45,7 +45,7 @@ def hits(client: Client, position: int | str) -> list[str]:
 
 
 def shows(client: Client, expected: list[str]) -> bool:
-    """Whether a host lists and finds what is expected; False while it answers nothing."""
+    """True if a host lists and finds what is expected; False while it answers nothing."""
     asked = (f"{SERVICES}?limit=1000", "/v1/search/query?q=*&size=1000")
     if any(client.request("GET", path).status_code == 503 for path in asked):
         return False
@@ -199,7 +199,7 @@ def test_failover_to_a_replica_that_lost_commits_is_noticed_told_and_mended(
 
 
 def receivers(primary: PostgresServer) -> int:
-    """How many replicas take what a server commits."""
+    """Return the number of replicas that take what a server commits."""
     with primary.connect() as connection:
         row = connection.execute("SELECT count(*) FROM pg_stat_replication").fetchone()
     assert row is not None

@@ -1,4 +1,4 @@
-"""Why tokens are refused: what the log says, and what callers are told."""
+"""Reasons for which tokens are refused: what the log says, and what callers are told."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ TIMES: list[tuple[dict[str, Any], Refusal, str]] = [
 
 
 def refusal(token: str, scheme: str = "Bearer ") -> Refusal:
-    """Why a verifier with a key for each algorithm refuses a token."""
+    """Return the reason for which a verifier with a key for each algorithm refuses a token."""
     checked = verifier(max_lifetime=MAX_LIFETIME, clock=Clock(NOW))
     with pytest.raises(Unauthorized) as raised:
         anyio.run(checked.verify, f"{scheme}{token}".encode())

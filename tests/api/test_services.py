@@ -32,7 +32,7 @@ PATIENCE = 60
 PROPOSED = Proposal(append=prepared([]), position=0)
 """A proposal of which nothing needs to be stored, or waited for."""
 NOWHERE = Written(position=0, listed=True)
-"""What comes of it."""
+"""Result of the action."""
 
 
 async def stays() -> bool:

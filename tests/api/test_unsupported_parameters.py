@@ -1,4 +1,4 @@
-"""What OpenMetadata narrows lists by and this catalog does not is refused, not passed over."""
+"""Parameters of OpenMetadata's lists that this catalog does not know are refused, not ignored."""
 
 import pytest
 

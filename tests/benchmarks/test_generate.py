@@ -22,7 +22,7 @@ Generator = Callable[[int, int], Iterator[bytes]]
 
 
 def imported(path: Path, generated: list[bytes]) -> tuple[int, list[str]]:
-    """How many entities came to be, and what was wrong with the others."""
+    """Return the number of entities that came to be, and what was wrong with the others."""
     log = open_event_log(path)
     try:
         loader = BulkImport(log, WriteContext(actor="test", request_id="test"), now=lambda: 0)

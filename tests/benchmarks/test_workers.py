@@ -1,4 +1,4 @@
-"""What the figures on two workers say of rounds that were measured."""
+"""Figures on two workers tell about rounds that were measured."""
 
 from benchmarks.workers import Run, figures
 

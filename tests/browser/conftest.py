@@ -137,7 +137,7 @@ def opened(served: Server, token_of: Callable[[str], str], browser: Any) -> Iter
 
 
 def violations(page: Any, rules: list[str] | None = None) -> list[str]:
-    """What axe finds against a page by all of its rules, or some: rule and element of each."""
+    """Return what axe finds on a page by all of its rules, or some: rule and element of each."""
     if not AXE.exists():
         pytest.skip("axe-core is not installed: npm ci --prefix tests/browser")
     page.evaluate(AXE.read_text())

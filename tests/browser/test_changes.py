@@ -1,4 +1,4 @@
-"""How people change what pages show, by keyboard, without scripts, and at the same time."""
+"""Changes that people make to pages, by keyboard, without scripts, and at the same time."""
 
 import re
 from urllib.parse import quote

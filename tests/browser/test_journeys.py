@@ -1,4 +1,4 @@
-"""What people do at the pages, from the first page on, in a real browser."""
+"""Journeys of people through the pages, from the first page on, in a real browser."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What auditors and operators do at their pages, in a real browser."""
+"""Work of auditors and operators at their pages, in a real browser."""
 
 import re
 from typing import Any

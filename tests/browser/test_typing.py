@@ -41,7 +41,7 @@ OFTEN = ("/search", "a list of references")
 """The pages that `make test` types at: one that asks for itself anew, one whose form is sent."""
 BOXES = "input:is([type=text], [type=search], [type=password], :not([type])), textarea"
 ASKING = ".htmx-request, .htmx-swapping, .htmx-settling"
-"""What htmx marks while a request, or what came of it, is under way."""
+"""Classes by which htmx marks that a request, or its result, is under way."""
 
 
 @pytest.fixture(scope="module")

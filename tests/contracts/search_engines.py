@@ -110,7 +110,7 @@ def apply(engine: SearchEngine, position: int, *documents: SearchDocument) -> No
 def ids(
     engine: SearchEngine, node: Node | None = None, *, deleted: bool = False, **options: Any
 ) -> set[str]:
-    """What matches a node (None: everything), of all kinds."""
+    """Return the ids of all kinds that match a node (None: everything)."""
     query = EngineQuery(tree=node or MatchAll(), size=1_000, include_deleted=deleted, **options)
     found = engine.search(query)
     assert (found.total, found.relation) == (len(found.hits), "eq")

@@ -1,4 +1,4 @@
-"""What every event store keeps to: order, all or nothing, one winner, nothing lost."""
+"""Promises of every event store: order, all or nothing, one winner, nothing lost."""
 
 import threading
 from collections.abc import Callable

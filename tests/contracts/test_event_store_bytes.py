@@ -1,4 +1,4 @@
-"""What every event store holds in memory at a time: bytes, however large single events are."""
+"""Memory of every event store at a time: bytes, however large single events are."""
 
 import tracemalloc
 from itertools import pairwise

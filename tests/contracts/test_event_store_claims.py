@@ -1,4 +1,4 @@
-"""What every event store keeps to about qualified names, in step with the events."""
+"""Promises of every event store about qualified names, in step with the events."""
 
 import pytest
 from msgspec import structs

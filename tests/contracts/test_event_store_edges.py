@@ -1,4 +1,4 @@
-"""What every event store keeps to about lineage edges: both ends find theirs, none outlives one."""
+"""Promises of every event store about lineage edges: both ends find theirs, none outlives one."""
 
 import pytest
 

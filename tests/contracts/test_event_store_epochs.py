@@ -1,4 +1,4 @@
-"""What every event store does with appends that were planned in another epoch of the log."""
+"""Treatment, by every event store, of appends that were planned in another epoch of the log."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What every event store keeps to when independent appends share a transaction."""
+"""Promises of every event store when independent appends share a transaction."""
 
 import pytest
 

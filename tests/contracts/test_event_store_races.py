@@ -1,4 +1,4 @@
-"""What every event store keeps to when several processes write to it at once."""
+"""Promises of every event store when several processes write to it at once."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""What every event store keeps to about the log as a whole: pinned, moved, with gaps, damaged."""
+"""Promises of every event store about the log as a whole: pinned, moved, with gaps, damaged."""
 
 import json
 from hashlib import blake2b

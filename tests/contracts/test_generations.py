@@ -1,4 +1,4 @@
-"""What every backend of generations keeps to: whole records, generations apart, one builder."""
+"""Promises of every backend of generations: whole records, generations apart, one builder."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -107,7 +107,7 @@ def bounded(record: dict[str, Any], key: str, most: float) -> Fraction:
 
 
 def cost_sums(entity_id: str, records: list[dict[str, Any]]) -> CostSums:
-    """What records come to, computed without rounding."""
+    """Return the sums of records, computed without rounding."""
     costs = [bounded(each, "cost", MAX_COST) for each in records]
     runs = [bounded(each, "count", MAX_RUNS) for each in records]
     duration = sum(bounded(each, "totalDuration", MAX_DURATION) for each in records)

@@ -1,4 +1,4 @@
-"""What a safe promises to the processes that share it, in a directory and in a database."""
+"""Promises of a safe to the processes that share it, in a directory and in a database."""
 
 import time
 from collections.abc import Callable, Iterator

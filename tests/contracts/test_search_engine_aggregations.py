@@ -51,7 +51,7 @@ DAY = 86_400_000
 def asked(
     engine: SearchEngine, aggregation: Aggregation, node: Node | None = None, **options: Any
 ) -> FacetResult:
-    """What comes of an aggregation over all that matches a node."""
+    """Return the result of an aggregation over all that matches a node."""
     query = EngineQuery(tree=node or MatchAll(), size=0, facets=(Facet(aggregation),), **options)
     hits = engine.search(query)
     assert not hits.timed_out

@@ -1,4 +1,4 @@
-"""What each node of the query tree finds, in every search engine."""
+"""Documents that each node of the query tree finds, in every search engine."""
 
 import pytest
 
@@ -244,7 +244,7 @@ def test_nested_of_several_conditions_needs_the_objects(shop: SearchEngine) -> N
 
 
 def test_decisions_look_at_visible_kinds_alone_and_at_all_of_them(shop):
-    """Whether a word is there must not tell of kinds that the caller may not see."""
+    """Decisions must not tell if a word is there in kinds that the caller may not see."""
     node = IfFound(Term(None, "sensitive"), Term(None, "mail"), Term(None, "orders"))
 
     def found(**options):

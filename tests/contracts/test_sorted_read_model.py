@@ -1,4 +1,4 @@
-"""What every sorted read model keeps to: order, totals, whole commits, and the same cursors."""
+"""Promises of every sorted read model: order, totals, whole commits, and the same cursors."""
 
 import json
 import tempfile

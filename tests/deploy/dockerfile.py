@@ -20,7 +20,7 @@ class Stage:
     values: dict[str, str] = field(default_factory=dict)
     """Instruction -> its last argument text: `USER`, `VOLUME`, `EXPOSE`, ..."""
     runs: list[str] = field(default_factory=list)
-    """What each `RUN` runs, in order."""
+    """Commands that each `RUN` runs, in order."""
 
     def arguments(self, instruction: str) -> list[str]:
         """The words of an instruction in its JSON form, without the options before it."""

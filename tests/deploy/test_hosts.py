@@ -94,7 +94,9 @@ def mounts_of(service: dict[str, Any]) -> dict[str, str]:
 
 
 def address_of_search() -> SearchAddress:
-    """Where the hosts of the compose file search, with a password in place of its variable."""
+    """Return the address where the compose file's hosts search, a password in place of its
+    variable.
+    """
     url = settings_of(HOSTS["one"]["environment"]).search_url
     return read_search_address(url.replace(SEARCH_PASSWORD, "secret"))
 
@@ -161,7 +163,7 @@ def test_certificates_of_search_prove_the_name_that_hosts_ask_for(tmp_path: Path
 
 
 def shaken_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str) -> bool:
-    """Whether a client takes a server for the one of that name."""
+    """True if a client takes a server for the one of that name."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = [
         server.wrap_bio(to_server, to_client, server_side=True),

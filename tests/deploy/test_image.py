@@ -1,4 +1,4 @@
-"""What the Dockerfile and the compose file name exists and works, run without an engine."""
+"""Names in the Dockerfile and the compose file exist and work, tried without an engine."""
 
 import os
 import re

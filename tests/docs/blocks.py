@@ -14,7 +14,7 @@ _BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class Block:
-    """What stands between two fences."""
+    """Text between two fences."""
 
     page: str
     line: int
@@ -22,7 +22,7 @@ class Block:
     language: str
     text: str
     reason: str | None
-    """What keeps a test from typing it; None of a block that is typed."""
+    """Reason why a test does not type it; None of a block that is typed."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,6 @@ def commands(block: Block) -> list[Command]:
 
 
 def is_as_printed(printed: str, page: str) -> bool:
-    """Whether a command has printed what a page shows: spaces aside, `…` being any text."""
+    """True if a command has printed what a page shows: spaces aside, `…` being any text."""
     pieces = ("".join(piece.split()) for piece in page.split("…"))
     return re.fullmatch(".*".join(map(re.escape, pieces)), "".join(printed.split())) is not None

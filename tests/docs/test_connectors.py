@@ -1,4 +1,4 @@
-"""What the page on connectors tells to run and to write makes a bot."""
+"""Commands and texts of the page on connectors make a bot."""
 
 import re
 import shlex

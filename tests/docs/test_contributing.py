@@ -1,4 +1,4 @@
-"""What the page for contributors tells to run can be run, and the changelog knows this version."""
+"""Commands of the page for contributors can be run, and the changelog knows this version."""
 
 import re
 import subprocess

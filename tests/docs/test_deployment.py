@@ -62,7 +62,7 @@ def test_commands_beside_the_service_run_as_the_unit_does() -> None:
 
 @pytest.mark.parametrize("line", [line for line in LINES if not line.endswith("--build")])
 def test_command_of_the_catalog_succeeds(line: str, tmp_path: Path) -> None:
-    """What stands after the engine's or the manager's own words, run on a small catalog."""
+    """Run what stands after the engine's or the manager's own words on a small catalog."""
     name, *arguments = command_of(line)
     fill(tmp_path)
 

@@ -1,4 +1,4 @@
-"""What the page on lineage says of bounds, keys and permissions is so."""
+"""Statements of the page on lineage about bounds, keys and permissions are true."""
 
 import re
 from pathlib import Path

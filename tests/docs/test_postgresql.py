@@ -23,7 +23,7 @@ def commands() -> list[list[str]]:
 
 
 def digests(directory: str) -> list[Any]:
-    """What the read models of a directory hold, by kind, and the head of its log."""
+    """Return the digests of the read models of a directory, by kind, and the head of its log."""
     done = CliRunner().invoke(main, ["inspect", "--json", "--data", directory])
     assert done.exit_code == 0, done.output
     shown = json.loads(done.output)

@@ -1,4 +1,4 @@
-"""What the page on operation says that a purge does, and does not, is so."""
+"""Statements of the page on operation about what a purge does, and does not, are true."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a user can set, run or ask is documented, and the links of the pages lead somewhere."""
+"""Settings, commands and parameters are documented, and the links of the pages lead somewhere."""
 
 import re
 from pathlib import Path

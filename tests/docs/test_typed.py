@@ -34,7 +34,7 @@ REASONS = {
     "needs OpenSearch": r"(?i)opensearch",
     "needs another server": r"\bcatalog serve\b",
 }
-"""Why a block is not typed, and what then stands in it; PostgreSQL's have a test of their own."""
+"""Reasons why blocks are not typed, and what then stands in them; PostgreSQL's are tested apart."""
 LANGUAGES = {"console", "python", "jsonl", "toml", "yaml", "ini", "text"}
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 TYPED = [
@@ -56,8 +56,9 @@ with os.fdopen(said) as said:
     pid, code = said
 sys.exit(int(code))
 """
-"""What stands for a program: it has itself forked, as an interpreter that imports it takes longer
-than what most commands do; `tests.e2e.forked` tells of the request."""
+"""Stand-in for a program: it has itself forked, as an interpreter that imports it takes longer than
+what most commands do; `tests.e2e.forked` tells of the request.
+"""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What logs hold from before there was a rule, for the tests of those that go on with them."""
+"""Contents of logs from before there was a rule, for the tests of those that go on with them."""
 
 from msgspec.structs import replace
 

@@ -35,9 +35,9 @@ WRITERS = 32
 SCHEMA = "crash.db.public"
 SECRET = "what signs the tokens of hosts that are killed"
 _LIFE_SECONDS = (0.05, 0.6)
-"""How long servers are under load before the first of them is killed."""
+"""Seconds that servers are under load before the first of them is killed."""
 _GAP_SECONDS = (0.0, 0.3)
-"""How long the others go on before the next one is."""
+"""Seconds that the others go on before the next one is."""
 _READ_AGAIN = 0.2
 """Share of the creations that are read at once, on any host, by their position."""
 
@@ -49,15 +49,15 @@ class Write(msgspec.Struct, kw_only=True):
     path: str
     body: Any
     events: int
-    """How many events it stores, when it stores any."""
+    """Number of events it stores, when it stores any."""
     request_id: str
     answered: bool = False
     position: str = ""
-    """What its answer says that it is included in."""
+    """Position in which its answer says that it is included."""
 
 
 class Figures(msgspec.Struct):
-    """What the rounds came to."""
+    """Sums of the rounds."""
 
     rounds: int = 0
     kills: int = 0
@@ -82,7 +82,7 @@ class Host(msgspec.Struct):
     process: forked.Forked
     address: str
     began: float
-    """When it was started, as `time.monotonic` tells it."""
+    """Time of its start, by `time.monotonic`."""
 
 
 class Harness:
@@ -353,7 +353,7 @@ def _write(method: str, path: str, body: Any = None, *, events: int = 1) -> Writ
 
 
 def _life(table: Any, chance: random.Random) -> list[Write]:
-    """What happens to a table after its creation."""
+    """Return the writes to a table after its creation."""
     path = f"/v1/tables/{table['id']}"
     patch = [{"op": "add", "path": "/description", "value": f"described {chance.random()}"}]
     lives = (

@@ -86,11 +86,11 @@ def metric(client: httpx.Client, name: str) -> float:
 
 
 def shares(client: httpx.Client) -> list[float]:
-    """How many connections each worker has."""
+    """Return the share of connections that each worker has."""
     return [metric(client, f'catalog_connections{{worker="{number}"}}') for number in (1, 2)]
 
 
 def all_serve(server: Server) -> bool:
-    """Whether every worker takes connections."""
+    """True if every worker takes connections."""
     with clients(server, 6) as asking:
         return min(shares(asking[0])) > 0

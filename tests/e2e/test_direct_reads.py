@@ -206,7 +206,7 @@ def test_head_and_headers_are_those_of_a_task(server: Serving) -> None:
 
 
 def test_client_that_does_not_read_is_not_answered_without_end(server: Serving) -> None:
-    """What waits for a client is bounded: later requests are not read until it reads on."""
+    """Answers that wait for a client are bounded: later requests are not read until it reads on."""
     request = server.head("GET", "/v1/glossaries?limit=30")
     before = server.memory()
     sent = 0

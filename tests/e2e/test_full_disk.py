@@ -45,7 +45,7 @@ def glossary(server: Server, name: str, size: int) -> int:
 
 
 def lags(server: Server) -> list[int]:
-    """How many events each read model has not applied."""
+    """Return the number of events that each read model has not applied."""
     return [each["lag"] for each in server.get("/v1/system/projections")["projections"]]
 
 

@@ -255,7 +255,7 @@ def test_hostile_26_streams_of_many_callers_that_do_not_read_take_bounded_memory
 
 
 def ends(server: Serving, client: socket.socket, size: int, count: int) -> bool:
-    """Whether so many streams have ended; while they have not, the client reads on."""
+    """True once so many streams have ended; while they have not, the client reads on."""
     if len(streams(server)) < count:
         assert client.recv(size, socket.MSG_WAITALL)
         return False

@@ -24,7 +24,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 
 def everything(connection: socket.socket) -> bytes:
-    """What comes until the server closes."""
+    """Return all bytes that come until the server closes."""
     received = b""
     with suppress(ConnectionResetError):
         while part := connection.recv(65_536):

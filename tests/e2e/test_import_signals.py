@@ -44,12 +44,12 @@ def head(directory: Path) -> int:
 
 
 def has_children(process: int) -> bool:
-    """Whether a process has started others, as an import does before it opens its first file."""
+    """True if a process has started others, as an import does before it opens its first file."""
     return bool(Path(f"/proc/{process}/task/{process}/children").read_text())
 
 
 def is_gone(group: int) -> bool:
-    """Whether no process of a group is left."""
+    """True if no process of a group is left."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:

@@ -13,7 +13,7 @@ from tests.e2e.family import Family, clients, family
 from tests.waiting import until
 
 OWN = {"Sec-Fetch-Site": "same-origin"}
-"""What a browser says of a form of our own pages."""
+"""Headers that a browser sends with a form of our own pages."""
 REBUILD = {"work": "rebuild", "what": "entities"}
 
 
@@ -34,12 +34,12 @@ def start(client: httpx.Client) -> int:
 
 
 def all_say(asking: Sequence[httpx.Client], said: str) -> bool:
-    """Whether the page of each worker says so."""
+    """True if the page of each worker says so."""
     return all(said in client.get("/operation").text for client in asking)
 
 
 def read_of(pid: int, name: str) -> bytes:
-    """What the kernel tells of a process; nothing of one that is gone."""
+    """Return the kernel's account of a process; nothing of one that is gone."""
     try:
         return Path(f"/proc/{pid}/{name}").read_bytes()
     except (FileNotFoundError, ProcessLookupError):  # gone before it was opened, or read
@@ -47,7 +47,7 @@ def read_of(pid: int, name: str) -> bytes:
 
 
 def exists(pid: int) -> bool:
-    """Whether a process runs."""
+    """True if a process runs."""
     stat = read_of(pid, "stat")
     return stat != b"" and stat.rpartition(b")")[2].split()[0] != b"Z"
 

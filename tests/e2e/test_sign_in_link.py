@@ -1,4 +1,4 @@
-"""What `catalog serve` prints on a terminal: a link that signs in once."""
+"""Link that `catalog serve` prints on a terminal: it signs in once."""
 
 import os
 import pty

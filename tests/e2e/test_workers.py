@@ -18,7 +18,7 @@ LIST = 'catalog_request_seconds_count{method="GET",route="/v1/glossaries",status
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What holds the data directory of the shared family."""
+    """Return the directory that holds the data directory of the shared family."""
     return tmp_path_factory.mktemp("family")
 
 
@@ -84,7 +84,7 @@ def test_any_scrape_tells_how_far_the_projections_are(shared: Family) -> None:
 
 
 def memories(asking: list[httpx.Client]) -> list[set[float]]:
-    """Whether each process takes memory, as each scrape tells."""
+    """Return, for each scrape, if each process takes memory."""
     name = "catalog_process_resident_memory_bytes"
     return [
         {metric(client, f'{name}{{process="{each}"}}') > 10_000_000 for client in asking}

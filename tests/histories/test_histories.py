@@ -34,7 +34,7 @@ ONE = range(FIRST, FIRST + 1)
 
 @pytest.fixture(scope="module")
 def run_over_postgresql() -> Iterator[Run]:
-    """What runs histories on a server of their own, which the tests of this module share."""
+    """Yield a runner of histories on a server of their own, shared by the tests of this module."""
     binaries = find_binaries()
     if binaries is None:
         pytest.skip(WHY_NONE)

@@ -35,13 +35,13 @@ def create(stores: Stores, *names: str) -> None:
 
 
 def step(stores: Stores) -> None:
-    """What the daemon does, until nothing is left to do."""
+    """Step as the daemon does, until nothing is left to do."""
     while any([supervisor.step() for supervisor in stores.supervisors]):
         pass
 
 
 def step_until(stores: Stores, is_so: Callable[[], bool]) -> None:
-    """What the daemon does, which tries again where a database was away, until something is so."""
+    """Step as the daemon does, which tries again where a database was away, until all is so."""
 
     def is_so_now() -> bool:
         with suppress(StoreUnavailable):
@@ -78,7 +78,7 @@ def difference_of(live: CurrentGeneration[Any], log: EventStore) -> str | None:
 
 
 def rebuild(stores: Stores) -> None:
-    """What `catalog-replay rebuild --force` does beside a process that projects."""
+    """Rebuild as `catalog-replay rebuild --force` does beside a process that projects."""
     for live in stores.read_models:
         build(live.definition, live.generations, stores.log, lambda done, total: None)
     step(stores)
@@ -100,7 +100,7 @@ def opened(
 
 
 def files(directory: Path) -> list[str]:
-    """What lies in a directory, without locks and stamps."""
+    """Return the names of the files in a directory, without locks and stamps."""
     return sorted(
         path.name for path in directory.iterdir() if path.suffix not in (".lock", ".db-stamp")
     )

@@ -1,4 +1,4 @@
-"""What `catalog-replay export` writes into, and what it says of it."""
+"""Targets of `catalog-replay export`, and what it says of them."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Where a log is imported to: what a refused import takes away again, and what it must leave."""
+"""Targets of an import: what a refused import takes away again, and what it must leave."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from replay_tool.transfer import open_import
 
 
 class Refused(Exception):
-    """What is imported turns out to be wrong."""
+    """Error for input that turns out to be wrong."""
 
 
 def refuse_import(data: Path) -> None:

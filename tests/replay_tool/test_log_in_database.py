@@ -18,7 +18,7 @@ def url(postgres: PostgresServer) -> str:
 
 
 def run(*arguments: str, code: int = 0, **environment: str) -> Result:
-    """What a command says that ends with an exit code."""
+    """Return what a command says that ends with an exit code."""
     result = CliRunner().invoke(main, arguments, env=environment)
     assert result.exit_code == code, result.output
     return result

@@ -1,4 +1,4 @@
-"""What commands prove is kept as the last proof, which the page of operation shows."""
+"""Proofs of commands are kept as the last proof, which the page of operation shows."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ Kept = dict[str, tuple[str, int, int, int, int | None]]
 
 
 def run(data: Path, *arguments: str, code: int = 0) -> Result:
-    """What a command says that ends with an exit code."""
+    """Return what a command says that ends with an exit code."""
     result = CliRunner().invoke(main, [*arguments, "--data", str(data)])
     assert result.exit_code == code, result.output
     return result

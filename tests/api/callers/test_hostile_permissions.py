@@ -196,7 +196,7 @@ def test_hostile_16_list_search_and_get_agree_under_random_policies(
 
 
 def secrets(client: Client) -> list[str]:
-    """What nobody from whom HIDDEN is withheld may read."""
+    """Return the texts that nobody from whom HIDDEN is withheld may read."""
     ann = client.get("/v1/users")["data"][0]["id"]
     return [ann, "PII.Secret", '"cost"', '"owners"', '"extension"']
 
@@ -310,7 +310,7 @@ WRITES = [
 
 
 def answers_of_writes(client: Client, roles: tuple[str, ...]) -> list[dict[str, Any]]:
-    """What each of the writes to a table with much in it answers a caller with these roles."""
+    """Return the answers to each write to a table with much in it, for a caller with such roles."""
     owner = client.get("/v1/users")["data"][0]["id"]
     made = client.table(
         "shy", description="d", owners=[{"id": owner, "type": "user"}], extension={"cost": 1}

@@ -1,4 +1,4 @@
-"""What one caller may ask for: requests a second, searches at a time, and its turn among others."""
+"""Bounds of one caller: requests a second, searches at a time, and its turn among others."""
 
 import asyncio
 import gc

@@ -14,7 +14,7 @@ from tests.waiting import until
 
 
 def catalog(*arguments: str, directory: Path) -> Result:
-    """What a command prints, in a process that has the secret of the tests."""
+    """Run a command in a process that has the secret of the tests, and return what it prints."""
     environment = {
         "CATALOG_JWT_SECRET": SECRET,
         "CATALOG_DATA": str(directory),

@@ -41,7 +41,7 @@ def hosts(tmp_path: Path, url: str) -> Iterator[tuple[Client, Client]]:
 
 
 def catalog(client: Client, url: str, *arguments: str) -> Result:
-    """What a command comes to on a host."""
+    """Run a command on a host."""
     environment = {"CATALOG_DATA": str(client.directory), "CATALOG_DATABASE_URL": url}
     done = CliRunner().invoke(main, arguments, env=environment)
     assert done.exit_code == 0, done.output

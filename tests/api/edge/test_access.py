@@ -1,4 +1,4 @@
-"""Who may ask what: tokens, roles, and a declared permission on every route."""
+"""Access to routes: tokens, roles, and a declared permission on every one of them."""
 
 import asyncio
 import time

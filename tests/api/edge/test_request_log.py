@@ -1,4 +1,4 @@
-"""What holds for every request: its id, its methods, its media type, and the callers' limits."""
+"""Rules for every request: its id, its methods, its media type, and the callers' limits."""
 
 import asyncio
 from pathlib import Path

@@ -7,7 +7,7 @@ from api.edge.starts import Starts
 
 
 async def steps_of(starts: Starts, numbers: range) -> list[list[int]]:
-    """Which tasks are begun in each step of the loop, the first of which asks for all of them."""
+    """Return the tasks begun in each step of the loop, the first of which asks for all of them."""
     loop = asyncio.get_running_loop()
     begun: list[int] = []
     steps: list[list[int]] = []

@@ -34,7 +34,7 @@ FIRST, WALKED, SHARE = 3, 0.1, 0.04
 """Cases of an operation, valid and not, that admin is given anyway; the share of the operations all
 of whose cases are made, which takes longer than asking; and the share of these that is asked."""
 ROLES = ("editor", "reader", "nobody", "auditor", "guest")
-"""Who is given a case of each operation, beside admin."""
+"""Caller who is given a case of each operation, beside admin."""
 
 POLICIES = """
 [[rule]]
@@ -149,7 +149,7 @@ class Asking:
             assert not isinstance(event, events.FatalError), event
 
     def report(self) -> str:
-        """What was wrong, and how to see it again."""
+        """Describe what was wrong, and the way to see it again."""
         return "\n\n".join((f"CATALOG_TEST_SEED={SEED}", *self.failures))
 
     def _note(self, recorder: Any) -> None:
@@ -183,7 +183,7 @@ def http_only(app: Any) -> Any:
 
 
 def has_another_header(case: Case) -> bool:
-    """Whether all that is wrong with a case is a header that nobody declares.
+    """True if the only fault of a case is a header that nobody declares.
 
     HTTP has such headers passed over (RFC 9110, 5.1). Schemathesis knows, unless another header is
     declared to be a number, whose digits it takes for a text then.

@@ -16,7 +16,7 @@ from tests.api.conftest import Client, RunFilled, running, token
 BACKENDS = ("files", "postgresql")
 HTML = {"Accept": "text/html"}
 OWN = {"Sec-Fetch-Site": "same-origin"}
-"""What a browser says of a form of our own pages."""
+"""Headers that a browser sends with a form of our own pages."""
 
 
 class Browser:
@@ -73,7 +73,7 @@ class Browser:
 
 
 def hidden(text: str) -> dict[str, str]:
-    """What the form of a page sends without being asked: hidden fields and ticked boxes."""
+    """Return the fields that a form sends without being asked: hidden fields and ticked boxes."""
     main = text.partition("<main")[2]
     pairs = re.findall(r'<input type="(?:hidden|checkbox)" name="([^"]*)" value="([^"]*)"', main)
     return {unescape(name): unescape(value) for name, value in pairs}
@@ -112,7 +112,7 @@ def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Client]
 def shop_anywhere(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Client]:
-    """What `shop` is, in files and in a database."""
+    """Yield a client as `shop` does, in files and in a database."""
     directory = tmp_path_factory.mktemp("shop")
     with running(directory, **_on(request.param, request)) as client:
         fill(client)

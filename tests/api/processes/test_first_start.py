@@ -1,4 +1,4 @@
-"""What the first start makes: also where tools have built the read models, and never again."""
+"""Effects of the first start: also where tools have built the read models, and never again."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -32,7 +32,7 @@ def head(directory: Path) -> int:
 
 
 def write_one(directory: Path) -> None:
-    """What an import does: write to a log that no server has seen."""
+    """Write to a log that no server has seen, as an import does."""
     with opened(directory) as log:
         DirectCatalog(log).create(KINDS["domain"], BODY, CONTEXT)
 

@@ -1,4 +1,4 @@
-"""What a serving process sets up for itself."""
+"""Preparations of a serving process."""
 
 import platform
 import re

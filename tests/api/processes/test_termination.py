@@ -9,7 +9,7 @@ from api.processes.termination import Interruption
 
 
 def interrupt() -> None:
-    """What Ctrl-C does to this process."""
+    """Interrupt this process as Ctrl-C does."""
     os.kill(os.getpid(), signal.SIGINT)
 
 

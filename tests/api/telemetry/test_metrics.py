@@ -1,4 +1,4 @@
-"""What a scraper is told, and that it is told nothing else."""
+"""Metrics that a scraper gets, and proof that it gets nothing else."""
 
 import os
 import threading

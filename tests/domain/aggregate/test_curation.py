@@ -1,4 +1,4 @@
-"""What people curated survives the writes of bots; each bot's write comes to rest at once."""
+"""Texts that people curated survive the writes of bots; each bot's write comes to rest at once."""
 
 from collections.abc import Iterator
 from typing import Any, get_args, get_type_hints

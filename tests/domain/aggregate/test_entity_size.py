@@ -1,4 +1,4 @@
-"""What an entity may take in bytes, however a write comes to it; nothing large is built before."""
+"""Size of an entity in bytes is bounded, however it is written; nothing large is built before."""
 
 import gzip
 import json

@@ -38,7 +38,7 @@ def tamper(world: World, *statements: str) -> None:
 
 
 def problems(world: World, kept: int = 100) -> list[Problem]:
-    """What a verification finds wrong with the log."""
+    """Return the problems that a verification finds in the log."""
     log = open_event_log(world.path)
     found = Problems(kept)
     with log.snapshot() as snapshot:

@@ -34,7 +34,7 @@ class HeldStore:
         self.threads: list[int] = []
         """The threads of the groups."""
         self.errors: list[Exception] = []
-        """What the next transactions raise."""
+        """Errors that the next transactions raise."""
         self.let_go = threading.Event()
 
     def __getattr__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a payload may hold, and the form in which it is recorded."""
+"""Contents that a payload may have, and the form in which it is recorded."""
 
 import gzip
 import json

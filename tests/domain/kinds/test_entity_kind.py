@@ -1,4 +1,4 @@
-"""What must hold for every row of the registry, made-up rows included."""
+"""Rules for every row of the registry, made-up rows included."""
 
 import pytest
 

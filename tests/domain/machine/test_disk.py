@@ -11,7 +11,7 @@ from domain.machine.disk import explained, full_disk, is_of_full_disk, look_at_d
 
 
 def status(*, blocks_left: int = 1_000_000, files: int = 100, files_left: int = 100) -> object:
-    """What the system says of a disk with blocks of 4 kB."""
+    """Return the system's report of a disk with blocks of 4 kB."""
     values = (4_096, 4_096, 2_000_000, blocks_left, blocks_left, files, files_left, files_left, 0)
     return os.statvfs_result((*values, 255))
 

@@ -1,4 +1,4 @@
-"""What is written durably is handed to the disk before anything else happens."""
+"""Durable files are handed to the disk before anything else happens."""
 
 import os
 import stat

@@ -32,7 +32,7 @@ with WriteTurns(Path(sys.argv[1])).held():
 
 
 def is_held(lock: Path) -> bool:
-    """Whether anybody has the turn, as another process would see it."""
+    """True if anybody has the turn, as another process would see it."""
     with lock.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -54,7 +54,7 @@ def table(**values: Any) -> Entity:
 
 
 def of_all(entity: Entity, patch: list[Any]) -> dict[str, Any]:
-    """What a patch gives that is applied to the whole document, decoded."""
+    """Return the result of a patch that is applied to the whole document, decoded."""
     shown = {key: msgspec.json.decode(raw) for key, raw in document.fields(entity).items()}
     server = {key: shown.pop(key, None) for key in document.SERVER_KEYS}
     arrays = {key: [] for key in sorted(TABLE.arrays)}

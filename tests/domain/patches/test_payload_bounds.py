@@ -1,4 +1,4 @@
-"""How many different keys a payload may have, and how deep it may be."""
+"""Bounds of a payload: its number of different keys, and its depth."""
 
 from typing import Any
 

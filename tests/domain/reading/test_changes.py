@@ -1,4 +1,4 @@
-"""What changed between two states, in OpenMetadata's words."""
+"""Changes between two states, in OpenMetadata's words."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a stream tells of each version without a state for each, beside the states themselves."""
+"""Facts of each version told from a stream without a state for each, beside the states."""
 
 from typing import Any
 

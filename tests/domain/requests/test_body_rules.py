@@ -1,4 +1,4 @@
-"""What a contract says about its table must be about columns that the table has."""
+"""Statements of a contract about its table must be about columns that the table has."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""How often a write calls the event store: in another database, each call is a round trip."""
+"""Calls of the event store for a write: in another database, each call is a round trip."""
 
 from typing import Any
 

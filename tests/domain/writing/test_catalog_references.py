@@ -1,4 +1,4 @@
-"""What entities refer to: parents, owners, tags, and what they take over from a parent."""
+"""References of entities: parents, owners, tags, and what they take over from a parent."""
 
 from typing import Any
 

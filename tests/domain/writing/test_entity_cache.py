@@ -1,4 +1,4 @@
-"""What the writer remembers of the entities it wrote."""
+"""Memory of the writer for the entities it wrote."""
 
 import tracemalloc
 from typing import Any

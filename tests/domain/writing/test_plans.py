@@ -1,4 +1,4 @@
-"""What an append must find for its events to be right: live parents and ends, nobody left."""
+"""Conditions of an append under which its events are right: live parents and ends, nobody left."""
 
 import sqlite3
 from contextlib import closing
@@ -11,7 +11,7 @@ from tests.domain.folding import newest
 
 
 def expected_of(world: Any, after: int) -> Expectations:
-    """What an append of the events after a position would expect, entity by entity."""
+    """Return what an append of the events after a position would expect, entity by entity."""
     recorded = world.log.read(after, 99)
     ids = dict.fromkeys(each.entity_id for each in recorded)
     states = {entity_id: newest(world.log, entity_id) for entity_id in ids}

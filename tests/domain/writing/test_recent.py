@@ -1,4 +1,4 @@
-"""What is remembered of entities is bounded by their number and by their bytes."""
+"""Memory of recent entities is bounded by their number and by their bytes."""
 
 import weakref
 from typing import Any

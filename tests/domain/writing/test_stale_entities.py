@@ -1,4 +1,4 @@
-"""Which entities below a scope were not seen, whatever they stand below."""
+"""Entities below a scope that were not seen, whatever they stand below."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ TABLE, CONTAINER, CONTRACT = KINDS["table"], KINDS["container"], KINDS["dataCont
 
 
 def found(world: Any, kind: Any, scope: Any, *seen: str) -> list[StaleEntity]:
-    """What a search finds that is looked on one page at a time."""
+    """Return the result of a search that is looked on one page at a time."""
     search = StaleSearch(world.log, kind, world.log.claim_by_id(scope.id), seen)
     while search.look_on(1):
         pass

@@ -1,4 +1,4 @@
-"""What a new catalog has from its start is created once, whoever tries and how often."""
+"""Entities that a new catalog has from its start are created once, whoever tries and how often."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

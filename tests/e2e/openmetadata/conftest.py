@@ -115,7 +115,7 @@ class Postgres:
         self.port = port
 
     def connection(self, database: str) -> dict[str, Any]:
-        """What a connector is configured with to read a database."""
+        """Return the configuration with which a connector reads a database."""
         return {
             "type": "Postgres",
             "username": "om",

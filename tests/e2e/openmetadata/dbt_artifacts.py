@@ -1,4 +1,4 @@
-"""What dbt writes of a project, as far as OpenMetadata's connector reads it."""
+"""Files that dbt writes of a project, as far as OpenMetadata's connector reads them."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -68,7 +68,7 @@ def holds_the_shop(catalog: Catalog) -> None:
 
 
 def kept_and_changed(catalog: Catalog) -> None:
-    """What people wrote is there, beside what became of the database by `CHANGES`."""
+    """Check that the texts of people are there, beside what became of the database by `CHANGES`."""
     orders, shelf = catalog.table(ORDERS), catalog.table("warehouse.shop.stock.shelf_5")
     assert (orders["description"], orders["displayName"]) == ("ours", "Orders")
     assert tags(orders["tags"]) == ["PII.Sensitive"]

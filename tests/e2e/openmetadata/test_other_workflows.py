@@ -48,7 +48,7 @@ def lineage(catalog: Catalog, table: str) -> list[str]:
 
 
 def statuses_of(catalog: Catalog, case: str) -> list[str]:
-    """What the runs of a test of data came to, the newest first."""
+    """Return the results of the runs of a test of data, the newest first."""
     path = f"/v1/dataQuality/testCases/testCaseResults/{case}"
     until = int(time.time() * 1_000)
     results = catalog.server.get(path, startTs=0, endTs=until)["data"]

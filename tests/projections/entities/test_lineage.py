@@ -34,7 +34,7 @@ Answer = dict[str, Any]
 
 
 class PlainGraph:
-    """What the lineage should be: entities by name, and edges as pairs of names."""
+    """Lineage as it should be: entities by name, and edges as pairs of names."""
 
     def __init__(self) -> None:
         self.deleted: set[str] = set()

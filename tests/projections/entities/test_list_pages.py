@@ -48,7 +48,7 @@ def streamed(
 
 
 def takes_long(fixture: Fixture, kind: str, limit: int, **options: Any) -> bool:
-    """Whether a page takes long; both are closed before their end."""
+    """True if a page takes long; both are closed before their end."""
     chunks = list_page(fixture.entities, ListRequest(kind=KINDS[kind], limit=limit, **options))
     long = next(chunks) == b""
     chunks.close()

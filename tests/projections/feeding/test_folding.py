@@ -1,4 +1,4 @@
-"""What the projectors' folder remembers."""
+"""Memory of the projectors' folder."""
 
 import tracemalloc
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a writer has just appended is handed to the projector, which then need not read the log."""
+"""Events just appended are handed to the projector, which then need not read the log."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -55,7 +55,7 @@ def handing(fixture: Fixture, projector: Projector, *left_out: int) -> DirectCat
 
 
 def replayed(fixture: Fixture) -> dict[str, list[Any]]:
-    """What the sorted read model has of the log when it reads all of it."""
+    """Return the contents that the sorted read model has when it reads all of the log."""
     model = open_read_model(fixture.directory / "replayed.db")
     projector = Projector(EntityProjection(model), fixture.log, batch_size=7)
     while projector.step():

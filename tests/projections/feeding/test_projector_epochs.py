@@ -52,7 +52,7 @@ class FailingOnce(EntityProjection):
 
 
 def described(model: SqliteReadModel, entity_id: str) -> tuple[bool, bool]:
-    """Whether the read model shows the lost description, and the display name."""
+    """True if the read model shows the lost description, and the display name."""
     document = model.documents([entity_id])[entity_id]
     return b"lost" in document, b"Shown" in document
 

@@ -246,7 +246,7 @@ def test_proposal_is_tried_again_when_its_files_cannot_be_opened_yet(directory: 
 
 
 class Server:
-    """What the daemon of a running server steps, as its next generation is proposed."""
+    """Server whose daemon steps, as its next generation is proposed."""
 
     name = "entities"
 

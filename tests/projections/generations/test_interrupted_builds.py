@@ -36,7 +36,7 @@ def test_interrupted_load_of_the_search_index_goes_on_where_it_ended(
 ) -> None:
     monkeypatch.setattr(search_load, "ENTITIES_PER_COMMIT", 1)
     seen: list[int] = []
-    """How many entities were looked at when the load said so."""
+    """Number of entities that were looked at when the load said so."""
 
     def stop(done: int, total: int) -> None:
         seen.append(done)

@@ -18,7 +18,7 @@ from projections.visibility.field_paths import indexed_path
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST = 4_096
 Told = dict[str, Any]
-"""What came of an aggregation, by name: `buckets` and `others`, or `total` and `ids`."""
+"""Result of an aggregation, by name: `buckets` and `others`, or `total` and `ids`."""
 
 
 def as_told(result: FacetResult) -> Told:
@@ -33,7 +33,7 @@ def as_told(result: FacetResult) -> Told:
 
 
 def told(documents: Sequence[SearchDocument], aggregation: Aggregation) -> Told:
-    """What an aggregation over these documents comes to."""
+    """Return the result of an aggregation over these documents."""
     match aggregation:
         case Terms():
             return _terms(documents, aggregation)

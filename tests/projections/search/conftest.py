@@ -86,7 +86,7 @@ class Catalog:
         return set(self.names(q, size=1_000, **parameters))
 
     def run(self, q: str = "", **options: Any) -> EngineHits:
-        """What the engine itself answers."""
+        """Return the hits of the engine itself."""
         return self.engine.search(EngineQuery(tree=parse(q), **options))
 
 

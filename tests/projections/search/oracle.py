@@ -29,14 +29,14 @@ _LONGEST_WHOLE = 4_096
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What trees are evaluated against: a document, or one object inside it."""
+    """Subject against which trees are evaluated: a document, or one object inside it."""
 
     id: str
     kind: str
     fields: Mapping[str, Values]
     body: Mapping[str, Any]
     known: dict[tuple[str, str | None], Any] = msgspec.field(default_factory=dict)
-    """What was found out about a field."""
+    """Facts that were found out about a field."""
 
 
 class Oracle:
@@ -103,7 +103,7 @@ def decided(node: tree.Node, seen: Sequence[Asked], known: dict[tree.Node, bool]
 
 
 def satisfies(asked: Asked, node: tree.Node) -> bool:
-    """Whether the document, or the object, matches the tree."""
+    """True if the document, or the object, matches the tree."""
     match node:
         case tree.MatchAll():
             return True
@@ -159,7 +159,7 @@ def _bool(asked: Asked, node: tree.Bool) -> bool:
 
 
 def required(node: tree.Bool) -> int:
-    """How many of the optional clauses must match, by the documented rules of OpenSearch."""
+    """Number of the optional clauses that must match, by the documented rules of OpenSearch."""
     count = len(node.should)
     least = 0 if node.must or node.filter or not count else 1
     if node.minimum_should_match is None:
@@ -244,7 +244,7 @@ def _phrase(asked: Asked, field: str | None, text: str, slop: int) -> bool:
 
 
 def _begun(asked: Asked, field: str | None, text: str, slop: int) -> bool:
-    """Whether the words stand together, counting as the last one whatever begins with it."""
+    """True if the words stand together, counting as the last one whatever begins with it."""
     parts = tokens(text).parts
     if len(parts) <= 1:
         return any(term.startswith(part) for part in parts for term in _terms(asked, field))
@@ -259,7 +259,7 @@ def _begun(asked: Asked, field: str | None, text: str, slop: int) -> bool:
 
 
 def _follow(places: Occurrences, parts: Sequence[str], slop: int) -> bool:
-    """Whether the parts can be placed so that their moves differ by the slop at most."""
+    """True if the parts can be placed so that their moves differ by the slop at most."""
     return _can_follow([places.get(part, ()) for part in parts], slop)
 
 

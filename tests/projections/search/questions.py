@@ -43,7 +43,7 @@ def different(words: Sequence[str]) -> list[str]:
 
 
 def has_order(path: str, value: Scalar) -> bool:
-    """Whether ranges can be asked for around the value."""
+    """True if ranges can be asked for around the value."""
     return not (is_whole(path) or is_prose(path) or isinstance(value, bool))
 
 

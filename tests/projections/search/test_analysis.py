@@ -1,4 +1,4 @@
-"""What is remembered of analysed texts."""
+"""Memory of analysed texts."""
 
 import tracemalloc
 

@@ -1,4 +1,4 @@
-"""What a search may name as its index, and which kinds it means."""
+"""Names of indexes that a search may give, and the kinds they mean."""
 
 import pytest
 

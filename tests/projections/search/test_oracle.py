@@ -119,7 +119,7 @@ class Both:
         return [document(entity) for entity in self.catalog.entities.values()]
 
     def differ(self, node: tree.Node, *filters: tree.Node, **options) -> tuple[set[str], set[str]]:
-        """What only the engine finds, and what only the oracle finds."""
+        """Return what only the engine finds, and what only the oracle finds."""
         hits = self.catalog.engine.search(
             EngineQuery(
                 tree=node,

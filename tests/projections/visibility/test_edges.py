@@ -1,4 +1,4 @@
-"""What is withheld of entities is not told by the details of their edges."""
+"""Details of edges do not tell what is withheld of their entities."""
 
 from typing import Any
 

@@ -72,7 +72,7 @@ def difference(stores: Stores) -> str | None:
 
 
 def writes(cluster: Cluster) -> int:
-    """How many requests to write documents the node has taken so far, when it is done with all."""
+    """Number of requests to write documents that the node has taken, when it is done with all."""
     until(lambda: not cluster.look("/_tasks", actions="*bulk*")["nodes"])
     told: Any = cluster.look("/_nodes/usage/rest_actions")
     return sum(node["rest_actions"].get("bulk_action", 0) for node in told["nodes"].values())

@@ -78,7 +78,7 @@ def number(stores: Stores) -> int:
 
 
 def difference(stores: Stores) -> str | None:
-    """What distinguishes the lists from the log."""
+    """Return what distinguishes the lists from the log."""
     return difference_of(stores.entities, stores.log)
 
 

@@ -9,7 +9,7 @@ from ssl import SSLContext
 
 
 class Provider:
-    """What the server answers, and how often it was asked."""
+    """Answer of the server, and the number of requests for it."""
 
     def __init__(self) -> None:
         self.body = b""

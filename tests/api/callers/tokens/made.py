@@ -131,7 +131,7 @@ def issuer(**parts: Any) -> Issuer:
 
 
 def verify(checked: TokenVerifier, token: str | bytes) -> Principal | None:
-    """Whose token it is, or None if it is refused; any other exception is the test's failure."""
+    """Return the principal of a token, None if it is refused; other exceptions fail the test."""
     header = b"Bearer " + (token if isinstance(token, bytes) else token.encode())
     try:
         return anyio.run(checked.verify, header)

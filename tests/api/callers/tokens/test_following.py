@@ -1,4 +1,4 @@
-"""How a process follows a safe whose database does not answer, and keys that are replaced."""
+"""Processes that follow a safe whose database does not answer, and keys that are replaced."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -186,7 +186,7 @@ def test_whatever_happens_revocations_are_followed_again(
 
 
 def good(verifier: TokenVerifier, tokens: list[str]) -> list[bool]:
-    """Which tokens a verifier takes once it has looked at its safe."""
+    """Tell for each token if a verifier takes it once it has looked at its safe."""
     anyio.run(verifier.follow)
     return [verify(verifier, token) is not None for token in tokens]
 

@@ -1,4 +1,4 @@
-"""Which keys of a key set are taken, for which algorithm, and what is said of the others."""
+"""Keys of a key set: those that are taken, for which algorithm, and what is said of the others."""
 
 import json
 from typing import Any

@@ -24,7 +24,7 @@ def columns(client: Client, name: str = TABLE) -> Any:
 
 
 def form(browser: Browser, key: str, column: str) -> dict[str, str]:
-    """What the form of a column sends without being asked."""
+    """Return the fields that the form of a column sends without being asked."""
     answer = browser.get(f"{EDIT}?field={key}&column={column}")
     assert answer.status_code == 200, answer.text
     return hidden(answer.text)

@@ -1,4 +1,4 @@
-"""What the page of an entity shows."""
+"""Contents of the page of an entity."""
 
 import re
 from html import unescape

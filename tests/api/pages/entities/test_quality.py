@@ -91,7 +91,7 @@ def case(client: Client, name: str, column: str | None) -> str:
 
 
 def report(client: Client, fqn: str, at: int, **result: Any) -> None:
-    """What a run of a test case came to."""
+    """Report the result of a run of a test case."""
     path = f"/v1/{CASES}/testCaseResults/{fqn}"
     answer = client.request("POST", path, json={"timestamp": at, **result})
     assert answer.status_code < 300, answer.text

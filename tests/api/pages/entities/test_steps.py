@@ -1,4 +1,4 @@
-"""What buttons do to a whole entity: undo, delete, restore, and the steps of a contract."""
+"""Buttons for a whole entity: undo, delete, restore, and the steps of a contract."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What pages are made of is HTML by its standard, for every page of the walk."""
+"""Markup of pages is HTML by its standard, for every page of the walk."""
 
 import json
 import shutil
@@ -74,7 +74,7 @@ def patch(description: str) -> list[dict[str, str]]:
 
 
 def complaints(pages: dict[str, str], folder: Path) -> list[str]:
-    """What the checker has against pages, given by their addresses."""
+    """Return the complaints of the checker about pages, given by their addresses."""
     names = {f"{number}.html": address for number, address in enumerate(pages)}
     for name, address in names.items():
         (folder / name).write_text(pages[address])

@@ -20,7 +20,7 @@ class Form(NamedTuple):
     name: str
     fields: dict[str, str]
     withheld: bool = False
-    """Whether it is refused to a curator, who may edit a table and does not see all of it."""
+    """True if it is refused to a curator, who may edit a table and does not see all of it."""
     done: int = 303
 
 
@@ -60,7 +60,7 @@ def route_of(form: Form) -> str:
 
 
 def state(client: Client, form: Form) -> Any:
-    """What a form would change."""
+    """Return the state that a form would change."""
     if not form.kind:
         return None
     collection = {"table": "tables", "dataContract": "dataContracts"}[form.kind]

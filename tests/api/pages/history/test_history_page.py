@@ -1,4 +1,4 @@
-"""What the timeline of an entity and the comparison of its versions show, and to whom."""
+"""Contents of the timeline of an entity and of the comparison of its versions, for each caller."""
 
 import re
 from collections.abc import Iterator

@@ -79,7 +79,7 @@ def facets(client: Client, role: str, query: str = "q=orders") -> dict[str, set[
 
 @pytest.mark.parametrize("role", ["reader", "clerk"])
 def test_names_are_shown_as_what_is_counted_writes_them(written: Client, role: str) -> None:
-    """Whether the caller may search what has the name makes no difference: the table tells it."""
+    """Names are the same if the caller may not search what has them: the table tells them."""
     shown = facets(written, role)
 
     assert shown["Tag"] == {"Tier_X.Email", "Words.Big <b>", f"Tier_X.{'Long' * 50}"}

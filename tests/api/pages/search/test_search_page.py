@@ -1,4 +1,4 @@
-"""What the search page shows of what is found."""
+"""Contents of the search page."""
 
 import asyncio
 import re

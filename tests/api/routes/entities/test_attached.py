@@ -1,4 +1,4 @@
-"""What is attached to an entity is found by that entity: its contract."""
+"""Attached entities are found by the entity to which they are attached: its contract."""
 
 from collections.abc import Iterator
 from pathlib import Path

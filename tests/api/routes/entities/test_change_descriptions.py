@@ -1,4 +1,4 @@
-"""What a write has changed, as its answer says it."""
+"""Changes made by a write, as its answer describes them."""
 
 from pathlib import Path
 from typing import Any

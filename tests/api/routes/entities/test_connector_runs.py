@@ -42,7 +42,7 @@ def connector(tmp_path: Path) -> Iterator[Connector]:
 
 
 def are_at_the_head(client: Client) -> bool:
-    """Whether the read models hold all of the log."""
+    """True if the read models hold all of the log."""
     reports = client.get("/v1/system/projections")["projections"]
     return all(report["lag"] == 0 for report in reports)
 
@@ -65,7 +65,7 @@ def edit(client: Client) -> None:
 
 
 def curated(client: Client) -> tuple[Any, ...]:
-    """What people wrote of the table of orders and of its columns, by the columns' names."""
+    """Return the texts of people on the table of orders and on its columns, by columns' names."""
     shown = table(client)
 
     def texts(one: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""What people curated over HTTP survives the PUTs of a bot's token, alone and in bulk."""
+"""Texts that people curated over HTTP survive the PUTs of a bot's token, alone and in bulk."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ Put = Callable[..., Any]
 
 
 def sent(**values: Any) -> dict[str, Any]:
-    """What a connector sends of the table."""
+    """Return the body that a connector sends of the table."""
     return {
         "name": "orders",
         "databaseSchema": "service.database.schema",
@@ -79,7 +79,7 @@ def curated(client: Client) -> str:
 
 
 def shown(client: Client, path: str) -> tuple[Any, ...]:
-    """What people see of the table: its own texts and tags, then those of its column."""
+    """Return what people see of the table: its own texts and tags, then those of its column."""
     entity = client.get(path, fields="*")
     (column,) = entity["columns"]
     texts = [

@@ -1,4 +1,4 @@
-"""What OpenMetadata's connectors write on tables by themselves: a data model, a flag of lineage."""
+"""Writes that OpenMetadata's connectors make on tables: a data model, a flag of lineage."""
 
 from pathlib import Path
 from typing import Any

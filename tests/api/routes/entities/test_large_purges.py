@@ -17,7 +17,7 @@ MOST = 3
 
 
 class Transactions:
-    """How many events each transaction stores; `left` of them succeed, None for all."""
+    """Number of events that each transaction stores; `left` of them succeed, None for all."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -60,7 +60,7 @@ def hub(client: Client, edges: int) -> Any:
 
 
 def edges_at(client: Client, entity: Any) -> int:
-    """How many edges the log has at an entity."""
+    """Return the number of edges that the log has at an entity."""
     log = open_log(client.directory, database_of(client.directory))
     try:
         return len(log.claims(ends=[entity["id"]]))
@@ -69,7 +69,7 @@ def edges_at(client: Client, entity: Any) -> int:
 
 
 def is_clean(client: Client) -> bool:
-    """Whether the log agrees with itself."""
+    """True if the log agrees with itself."""
     log = open_log(client.directory, database_of(client.directory))
     try:
         done = verify(log, {}, Request(now=time.time_ns() // 1_000_000))

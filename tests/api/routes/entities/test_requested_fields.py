@@ -1,4 +1,4 @@
-"""Which names `fields` of lists and single reads accepts, and what they add."""
+"""Names that `fields` of lists and single reads accepts, and what they add."""
 
 from pathlib import Path
 

@@ -19,7 +19,7 @@ SCHEMA = "service.database.schema"
 
 
 class World:
-    """What the writes of a test are about."""
+    """Catalog that the writes of a test are about."""
 
     def __init__(self, client: Client) -> None:
         self.suite, (self.case, _) = suite_and_cases(client)

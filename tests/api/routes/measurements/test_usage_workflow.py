@@ -1,4 +1,4 @@
-"""What a run of OpenMetadata's usage workflow reports: queries, joins, costs and ranks."""
+"""Reports of a run of OpenMetadata's usage workflow: queries, joins, costs and ranks."""
 
 import time
 from collections.abc import Iterator

@@ -12,7 +12,7 @@ from api.routes.search.searches import PARAMETERS
 from tests.api.conftest import Client, RunFilled, over_files
 
 EMPTY = {"owners": [], "tags": [], "deleted": False, "description": ""}
-"""What a hit shows of keys that its entity does not have."""
+"""Value that a hit shows for keys that its entity does not have."""
 
 
 def names(answer: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""What searches count, over HTTP, and the documents and exports of searches."""
+"""Counts of searches over HTTP, and the documents and exports of searches."""
 
 import asyncio
 import csv

@@ -40,7 +40,7 @@ def created(client: Client, name: str) -> str:
 
 
 def state(client: Client) -> dict[str, Any]:
-    """How the search index stands to the log."""
+    """Return the distance of the search index to the log."""
     (said,) = (
         each
         for each in client.get("/v1/system/projections")["projections"]

@@ -1,4 +1,4 @@
-"""What is told where a search cluster refuses our user, in the words of its security plugin.
+"""Messages about a search cluster that refuses our user, in the words of its security plugin.
 
 `test_search_with_users.py` asks a real one, where that is started.
 """
@@ -64,7 +64,7 @@ def asking(directory: Path, password: str) -> Iterator[Client]:
 
 
 def error(client: Client) -> str:
-    """Why searches cannot be made, as operators are told."""
+    """Return the reason why searches cannot be made, as operators are told."""
     _, search = client.get("/v1/system/projections")["projections"]
     return str(search["error"])
 

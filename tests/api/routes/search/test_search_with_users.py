@@ -142,7 +142,7 @@ def test_wrong_password_is_told(
 
 
 def state(client: Client) -> dict[str, Any]:
-    """How the search index stands to the log."""
+    """Return the distance of the search index to the log."""
     reports = client.get("/v1/system/projections")["projections"]
     return {each["name"]: each for each in reports}["search"]
 

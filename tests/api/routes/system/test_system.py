@@ -182,7 +182,7 @@ def test_metrics_count_requests_by_route_template(client: Client) -> None:
 def test_looks_at_the_projections_are_shared(
     empty: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a database hangs, each of them takes seconds."""
+    """Each of them takes seconds where a database hangs."""
     asked, looks = threading.Semaphore(0), []
 
     def look(stores: Any) -> Any:

@@ -9,12 +9,12 @@ from enum import Enum
 from urllib.parse import quote
 
 _COMMITS = re.compile(rb"COMMIT\0|CALL append_alone_2")
-"""What a client sends to commit, by itself or within a call, as long as it is not prepared."""
+"""Texts by which a client commits, by itself or within a call, as long as it is not prepared."""
 _COMMITTED = re.compile(rb"COMMIT\0|CALL\0")
 
 
 class Cut(Enum):
-    """When a connection ends, of which the other side hears nothing more."""
+    """Moment at which a connection ends, of which the other side hears nothing more."""
 
     BEFORE = "before the commit: the server gets all but that"
     DURING = "during the commit: the server gets it, and the client nothing"
@@ -32,12 +32,12 @@ class Proxy:
         self._cut: Cut | None = None
         self._lock = threading.Lock()
         self.cuts = 0
-        """How many connections were cut."""
+        """Number of connections that were cut."""
         threading.Thread(target=self._accept, name="proxy", daemon=True).start()
 
     @property
     def parameters(self) -> dict[str, str]:
-        """What a URL says to come here."""
+        """Return the parameters of a URL that leads here."""
         port = str(self._listener.getsockname()[1])
         return {"host": quote("127.0.0.1"), "port": port, "sslmode": "disable"}
 
@@ -111,7 +111,7 @@ class Proxy:
         _end(server)
 
     def _takes(self, cut: Cut) -> bool:
-        """Whether a connection is to be cut here and now, which then is done."""
+        """True if a connection is to be cut here and now, which then is done."""
         with self._lock:
             if self._cut is not cut:
                 return False

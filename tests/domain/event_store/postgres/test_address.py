@@ -1,4 +1,4 @@
-"""What the URL of a log means to the driver: TLS, settings, and no secret in what is said."""
+"""Meaning of a log's URL to the driver: TLS, settings, and no secret in what is said."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What one start of a server had is told from what the next one has: no write rests on both."""
+"""Starts of a server are told apart: no write rests on facts of two of them."""
 
 import os
 import signal

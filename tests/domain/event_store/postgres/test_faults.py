@@ -1,4 +1,4 @@
-"""What becomes of writes when PostgreSQL, or the way to it, fails: none lost, none doubled."""
+"""Writes when PostgreSQL, or the way to it, fails: none lost, none doubled."""
 
 import itertools
 import threading

@@ -1,4 +1,4 @@
-"""What a log in a file tells when the machine, or a process, ends at any moment."""
+"""Log in a file when the machine, or a process, ends at any time."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ class Disk:
     """The files of a directory as power loss would leave them: as they were synced last."""
 
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What is there now is on disk. Syncs of SQLite itself are not seen, only those of ours."""
+        """Contents on disk now. Syncs of SQLite itself are not seen, only those of ours."""
         self.directory = directory
         self._synced = {path.name: path.read_bytes() for path in directory.iterdir()}
         self._sync = os.fsync

@@ -39,7 +39,7 @@ def append(log: Any, *numbers: int) -> None:
 
 
 def back_up(source: Path, target: Path) -> None:
-    """What `sqlite3 SOURCE ".backup TARGET"` does."""
+    """Do what `sqlite3 SOURCE ".backup TARGET"` does."""
     with closing(sqlite3.connect(source)) as one, closing(sqlite3.connect(target)) as other:
         one.backup(other)
 
@@ -102,7 +102,7 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 def test_copy_put_in_place_by_hand_after_a_crash_is_destroyed(crashed: Path, copy: Path) -> None:
-    """What the command is for: SQLite replays the write-ahead log that stayed onto the copy."""
+    """SQLite replays the write-ahead log that stayed onto the copy: hence the command."""
     shutil.copyfile(copy, crashed / "events.db")
     with closing(open_event_log(crashed / "events.db")) as log:
         assert "the file is damaged" in log.damage()[0].what

@@ -1,4 +1,4 @@
-"""What is copied into the tables of a generation is what commits would write there."""
+"""Rows copied into the tables of a generation are those that commits would write there."""
 
 from contextlib import closing
 

@@ -1,4 +1,4 @@
-"""What readers and writers of lists in PostgreSQL hear when the database does not do its part."""
+"""Errors of readers and writers of lists in PostgreSQL when the database does not do its part."""
 
 import os
 import signal

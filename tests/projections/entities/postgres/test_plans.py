@@ -32,14 +32,14 @@ def model(postgres: PostgresServer) -> Iterator[PostgresReadModel]:
 
 
 def plan(model: PostgresReadModel, statement: Statement) -> list[str]:
-    """What the database does for a statement, line by line."""
+    """Return the database's plan for a statement, line by line."""
     sql, values = statement
     with model.tables.reading() as link:
         return [line for (line,) in link.rows(f"EXPLAIN {model.tables.within(sql)}", *values)]
 
 
 def page(backward: bool, **narrowed: Any) -> Statement:
-    """What is asked for a page of ten, with its total and what is behind its cursor."""
+    """Return the statement for a page of ten, with its total and what is behind its cursor."""
     request = ListRequest(kind=CONTRACT, limit=10, **narrowed)
     selection = SQL.select(request)
     return SQL.page(selection, PLACE, 11, 256_000, backward=backward, optional=True)

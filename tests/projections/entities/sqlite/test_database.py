@@ -83,7 +83,7 @@ def test_digests_are_kept_per_kind(catalog: Fixture) -> None:
 
 
 def connections() -> int:
-    """How many connections there are in this process, whoever made them."""
+    """Return the number of connections in this process, whoever made them."""
     gc.collect()
     return sum(isinstance(one, sqlite3.Connection) for one in gc.get_objects())
 

@@ -1,4 +1,4 @@
-"""How pages of lists are read from SQLite: plans, statements, connections and snapshots."""
+"""Pages of lists read from SQLite: plans, statements, connections and snapshots."""
 
 import re
 import sqlite3
@@ -19,7 +19,7 @@ from projections.feeding.port import Damaged
 from tests.projections.conftest import Fixture
 
 _OF_STATEMENT = re.compile(r"SCAN (CONSTANT ROW|\(subquery-\d+\))").fullmatch
-"""Whether a step goes through what is no table."""
+"""True if a step goes through what is no table."""
 
 
 def read(catalog: Fixture, limit: int, **options: Any) -> bytes:

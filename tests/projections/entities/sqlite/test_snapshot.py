@@ -91,7 +91,7 @@ def test_every_row_that_departs_from_the_entities_is_found(
 
 
 def expected(connection: sqlite3.Connection) -> list[tuple[bool, str]]:
-    """What the comparison should find, by a look at every pair of a row and an entity."""
+    """Return what the comparison should find, by a look at every pair of a row and an entity."""
     said = "json_each(iif(json_valid(e.scopes), e.scopes, '[]')) one"
     same = (
         "s.scope = one.value AND s.kind = e.kind AND s.deleted = e.deleted AND s.name = e.name"

@@ -209,7 +209,7 @@ def test_formulas_behind_what_splits_a_cell_are_made_texts(
 
 
 def no_part_is_a_formula(made: str) -> bool:
-    """Whether no cell is one, however a spreadsheet splits the text."""
+    """True if no cell is one, however a spreadsheet splits the text."""
     return not any(
         part.lstrip(BLANK).startswith(tuple("=+-@\uff1d\uff0b\uff0d\uff20"))
         for part in re.split("[;\t\r\n]", made)

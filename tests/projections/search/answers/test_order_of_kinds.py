@@ -1,4 +1,4 @@
-"""What repeats the names of another entity comes after it."""
+"""Kinds that repeat the names of another entity come after it."""
 
 from typing import Any
 

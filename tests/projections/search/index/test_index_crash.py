@@ -32,7 +32,7 @@ while True:
 
 
 def changes(position):
-    """What the commit of a position writes: document `position % IDS`, and now and then others."""
+    """Return the changes that a commit writes: document `position % IDS`, and others at times."""
     made = {f"id{position % IDS}": _document(position % IDS, position)}
     if position % 7 == 0:
         made |= {f"id{n}": _document(n, position) for n in range(min(position, IDS))}

@@ -41,7 +41,7 @@ def engine(storage, monkeypatch):
 
 @pytest.fixture
 def writer(storage):
-    """What writes the commits of an index that begins empty; it merges only when told."""
+    """Return a writer of an index that begins empty; it merges only when told."""
     made = CommitWriter(storage, CommitFollower(storage))
     made.reset()
     yield made

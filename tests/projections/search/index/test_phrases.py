@@ -35,7 +35,7 @@ def _found(held: Sequence[Sequence[str]], phrase: str, slop: int = 0, size: int 
 
 
 def _holds(text: Sequence[str], phrase: Sequence[str], slop: int) -> bool:
-    """Whether the words can be moved to their places by steps that differ by the slop at most."""
+    """True if the words can be moved to their places by steps that differ by the slop at most."""
     moves = [
         {place - at for place, held in enumerate(text) if held == word}
         for at, word in enumerate(phrase)

@@ -1,4 +1,4 @@
-"""What a segment remembers of searches is bounded in bytes, however long and many the terms are."""
+"""Memory of a segment for searches is bounded in bytes, however long and many the terms are."""
 
 import gc
 import tracemalloc

@@ -102,7 +102,7 @@ def test_stock_writer_finds_the_lock_taken_while_the_catalog_runs(path):
 
 
 def test_catalog_commits_after_a_stock_writer_was_refused(path):
-    """What is left of the refused writer lets go of the lock."""
+    """The remains of the refused writer let go of the lock."""
     ix = index.open_dir(str(path), indexname=INDEX)
     refused = []
 

@@ -15,7 +15,7 @@ letters = st.text(alphabet="abäß_1€", max_size=8)
 
 
 def fits(pattern, *terms) -> bool:
-    """Whether the pattern matches the terms that follow each other, and so each of them."""
+    """True if the pattern matches the terms that follow each other, and so each of them."""
     text = "".join(term + TERM_END for term in terms).encode()
     return bool(pattern.runs().fullmatch(text))
 

@@ -290,7 +290,7 @@ UNFINISHED = [
     ("/(1/",          "unbalanced '('",                         "unbalanced '('"),
     ("1\\",           "nothing after the backslash",            "nothing after the backslash"),
 ]  # fmt: skip
-"""What of a text without any operator is literal, and what of it is an operator left unfinished."""
+"""Parts of a text without any operator: those that are literal, and operators left unfinished."""
 
 
 @pytest.mark.parametrize(("typed", "mistake", "alone"), UNFINISHED)
