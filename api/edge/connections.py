@@ -110,7 +110,9 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if self._heading and self._head_bytes > MAX_HEAD:
             self._refuse(431, f"the head of a request may have {MAX_HEAD} bytes")
-        elif ((self._heading and self._head_bytes) or self._receiving) and self._timer is None:
+        elif self._timer is None and (
+            self._receiving or (self._head_bytes if self._heading else self._is_left())
+        ):
             self._set_timer()
 
     # Callbacks of the parser
@@ -208,9 +210,15 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _wait(self) -> None:
         """Count this connection as waiting for its client, unless a request is under way."""
-        done = not self._receiving and self.cycle.response_complete and not self.pipeline
-        if done and not self.transport.is_closing():
+        if self._is_idle() and not self.transport.is_closing():
             self.waiting[self] = None
+
+    def _is_idle(self) -> bool:
+        return not self._receiving and self.cycle.response_complete and not self.pipeline
+
+    def _is_left(self) -> bool:
+        """True if empty lines after an answer ended its keep-alive time without a request."""
+        return self._is_idle() and self.timeout_keep_alive_task is None
 
     def _refuse_body(self) -> None:
         self._refuse(413, f"the body of such a request may have {self._most} bytes")
@@ -251,8 +259,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _late(self) -> None:
         self._timer = None
-        unasked = self._heading and not self._head_bytes
-        if unasked or (self._receiving and self.cycle.response_complete):
+        if not self._head_bytes if self._heading else self.cycle.response_complete:
             self.transport.close()
         else:
             self._refuse(408, f"a request must come within {self.receive_timeout:g} s")

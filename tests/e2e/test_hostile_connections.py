@@ -126,6 +126,17 @@ def test_hostile_29_connection_that_asks_nothing_is_closed(server: Serving) -> N
         assert connection.recv(1) == b""
 
 
+def test_connection_that_sends_empty_lines_after_an_answer_is_closed(server: Serving) -> None:
+    """The second request has a head that the server knows already."""
+    with server.connect() as connection:
+        connection.settimeout(PATIENCE)
+        for _ in range(2):
+            connection.sendall(server.head("GET", "/v1/tables?limit=1"))
+            assert answer(connection)[0] == 200
+            connection.sendall(b"\r\n")
+        assert connection.recv(1) == b""
+
+
 @pytest.mark.skipif(
     resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 20_000, reason="so many files are forbidden"
 )

@@ -192,9 +192,9 @@ class Checksums:
                     raise _Closed from error
 
     def _refuse(self, name: str, message: str) -> None:
-        """Have a file refused from now on, by this process and by later ones."""
-        self._damaged[name] = message
-        log_line.error("the search index is damaged", extra={"file": name, "error": message})
+        """Have a file refused from now on, by later processes before this one tells anybody."""
         # Where nothing can be written, the next process finds out by itself.
         with contextlib.suppress(OSError):
             self._storage.create_file(name + WARNING).close()
+        self._damaged[name] = message
+        log_line.error("the search index is damaged", extra={"file": name, "error": message})
