@@ -73,7 +73,7 @@ async def purge_beforehand(
     """
 
     def find() -> tuple[Proposal, list[str]]:
-        found: dict[str, None] = {}
+        needed: dict[str, None] = {}
         for which in wanted:
             try:
                 before = services.catalog.purged_before(kind, which, context, recursive=recursive)
@@ -81,8 +81,8 @@ async def purge_beforehand(
                 raise
             except CatalogError:
                 continue
-            found |= dict.fromkeys(before)
-        return NOTHING, [*found]
+            needed |= dict.fromkeys(before)
+        return NOTHING, [*needed]
 
     _, entity_ids = await services.write_for(request, find)
     # The conditions of the request are about the entity that is to be purged, and not about these.

@@ -116,9 +116,9 @@ def _reference_below(
     kind = KINDS[kind_name]
     name = msgspec.json.decode(above.body, type=_Named).fully_qualified_name
     try:
-        found = read_one(entities, kind, fqn=kind.qualified_name(name, ""))
+        below = read_one(entities, kind, fqn=kind.qualified_name(name, ""))
     except NotFound:
         return None
-    reference = msgspec.json.decode(found.body, type=_Named)
+    reference = msgspec.json.decode(below.body, type=_Named)
     reference.type = kind.name
     return msgspec.json.encode(reference)

@@ -138,7 +138,7 @@ def page(
 
     `shown` makes of the JSON of a point what the caller may see of it.
     """
-    found = services.measurements.page(
+    page = services.measurements.page(
         entity_id,
         series,
         part,
@@ -148,10 +148,10 @@ def page(
         limit=limit,
         most_bytes=_PAGE_BYTES,
     )
-    paging: dict[str, int | str] = {"total": found.total}
-    if found.more:
-        paging["after"] = str(found.points[-1][0])
-    data = b",".join(shown(body) for _, body in found.points)
+    paging: dict[str, int | str] = {"total": page.total}
+    if page.more:
+        paging["after"] = str(page.points[-1][0])
+    data = b",".join(shown(body) for _, body in page.points)
     return b'{"data":[%b],"paging":%b}' % (data, msgspec.json.encode(paging))
 
 

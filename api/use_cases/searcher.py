@@ -38,10 +38,10 @@ class Searcher:
         services = self._services
         # Read before the search: a commit meanwhile makes the answer newer, never older.
         present = self.remembered and self.remembered()
-        found = await self.in_thread(request, index, ask)
-        if present is not None and found.complete and request.method == "GET":
-            services.answers.keep(key_of(request.scope), present, Finished(found.body))
-        return services.large(request, found.body)
+        answer = await self.in_thread(request, index, ask)
+        if present is not None and answer.complete and request.method == "GET":
+            services.answers.keep(key_of(request.scope), present, Finished(answer.body))
+        return services.large(request, answer.body)
 
     async def in_thread(self, request: AnyRequest, index: str, ask: Ask[T]) -> T:
         """Search in `index`, in a thread, for the caller of a request.

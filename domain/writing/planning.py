@@ -133,8 +133,8 @@ class Planner(DeletionPlanner):
             added = [each for each in dict.fromkeys(elements) if each not in held]
         else:
             claims, held = StagedLog(self._store), frozenset(each["id"] for each in before)
-            found = (find(claims, each, kind.refers_to[key], key).id for each in elements)
-            added = [{"id": each} for each in dict.fromkeys(found) if each not in held]
+            ids = (find(claims, each, kind.refers_to[key], key).id for each in elements)
+            added = [{"id": each} for each in dict.fromkeys(ids) if each not in held]
         return self._patch(kind, state, _setting(key, [*before, *added]), context)
 
     def put_into_each(

@@ -117,12 +117,12 @@ class StagedLog(EntityReads):
                 self._known[claim.kind, claim.fqn] = self._known[claim.id] = claim
         asked: tuple[tuple[str, str] | str, ...] = (*names, *ids)
         known = [self._known[key] for key in asked]
-        found = {claim.id: claim for claim in known if claim is not None}
+        by_id = {claim.id: claim for claim in known if claim is not None}
         for claim in self._log.claims(parents=parents, ends=ends) if parents or ends else ():
-            found[claim.id] = claim
+            by_id[claim.id] = claim
         for parent_id in parents:
-            found |= self._children[parent_id]
-        return sorted(found.values(), key=lambda claim: (claim.kind, claim.fqn))
+            by_id |= self._children[parent_id]
+        return sorted(by_id.values(), key=lambda claim: (claim.kind, claim.fqn))
 
     def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
         """The ids as the staged events leave them; see `EntityReads.having_live`.

@@ -242,7 +242,7 @@ def edges_over(model: SortedReadModel, pipeline_id: str, source: str) -> list[st
         ]
 
 
-def lineage_json(found: Lineage, sight: EdgeSight) -> bytes:
+def lineage_json(lineage: Lineage, sight: EdgeSight) -> bytes:
     """A lineage in the form of OpenMetadata; `truncated` is there only when it is true."""
     upstream, downstream = (
         [
@@ -253,14 +253,14 @@ def lineage_json(found: Lineage, sight: EdgeSight) -> bytes:
             }
             for edge in edges
         ]
-        for edges in (found.upstream, found.downstream)
+        for edges in (lineage.upstream, lineage.downstream)
     )
     return msgspec.json.encode(
         {
-            "entity": found.entity,
-            "nodes": found.nodes,
+            "entity": lineage.entity,
+            "nodes": lineage.nodes,
             "upstreamEdges": upstream,
             "downstreamEdges": downstream,
-            **({"truncated": True} if found.truncated else {}),
+            **({"truncated": True} if lineage.truncated else {}),
         }
     )

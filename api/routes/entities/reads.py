@@ -215,9 +215,9 @@ def _attached(
         kind=kind, limit=1, include=include, filters={kind.agreement.about: to_id}
     )
     with stores.entities.use() as entities, entities.read_list(request, None) as reader:
-        found = reader.head(MAX_ENTITY_BYTES).entities
-    if found:
-        _, entity_id, core, _ = found[0]
+        first = reader.head(MAX_ENTITY_BYTES).entities
+    if first:
+        _, entity_id, core, _ = first[0]
         attached_to: dict[str, str] = msgspec.json.decode(core)[kind.agreement.about]
         if attached_to["type"] == to_type:
             return entity_id

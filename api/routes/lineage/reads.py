@@ -43,8 +43,8 @@ def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
             root = paths.by_name(request.auth, entity_type, name_in_path(request))
         sight = sight_of(request.auth, Action.VIEW)
         with services.stores.entities.use() as entities:
-            found = read_lineage(entities, root, sight, upstream=upstream, downstream=downstream)
-        return lineage_json(found, sight)
+            lineage = read_lineage(entities, root, sight, upstream=upstream, downstream=downstream)
+        return lineage_json(lineage, sight)
 
     def edge_by_id(request: AnyRequest, from_id: str, to_id: str) -> Edge:
         ids = parse_id(from_id, "id"), parse_id(to_id, "id")
@@ -59,10 +59,10 @@ def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
             return edge(request, entities, *ids)
 
     def edge(request: AnyRequest, entities: SortedReadModel, from_id: str, to_id: str) -> Edge:
-        found = read_edge(entities, from_id, to_id, sight_of(request.auth, Action.VIEW))
-        tag, position = etag(found.version, found.last_event), str(found.position)
+        stored = read_edge(entities, from_id, to_id, sight_of(request.auth, Action.VIEW))
+        tag, position = etag(stored.version, stored.last_event), str(stored.position)
         headers = {"ETag": tag, "X-Catalog-Position": position}
-        return msgspec.json.encode({"edge": found.details}), {"headers": headers}
+        return msgspec.json.encode({"edge": stored.details}), {"headers": headers}
 
     viewing = Permission(Action.VIEW, EDGE)
     each = f"{BASE}/{{entity_type:str}}"

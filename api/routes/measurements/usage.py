@@ -74,7 +74,7 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
     def points(entity_id: str, series: str, last: date) -> Iterator[tuple[date, bytes]]:
         """The days that have a point of a series, as far as sums of the last days need them."""
-        found = services.measurements.page(
+        page = services.measurements.page(
             entity_id,
             series,
             None,
@@ -84,7 +84,7 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             limit=_COUNTED,
             most_bytes=_COUNTED * 1_000,
         )
-        for at, body in found.points:
+        for at, body in page.points:
             yield datetime.fromtimestamp(at / 1_000, UTC).date(), body
 
     async def rank(request: AnyRequest, day: date) -> Finished:

@@ -202,8 +202,8 @@ def query_cost_routes(services: Services) -> list[HTTPRouteHandler]:
             withheld.refuse_field("users", "costs")
         if not access.may(Permission(Action.VIEW, "databaseService")):
             raise NotFound(f"databaseService instance for {service[:80]!r} not found")
-        found = find(services, KINDS["databaseService"], service)
-        sums = services.measurements.query_costs(id_of(found))
+        entity_id = id_of(find(services, KINDS["databaseService"], service))
+        sums = services.measurements.query_costs(entity_id)
         return msgspec.json.encode(_costs(services, sums))
 
     return [

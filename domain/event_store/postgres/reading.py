@@ -150,9 +150,9 @@ class PostgresReads(EventStore):
         """Read all claims by one statement; see `EventStore.claims`."""
         keys = [name_key(*name) for name in names]
         values = [keys, *(_storable(each) for each in (ids, parents, ends, ends))]
-        found = self._connections.ask(lambda link: link.rows(_CLAIMS_SOUGHT, *values))
-        rows = {row[:2]: row for row in found}
-        return [Claim(*rows[key]) for key in sorted(rows)]
+        rows = self._connections.ask(lambda link: link.rows(_CLAIMS_SOUGHT, *values))
+        claims = {row[:2]: Claim(*row) for row in rows}
+        return [claims[key] for key in sorted(claims)]
 
     def live_children(self, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
         """Read a range of an index; see `EventStore.live_children`."""

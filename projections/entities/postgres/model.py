@@ -31,17 +31,17 @@ from projections.feeding.port import Checkpoint, Damaged, Superseded, moved_on
 
 _DOCUMENT = {
     key: (
-        "SELECT found.* FROM (SELECT) one LEFT JOIN (SELECT e.position, e.last_event, e.deleted,"
+        "SELECT stored.* FROM (SELECT) one LEFT JOIN (SELECT e.position, e.last_event, e.deleted,"
         " CASE WHEN octet_length(core) + octet_length(optional) <= %b THEN core END AS core,"
         " CASE WHEN octet_length(core) + octet_length(optional) <= %b THEN optional END AS optional"
-        f" FROM {{}}.entities e WHERE e.kind = %b AND e.{key} = %b) found ON true"
+        f" FROM {{}}.entities e WHERE e.kind = %b AND e.{key} = %b) stored ON true"
     )
     for key in ("id", "fqn_key")
 }
 """Gives NULL for what no entity has, and for the JSON of one that is too large."""
 _DOCUMENTS = (
-    "SELECT found.* FROM (SELECT) one LEFT JOIN (SELECT id, core, optional FROM {}.entities"
-    " WHERE id = ANY (%b::text[])) found ON true"
+    "SELECT stored.* FROM (SELECT) one LEFT JOIN (SELECT id, core, optional FROM {}.entities"
+    " WHERE id = ANY (%b::text[])) stored ON true"
 )
 """Gives NULL where it finds nothing."""
 _DELETED = (
@@ -151,13 +151,13 @@ class PostgresReadModel(SortedReadModel):
     def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
         """Id -> JSON with every field that the entity has; ids that are not stored are left out."""
         left = deque(each for each in entity_ids if "\0" not in each)
-        found: dict[str, bytes] = {}
+        documents: dict[str, bytes] = {}
         while left:
             part = [left.popleft() for _ in range(min(_AT_ONCE, len(left)))]
             rows = self.tables.ask_live((_DOCUMENTS, (part,)))
             read = {each: with_all_fields(*json) for each, *json in rows if each is not None}
-            found |= {each: read[each] for each in part if each in read}
-        return found
+            documents |= {each: read[each] for each in part if each in read}
+        return documents
 
     @contextmanager
     def edges(self) -> Iterator[PostgresEdgeReader]:

@@ -77,9 +77,9 @@ class Beginnings:
 
 def _ranges(view: SegmentView, field: str | None, start: str) -> list[Range]:
     """Return the postings of the terms that begin so; those of a beginning are in a row."""
-    found: list[Range] = []
+    ranges: list[Range] = []
     for name, span in spans(view, field, start.encode()):
         starts = view.fields[name].starts
         if span.low < span.high:
-            found.append((name, int(starts[span.low]), int(starts[span.high])))
-    return found
+            ranges.append((name, int(starts[span.low]), int(starts[span.high])))
+    return ranges
