@@ -108,22 +108,6 @@ class EventStore(EntityReads):
         (result,) = self.append_group([append])
         return position_of(result)
 
-    def append_unsynced(
-        self,
-        recorded: Sequence[RecordedEvent],
-        *,
-        expecting: Expectations,
-        epoch: int | None = None,
-    ) -> Callable[[], int]:
-        """Append as `append` does, but leave the waiting for the disk to the function returned.
-
-        What `append` refuses is refused here. The function, which is to be called once and by any
-        thread, makes the events durable and returns the position of the last one; until then no
-        reader sees the events, and nobody else can append. It raises StoreUnavailable, and then
-        nothing was stored, or OutcomeUnknown.
-        """
-        return self._append_unsynced(prepared(recorded, expecting=expecting, epoch=epoch))
-
     def streams(
         self, spans: Sequence[StreamSpan], *, upto: int | None = None
     ) -> Iterator[RecordedEvent]:
@@ -264,10 +248,6 @@ class EventStore(EntityReads):
             self.refuse_later_release()
             raise
         return RecordedEvent(entity_id, stream_version, event, position)
-
-    @abstractmethod
-    def _append_unsynced(self, append: Append) -> Callable[[], int]:
-        """Store an append, and leave the commit to the function."""
 
     @abstractmethod
     def _read_spans(

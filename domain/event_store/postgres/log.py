@@ -112,9 +112,6 @@ class PostgresEventStore(PostgresReads):
         self._synced = max(self._synced, (epoch, newest))
         return results
 
-    def _append_unsynced(self, append: Append) -> Callable[[], int]:
-        return self._transactions.begin(append)
-
     def announcements(self, appended: Callable[[], None]) -> Announcements:
         """Listen on a connection of its own, in a thread; see `EventStore.announcements`."""
         return Listener(self._connections, self._schema, appended)

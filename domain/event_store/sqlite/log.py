@@ -2,14 +2,13 @@
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from domain.errors import ConcurrentChange, Conflict, InvalidInput, StoreUnavailable
-from domain.event_store.appends import position_of
 from domain.event_store.sqlite.claims import write_claims
 from domain.event_store.sqlite.connections import Datastore
 from domain.event_store.sqlite.features import name_features
@@ -74,27 +73,9 @@ class SqliteEventStore(SqliteReads):
 
     def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
         """Append in one transaction of the recorder; see `EventStore.append_group`."""
-        results, commit = self._begin(appends)
-        with translated_errors():
-            commit()
-        return results
-
-    def _append_unsynced(self, append: Append) -> Callable[[], int]:
-        (result,), commit = self._begin([append])
-
-        def finish() -> int:
-            with translated_errors():
-                commit()
-            return position_of(result)
-
-        if not isinstance(result, int):
-            finish()
-        return finish
-
-    def _begin(self, appends: Sequence[Append]) -> tuple[list[int | Refusal], Callable[[], None]]:
         self._clock.check()
         with translated_errors():
-            return self._recorder.begin_group(appends)
+            return self._recorder.append_group(appends)
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteSnapshot]:
