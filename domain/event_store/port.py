@@ -9,7 +9,7 @@ from itertools import islice
 import msgspec
 
 from domain import events
-from domain.errors import LaterRelease, StoreUnavailable
+from domain.errors import LaterRelease
 from domain.event_store.appends import position_of, prepared
 from domain.event_store.entity_reads import EntityReads, RecordedEvent, StreamSpan
 from domain.event_store.features import refuse_unknown
@@ -173,13 +173,8 @@ class EventStore(EntityReads):
 
         Raises StoreUnavailable when the claims do not account for every stream.
         """
-        head, ids, streams = self._select_live(by_name=by_name)
-        live = LiveStreams(head, ids)
-        if len(live) != streams:
-            raise StoreUnavailable(
-                f"the log is damaged: {len(live)} names are claimed by {streams} entities"
-            )
-        return live
+        with self.snapshot() as snapshot:
+            return snapshot.live(by_name=by_name)
 
     @abstractmethod
     def live_children(self, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
@@ -254,7 +249,3 @@ class EventStore(EntityReads):
         self, spans: Sequence[StreamSpan], upto: int
     ) -> tuple[deque[NumberedRow], bool]:
         """Read events with positions up to `upto`; see `ReadSpans`."""
-
-    @abstractmethod
-    def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:
-        """The head, the ids of the claims in order, and how many streams are not purged."""
