@@ -108,20 +108,12 @@ class Transactions:
             raise _Broken(link)
         return results
 
-    def _features(self, link: Link) -> Known:
-        """The features of the log as last read; raises LaterRelease, and psycopg.Error.
-
-        The database notices newer features within the transaction of an append.
-        """
-        known = self._known
-        if known is None or known.epoch != link.epoch:
-            known = self._known = read_known(link)
-        return known
-
     def _store(self, link: Link, appends: Sequence[Append]) -> list[int | Refusal]:
         """Store a group by the cheapest statement; raises LaterRelease, and psycopg.Error."""
         while True:
-            known = self._features(link)
+            known = self._known
+            if known is None or known.epoch != link.epoch:
+                known = self._known = read_known(link)
             try:
                 if len(appends) == 1 and appends[0].features <= known.names:
                     return [self._append_alone(link, appends[0], known)]
