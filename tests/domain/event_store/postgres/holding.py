@@ -1,19 +1,18 @@
-"""Holds what appends to a log in PostgreSQL need, as another writer does."""
+"""Holds the order of the appends to a log in PostgreSQL, as another writer does."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
-from typing import Any
+from contextlib import closing, contextmanager
+
+from domain.event_store.postgres.address import read_address
+from domain.event_store.postgres.connections import Connections
+from domain.event_store.postgres.transactions import Transactions
 
 
 @contextmanager
-def holding_the_order(store: Any) -> Iterator[None]:
+def holding_the_order(url: str) -> Iterator[None]:
     """Keep everybody from appending, as the transaction of another host does."""
-    with closing(store._connections.connect()) as link, link.transaction():
-        store._transactions.order(link)
+    address = read_address(url, writable=True)
+    connections = Connections(address)
+    with closing(connections.connect()) as link, link.transaction():
+        Transactions(connections, address.schema).order(link)
         yield
-
-
-def holding_a_connection(store: Any) -> AbstractContextManager[Any]:
-    """Use a connection of the log's pool for a block."""
-    connection: AbstractContextManager[Any] = store._connections.use()
-    return connection

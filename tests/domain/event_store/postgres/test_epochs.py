@@ -401,7 +401,7 @@ def test_level_of_isolation_is_that_of_the_log_whatever_the_database_has(
             store.append([purged("top", 2)], expecting=alone)
 
         writers = [threading.Thread(target=write) for write in (purge, add)]
-        with holding_the_order(store):
+        with holding_the_order(store.address):
             for number, writer in enumerate(writers, start=1):
                 writer.start()
                 until(lambda number=number: len(waits(postgres, "advisory")) == number)
