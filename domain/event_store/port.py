@@ -9,7 +9,7 @@ from itertools import islice
 import msgspec
 
 from domain import events
-from domain.errors import LaterRelease, StoreUnavailable
+from domain.errors import LaterRelease
 from domain.event_store.appends import position_of, prepared
 from domain.event_store.entity_reads import EntityReads, RecordedEvent, StreamSpan
 from domain.event_store.features import refuse_unknown
@@ -108,22 +108,6 @@ class EventStore(EntityReads):
         (result,) = self.append_group([append])
         return position_of(result)
 
-    def append_unsynced(
-        self,
-        recorded: Sequence[RecordedEvent],
-        *,
-        expecting: Expectations,
-        epoch: int | None = None,
-    ) -> Callable[[], int]:
-        """Append as `append` does, but leave the waiting for the disk to the function returned.
-
-        What `append` refuses is refused here. The function, which is to be called once and by any
-        thread, makes the events durable and returns the position of the last one; until then no
-        reader sees the events, and nobody else can append. It raises StoreUnavailable, and then
-        nothing was stored, or OutcomeUnknown.
-        """
-        return self._append_unsynced(prepared(recorded, expecting=expecting, epoch=epoch))
-
     def streams(
         self, spans: Sequence[StreamSpan], *, upto: int | None = None
     ) -> Iterator[RecordedEvent]:
@@ -189,13 +173,8 @@ class EventStore(EntityReads):
 
         Raises StoreUnavailable when the claims do not account for every stream.
         """
-        head, ids, streams = self._select_live(by_name=by_name)
-        live = LiveStreams(head, ids)
-        if len(live) != streams:
-            raise StoreUnavailable(
-                f"the log is damaged: {len(live)} names are claimed by {streams} entities"
-            )
-        return live
+        with self.snapshot() as snapshot:
+            return snapshot.live(by_name=by_name)
 
     @abstractmethod
     def live_children(self, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
@@ -266,15 +245,7 @@ class EventStore(EntityReads):
         return RecordedEvent(entity_id, stream_version, event, position)
 
     @abstractmethod
-    def _append_unsynced(self, append: Append) -> Callable[[], int]:
-        """Store an append, and leave the commit to the function."""
-
-    @abstractmethod
     def _read_spans(
         self, spans: Sequence[StreamSpan], upto: int
     ) -> tuple[deque[NumberedRow], bool]:
         """Read events with positions up to `upto`; see `ReadSpans`."""
-
-    @abstractmethod
-    def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:
-        """The head, the ids of the claims in order, and how many streams are not purged."""

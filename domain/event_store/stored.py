@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from domain.errors import StoreUnavailable
+
 ID_CHARACTERS = 36
 StoredRow = tuple[str, int, str, bytes, int]
 """An event as it is stored: entity id, stream version, type name, payload, position."""
@@ -47,26 +49,16 @@ class Problem(msgspec.Struct, frozen=True, order=True):
     what: str
 
 
-class LossQueries(msgspec.Struct, frozen=True):
-    """The SQL by which a database proves that its log has lost something."""
-
-    kept: str
-    """Counts the events up to a position."""
-    gaps: str
-    """The first and last position of each gap after a position, which is given twice."""
-    given: str
-    """The greatest position that was given, none where none was."""
-    answers: str
-    """Actor and key of the remembered answers that refer to no event."""
-
-
 class LogSnapshot(ABC):
     """The log at one moment, in its stored form, without later appends; on its own connection.
 
     All its iterators read as they go, and raise StoreUnavailable where the log cannot be read.
     """
 
-    loss_queries: LossQueries
+    events_table: str
+    """SQL for the events, with the columns position, entity_id, stream_version and type."""
+    select_given: str
+    """SQL for the greatest position that was given; no row where none was."""
     head: int
     """Position of the newest event, 0 for an empty log."""
     count: int
@@ -89,12 +81,26 @@ class LogSnapshot(ABC):
         """The claims of these entities (None: of all), in order of id."""
 
     @abstractmethod
-    def close(self) -> None:
-        """End the read transaction, and close its connection."""
-
-    @abstractmethod
     def _rows(self, statement: str, *values: Any) -> Iterator[Any]:
         """The rows of a statement."""
+
+    @abstractmethod
+    def _ids(self, statement: str) -> bytes:
+        """The ids that a statement selects, one after the other."""
+
+    def live(self, *, by_name: bool) -> LiveStreams:
+        """The entities that are not purged; see `EventStore.live`."""
+        order = "kind, deleted, name, id" if by_name else "id"
+        live = LiveStreams(self.head, self._ids(f"SELECT id FROM claims ORDER BY {order}"))
+        ((streams,),) = self._rows(
+            "SELECT count(*) FILTER (WHERE stream_version = 1)"
+            f" - count(*) FILTER (WHERE type = 'entity.purged') FROM {self.events_table}"
+        )
+        if len(live) != streams:
+            raise StoreUnavailable(
+                f"the log is damaged: {len(live)} names are claimed by {streams} entities"
+            )
+        return live
 
     def lost(self) -> Iterator[Problem]:
         """Problems for events that were removed, and for answers that refer to no event.
@@ -104,17 +110,28 @@ class LogSnapshot(ABC):
         log.
         """
         head, count = next(self._rows("SELECT head, count FROM restored"), (0, 0))
-        (kept,) = next(self._rows(self.loss_queries.kept, head))
+        ((kept,),) = self._rows(
+            f"SELECT count(*) FROM {self.events_table} WHERE position <= {head}"
+        )
         if kept != count:
             what = f"{count} events up to position {head} were restored, {kept} are there"
             yield Problem(0, "", what)
-        for first, last in self._rows(self.loss_queries.gaps, head, head):
+        for first, last in self._rows(
+            "SELECT previous + 1, position - 1 FROM ("
+            f"SELECT position, lag(position, 1, CAST({head} AS bigint)) OVER (ORDER BY position)"
+            f" AS previous FROM {self.events_table} WHERE position > {head}) following"
+            " WHERE position > previous + 1 ORDER BY position"
+        ):
             gap = f"{first}" + (f" to {last}" if last > first else "")
             yield Problem(first, "", f"no event at position {gap}")
-        (given,) = next(self._rows(self.loss_queries.given), (0,))
+        (given,) = next(self._rows(self.select_given), (0,))
         if given > self.head:
             what = f"positions up to {given} were given, the log ends at {self.head}"
             yield Problem(self.head + 1, "", what)
-        for actor, key in self._rows(self.loss_queries.answers):
+        for actor, key in self._rows(
+            "SELECT actor, key FROM answers a WHERE NOT EXISTS ("
+            f"SELECT 1 FROM {self.events_table} e WHERE e.entity_id = a.entity_id"
+            " AND e.stream_version = a.stream_version) ORDER BY 1, 2"
+        ):
             what = f"the answer remembered for {actor!r} under key {key!r} refers to no event"
             yield Problem(0, "", what)

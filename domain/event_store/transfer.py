@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from msgspec import Raw
 
-from domain.errors import AlreadyExists, ConcurrentChange, InvalidInput, LaterRelease
+from domain.errors import AlreadyExists, ConcurrentChange, Conflict, InvalidInput, LaterRelease
 from domain.event_store.appends import claim_changes
 from domain.event_store.features import EARLIEST, features_of, refuse_unknown
 from domain.event_store.mapper import decode_event
@@ -32,6 +32,13 @@ from domain.events import Event
 T = TypeVar("T")
 
 _BATCH = 5_000
+_BROKEN_STREAM = """
+SELECT entity_id FROM (
+    SELECT entity_id, stream_version, position, row_number() OVER stream AS due,
+        lag(position, 1, CAST(0 AS bigint)) OVER stream AS previous
+    FROM {} one WINDOW stream AS (PARTITION BY entity_id ORDER BY stream_version)) numbered
+WHERE stream_version <> due OR position < previous LIMIT 1
+"""
 
 
 class ExportHeader(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -204,15 +211,22 @@ def in_batches(
         yield batch
 
 
-def insert_all(
-    rows: Iterator[StoredRow], insert: Callable[[list[StoredRow], list[ClaimChange]], None]
+def restore_rows(
+    rows: Iterator[StoredRow],
+    insert: Callable[[list[StoredRow], list[ClaimChange]], None],
+    select: Callable[[str], Any],
+    events_table: str,
 ) -> Generator[int, None, frozenset[str]]:
     """Have `insert` take over rows in batches, each with the changes of claims that follow.
 
-    Yields the positions reached, and returns the features that the events use. `insert` raises
-    AlreadyExists or ConcurrentChange where an event or a name comes twice; that is raised as
-    InvalidInput, as is an event that cannot be read, before anything of its batch is inserted.
+    `select` gives the first row of a statement in the transaction of `insert`, and `events_table`
+    is that of `LogSnapshot`. Yields the positions reached, and returns the features that the events
+    use. `insert` raises AlreadyExists or ConcurrentChange where an event or a name comes twice;
+    that is raised as InvalidInput, as is an event that cannot be read, before anything of its batch
+    is inserted, and a log with gaps. Raises Conflict when there are events already.
     """
+    if select(f"SELECT 1 FROM {events_table} one LIMIT 1") is not None:
+        raise Conflict("only an empty log can be imported into: this one has events")
     used: frozenset[str] = frozenset()
     for batch in in_batches(rows, lambda row: len(row[3]), _BATCH, READ_BYTES):
         events = [(row[0], readable_event(row)) for row in batch]
@@ -223,6 +237,9 @@ def insert_all(
             where = f"positions {batch[0][4]} to {batch[-1][4]}"
             raise InvalidInput(f"{where}: an event or a name comes twice ({error})") from error
         yield batch[-1][4]
+    broken = select(_BROKEN_STREAM.format(events_table))
+    if broken is not None:
+        raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no full log")
     return used
 
 

@@ -6,7 +6,6 @@ PUT. An `id` is kept when the entity is new. What the log has already stores no 
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import zip_longest
 
 import msgspec
@@ -18,7 +17,7 @@ from domain.errors import (
     InvalidInput,
     StoreUnavailable,
 )
-from domain.event_store.entity_reads import EntityReads
+from domain.event_store.appends import position_of
 from domain.event_store.port import EventStore
 from domain.event_store.refusals import another_epoch
 from domain.importing.lines import Chunk, NumberedLine, read_line
@@ -28,7 +27,7 @@ from domain.requests.drafts import Draft
 from domain.requests.references import looked_up
 from domain.write_context import WriteContext
 from domain.writing.bulk_put import BulkPut
-from domain.writing.plans import Change, expectations
+from domain.writing.plans import Change
 
 
 class BadLine(msgspec.Struct, frozen=True):
@@ -69,21 +68,6 @@ class ImportStopped(StoreUnavailable):
         """The number of the last line before which, and with which, every good line is stored."""
 
 
-_Decision = tuple[BulkPut, Batch]
-"""The writes of a chunk, and the outcome of the chunk once they are stored."""
-
-
-class _Begun(msgspec.Struct, frozen=True):
-    """A chunk whose events are appended and perhaps not yet durable."""
-
-    chunk: Chunk
-    batch: Batch
-    puts: BulkPut | None
-    """None where every event is durable."""
-    durable: Future[int] | None
-    """Done when the events survive power loss; None where there is nothing to wait for."""
-
-
 class BulkImport:
     """Feeds lines into the log; a transaction for each call of `load` and each chunk."""
 
@@ -105,62 +89,51 @@ class BulkImport:
 
         Raises ImportStopped when the log cannot be read or written now.
         """
-        ((_, batch),) = self.load_all([Chunk(lines)])
-        return batch
+        return self._load(Chunk(lines))
 
     def load_all(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Batch]]:
         """Import each chunk as `load` does, and give it back when it is stored.
 
-        While a chunk is synced to disk, the next one is decided. Raises what `load` and `chunks`
-        raise, after all that is stored has been given back.
+        Raises what `load` and `chunks` raise, after all that is stored has been given back.
         """
-        begun: _Begun | None = None
-        following = iter(chunks)
-        with ThreadPoolExecutor(1, "sync") as executor:
-            while True:
-                decision = failure = None
-                chunk: Chunk | None = None
-                try:
-                    chunk = next(following, None)
-                    if chunk is not None and begun is not None:
-                        decision = self._decide(chunk, begun.puts)
-                except ConcurrentChange:
-                    # It is decided anew when the one before is stored.
-                    decision = None
-                except Exception as error:
-                    failure = error
-                if begun is not None:
-                    yield begun.chunk, _stored(begun)
-                if failure is not None:
-                    raise failure
-                if chunk is None:
-                    return
-                begun = self._begin(chunk, decision, executor)
+        for chunk in chunks:
+            yield chunk, self._load(chunk)
 
-    def _decide(self, chunk: Chunk, before: BulkPut | None) -> _Decision:
-        """Decide on a chunk, in one epoch of the log.
-
-        `before` are the puts of the chunk before where they are not durable yet. Raises
-        ConcurrentChange when the log has begun another epoch, and ImportStopped.
-        """
+    def _load(self, chunk: Chunk) -> Batch:
+        epoch = self._store.epoch()
         try:
-            epoch = self._store.epoch() if before is None else before.epoch
-            log: EntityReads = self._store if before is None else before.staged
-            puts = BulkPut(log, self._now, self._make_id, epoch)
-            decision = puts, self._decide_lines(chunk, puts)
-            if puts.steps:
-                # The log holds it to its epoch.
-                return decision
-            self._store.durable_head()
+            return self._store_lines(chunk, epoch)
         except StoreUnavailable as error:
-            raise _stopped_before(chunk, error) from error
+            before = chunk.lines[0][0] - 1
+            raise ImportStopped(error.message, Batch(), before) from error
+        except (ConcurrentChange, AlreadyExists) as error:
+            if len(chunk.lines) == 1 and self._store.epoch() == epoch:
+                return Batch(lines=1, bad=[BadLine(chunk.lines[0][0], error.message)])
+            return self._load_each(chunk.lines)
+
+    def _store_lines(self, chunk: Chunk, epoch: int) -> Batch:
+        """Decide on a chunk in one epoch of the log, and append what was decided.
+
+        Raises StoreUnavailable, the refusal of the append, and ConcurrentChange when the log has
+        begun another epoch.
+        """
+        puts = BulkPut(self._store, self._now, self._make_id, epoch)
+        try:
+            batch = self._decide_lines(chunk, puts)
+            if puts.steps:
+                # The log holds the append to its epoch.
+                position_of(*self._store.append_group([puts.append()]))
+                return batch
+            self._store.durable_head()
+        except StoreUnavailable:
+            raise
         except Exception:
             # Of what two logs have anything may come, also an error.
             if self._store.epoch() == epoch:
                 raise
         else:
             if self._store.epoch() == epoch:
-                return decision
+                return batch
         raise another_epoch([])
 
     def _decide_lines(self, chunk: Chunk, puts: BulkPut) -> Batch:
@@ -195,30 +168,6 @@ class BulkImport:
         batch.bad.sort(key=lambda bad: bad.number)
         return batch
 
-    def _begin(
-        self, chunk: Chunk, decision: _Decision | None, executor: ThreadPoolExecutor
-    ) -> _Begun:
-        """Append a chunk, and let the executor wait for it; when every earlier one is stored."""
-        epoch, is_new = self._store.epoch(), decision is None
-        try:
-            puts, batch = decision or self._decide(chunk, None)
-            puts.staged.settle(self._store)
-            if not puts.steps:
-                return _Begun(chunk, batch, None, None)
-            sync = self._store.append_unsynced(
-                [each for step in puts.steps for each in step.events],
-                expecting=expectations(puts.steps),
-                epoch=puts.epoch,
-            )
-        except StoreUnavailable as error:
-            raise _stopped_before(chunk, error) from error
-        except (ConcurrentChange, AlreadyExists) as error:
-            if is_new and len(chunk.lines) == 1 and self._store.epoch() == epoch:
-                bad = [BadLine(chunk.lines[0][0], error.message)]
-                return _Begun(chunk, Batch(lines=1, bad=bad), None, None)
-            return _Begun(chunk, self._load_each(chunk.lines), None, None)
-        return _Begun(chunk, batch, puts, executor.submit(sync))
-
     def _load_each(self, lines: Iterable[NumberedLine]) -> Batch:
         whole = Batch()
         for line in lines:
@@ -227,18 +176,3 @@ class BulkImport:
             except ImportStopped as stopped:
                 raise ImportStopped(stopped.message, whole, stopped.upto) from stopped
         return whole
-
-
-def _stored(begun: _Begun) -> Batch:
-    """Return the outcome of a chunk, once it is stored; raises ImportStopped when it cannot be."""
-    try:
-        if begun.durable is not None:
-            begun.durable.result()
-    except StoreUnavailable as error:
-        raise _stopped_before(begun.chunk, error) from error
-    return begun.batch
-
-
-def _stopped_before(chunk: Chunk, error: StoreUnavailable) -> ImportStopped:
-    """The error that says that a chunk is not stored, and every earlier one is."""
-    return ImportStopped(error.message, Batch(), chunk.lines[0][0] - 1)

@@ -56,10 +56,6 @@ class StagedLog(EntityReads):
         """Tell an entity with staged events of this log's own from one that only `log` knows."""
         return entity_id in self._events
 
-    def settle(self, log: EntityReads) -> None:
-        """Read from `log` from now on, which has the events that the staged log below had."""
-        self._log = log
-
     def foresee(
         self,
         names: Collection[tuple[str, str]],

@@ -10,7 +10,7 @@ from domain.errors import AlreadyExists, ConcurrentChange, StoreUnavailable
 from domain.event_store.entity_reads import RecordedEvent, StreamSpan
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
-from domain.event_store.writes import Expectations, RememberedAnswer
+from domain.event_store.writes import RememberedAnswer
 from tests.contracts.conftest import OpenStore
 from tests.contracts.recorded import changed, created, deleted, purged, unplaced
 
@@ -296,33 +296,3 @@ def run(jobs: list[Callable[[], None]]) -> None:
     for thread in threads:
         thread.join()
     assert errors == []
-
-
-def test_unsynced_append_is_seen_once_it_is_synced(open_shared_store: OpenStore) -> None:
-    store, reader = open_shared_store(), open_shared_store()
-    first = store.append([created("a")])
-
-    sync = store.append_unsynced([created("b"), changed("a", 2)], expecting=Expectations())
-    seen = reader.head(), reader.claim("domain", "b")
-    synced: list[int] = []
-    thread = threading.Thread(target=lambda: synced.append(sync()))
-    thread.start()
-    thread.join()
-
-    assert seen == (first, None)
-    assert synced == [reader.head()] == [store.head()]
-    assert stream(reader, "a") == [created("a"), changed("a", 2)]
-    assert reader.claim("domain", "b") is not None
-
-
-def test_unsynced_append_is_refused_at_once(store: EventStore) -> None:
-    head = store.append([created("a")])
-    with pytest.raises(ConcurrentChange):
-        store.append_unsynced([changed("a", 3)], expecting=Expectations())
-    with pytest.raises(AlreadyExists):
-        store.append_unsynced([created("b", fqn="a")], expecting=Expectations())
-    with pytest.raises(ConcurrentChange):
-        store.append_unsynced([created("b")], expecting=Expectations(live=frozenset("c")))
-    assert store.append([]) == store.head() == head
-    sync = store.append_unsynced([created("b")], expecting=Expectations(live=frozenset("a")))
-    assert sync() == store.head() > head

@@ -5,7 +5,6 @@ import pytest
 from domain.errors import ConcurrentChange
 from domain.event_store.appends import prepared
 from domain.event_store.port import EventStore
-from domain.event_store.writes import Expectations
 from tests.contracts.recorded import changed, created, unplaced
 
 
@@ -40,14 +39,10 @@ def test_group_of_which_all_are_of_another_epoch_stores_nothing(store: EventStor
     assert store.head() == 0
 
 
-def test_unsynced_append_of_another_epoch_is_refused(store: EventStore) -> None:
+def test_append_of_another_epoch_is_refused(store: EventStore) -> None:
     now = store.epoch()
 
     with pytest.raises(ConcurrentChange):
-        store.append_unsynced([created("a")], expecting=Expectations(), epoch=now + 1)
-    with pytest.raises(ConcurrentChange):
         store.append([created("a")], epoch=now + 1)
 
-    finish = store.append_unsynced([created("b")], expecting=Expectations(), epoch=now)
-    assert finish() == 1
-    assert store.append([created("a")], epoch=now) == 2 == store.durable_head()
+    assert store.append([created("a")], epoch=now) == 1 == store.durable_head()

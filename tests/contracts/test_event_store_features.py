@@ -113,9 +113,8 @@ def test_event_and_the_features_that_it_is_the_first_to_use_are_stored_together(
     open_shared_store: OpenStore,
 ) -> None:
     store, other = open_shared_store(), open_shared_store()
-    finish = store.append_unsynced([created("a")], expecting=NOTHING)
     assert (other.head(), other.features()) == (0, {})
-    finish()
+    store.append([created("a")])
     assert (other.head(), {*other.features()}) == (1, {"event:entity.created", "kind:domain"})
 
 
@@ -183,7 +182,6 @@ APPENDS: dict[str, Callable[[EventStore], object]] = {
     "what uses more": lambda store: store.append([deleted("a", 2)]),
     "a group": lambda store: store.append_group([prepared([changed("a", 2)])] * 2),
     "an answer alone": lambda store: store.append([], ANSWER),
-    "unsynced": lambda store: store.append_unsynced([changed("a", 2)], expecting=NOTHING),
 }
 ANSWER = RememberedAnswer(
     actor="ann", key="k", digest=b"d", entity_id="a", stream_version=1, outcome="created", at=1
@@ -219,7 +217,7 @@ def test_running_writer_goes_on_when_others_name_what_it_knows(
     group = [prepared([created(name)]) for name in "de"]
     assert store.append_group(group) == [5, 6]
     other.append([deleted("c", 2)])
-    assert store.append_unsynced([created("f")], expecting=NOTHING)() == 8
+    assert store.append([created("f")]) == 8
 
 
 def test_event_of_a_later_release_is_not_read_and_its_release_named(

@@ -4,7 +4,7 @@ from typing import Any
 
 from domain.event_store.port import EventStore
 
-_WHOLE = {"append", "append_unsynced", "former_holders", "live", "streams"}
+_WHOLE = {"append", "former_holders", "live", "streams"}
 """Methods that are counted themselves, though the port derives them from what a database does."""
 _COUNTED = EventStore.__abstractmethods__ | _WHOLE
 

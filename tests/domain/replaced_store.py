@@ -51,12 +51,6 @@ class ReplacedStore:
     def append(self, recorded: Sequence[RecordedEvent], epoch: int, expecting: Expectations) -> int:
         return self.store.append(recorded, expecting=expecting, epoch=self._own_epoch(epoch))
 
-    def append_unsynced(
-        self, recorded: Sequence[RecordedEvent], epoch: int, expecting: Expectations
-    ) -> Callable[[], int]:
-        own = self._own_epoch(epoch)
-        return self.store.append_unsynced(recorded, expecting=expecting, epoch=own)
-
     def _own(self, append: Append) -> int | None:
         return None if append.epoch is None else self._own_epoch(append.epoch)
 

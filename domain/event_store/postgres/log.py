@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 import psycopg
 from psycopg import sql
 
-from domain.errors import ConcurrentChange, Conflict, InvalidInput, StoreUnavailable
+from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.port import Announcements
 from domain.event_store.postgres.address import Address, read_address
 from domain.event_store.postgres.appending import CHANGE_CLAIMS, claim_parameters, refusal_of
@@ -22,7 +22,7 @@ from domain.event_store.postgres.schema import check_version, migrate, read_vers
 from domain.event_store.postgres.snapshot import PostgresSnapshot
 from domain.event_store.postgres.transactions import Transactions
 from domain.event_store.stored import Problem, StoredRow
-from domain.event_store.transfer import insert_all
+from domain.event_store.transfer import restore_rows
 from domain.event_store.writes import Append, ClaimChange, Refusal
 
 APPENDED = "log"
@@ -112,16 +112,9 @@ class PostgresEventStore(PostgresReads):
         self._synced = max(self._synced, (epoch, newest))
         return results
 
-    def _append_unsynced(self, append: Append) -> Callable[[], int]:
-        return self._transactions.begin(append)
-
     def announcements(self, appended: Callable[[], None]) -> Announcements:
         """Listen on a connection of its own, in a thread; see `EventStore.announcements`."""
         return Listener(self._connections, self._schema, appended)
-
-    def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:
-        with self.snapshot() as snapshot:
-            return snapshot.head, *snapshot.live(by_name=by_name)
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresSnapshot]:
@@ -147,7 +140,7 @@ class PostgresEventStore(PostgresReads):
             try:
                 with link.transaction():
                     self._transactions.order(link)
-                    yield from restore_rows(link, rows)
+                    yield from _restored(link, rows)
                 link.sync()
             except psycopg.Error as error:
                 raise unavailable(error) from error
@@ -169,13 +162,6 @@ class PostgresEventStore(PostgresReads):
 _COPY = (
     "COPY events (entity_id, stream_version, type, payload, position) FROM STDIN (FORMAT binary)"
 )
-_BROKEN_STREAM = """
-SELECT entity_id FROM (
-    SELECT entity_id, stream_version, position, row_number() OVER stream AS due,
-        lag(position, 1, 0::bigint) OVER stream AS previous
-    FROM events WINDOW stream AS (PARTITION BY entity_id ORDER BY stream_version)) numbered
-WHERE stream_version <> due OR position < previous LIMIT 1
-"""
 _FINISH = (
     "INSERT INTO restored SELECT 1, max(position), count(*) FROM events HAVING count(*) > 0",
     "SELECT setval('positions', coalesce((SELECT max(position) FROM events), 0))",
@@ -185,16 +171,14 @@ _FINISH = (
 )
 
 
-def restore_rows(link: Link, rows: Iterator[StoredRow]) -> Iterator[int]:
-    """Insert events and the claims that follow from them; yields the positions reached.
+def _restored(link: Link, rows: Iterator[StoredRow]) -> Iterator[int]:
+    """Insert events and the claims that follow from them.
 
-    The transaction is the caller's, who holds the order lock. Raises Conflict when the log has
-    events already, InvalidInput for an incomplete log, and psycopg's errors.
+    The transaction is the caller's, who holds the order lock. Raises what `restore_rows` raises,
+    and psycopg's errors.
     """
     link.execute("SET LOCAL statement_timeout = 0")
     link.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-    if link.execute("SELECT FROM events LIMIT 1").fetchone() is not None:
-        raise Conflict("only an empty log can be imported into: this one has events")
 
     def insert(batch: list[StoredRow], changes: list[ClaimChange]) -> None:
         try:
@@ -210,10 +194,7 @@ def restore_rows(link: Link, rows: Iterator[StoredRow]) -> Iterator[int]:
         if refusal is not None:
             raise refusal_of(refusal, concerned, None)
 
-    used = yield from insert_all(rows, insert)
-    broken = link.execute(_BROKEN_STREAM).fetchone()
-    if broken is not None:
-        raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no full log")
+    used = yield from restore_rows(rows, insert, link.one, "events")
     link.execute(NAME.encode(), columns(used))
     for statement in _FINISH:
         link.execute(statement)

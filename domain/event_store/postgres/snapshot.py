@@ -13,7 +13,7 @@ from domain.event_store.postgres.connections import unavailable
 from domain.event_store.postgres.features import read_features
 from domain.event_store.postgres.link import Link
 from domain.event_store.postgres.reading import CLAIM, COLUMNS, SELECT_LOG, bounded, read_spans
-from domain.event_store.stored import Claim, LogSnapshot, LossQueries, StoredRow
+from domain.event_store.stored import Claim, LogSnapshot, StoredRow
 
 _BEGIN = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -33,37 +33,16 @@ _STREAMS = bounded(
 )
 _CLAIMS_AFTER = f"SELECT {CLAIM} FROM claims WHERE id > %b ORDER BY id LIMIT %b"
 _CLAIMS_OF = f"SELECT {CLAIM} FROM claims WHERE id = ANY (%b::text[]) ORDER BY id"
-_LIVE = {
-    by_name: f"COPY (SELECT id FROM claims ORDER BY {order}) TO STDOUT".encode()
-    for by_name, order in ((True, "kind, deleted, name, id"), (False, "id"))
-}
-_COUNT_STREAMS = (
-    "SELECT count(*) FILTER (WHERE stream_version = 1)"
-    " - count(*) FILTER (WHERE type = 'entity.purged') FROM events"
-)
-_LOSSES = LossQueries(
-    kept="SELECT count(*) FROM events WHERE position <= %b",
-    gaps="""
-SELECT previous + 1, position - 1 FROM (
-    SELECT position, lag(position, 1, %b::bigint) OVER (ORDER BY position) AS previous
-    FROM events WHERE position > %b) following
-WHERE position > previous + 1 ORDER BY position
-""",
-    given="SELECT last_value FROM positions",
-    answers=(
-        "SELECT actor, key FROM answers a WHERE NOT EXISTS (SELECT FROM events e"
-        " WHERE e.entity_id = a.entity_id AND e.stream_version = a.stream_version) ORDER BY 1, 2"
-    ),
-)
 
 
 class PostgresSnapshot(LogSnapshot):
-    """One read transaction on a connection of its own, which it closes.
+    """One read transaction on a connection of its own, which the caller closes.
 
     Writers go on beside a snapshot, but rows that are deleted meanwhile stay on disk.
     """
 
-    loss_queries = _LOSSES
+    events_table = "events"
+    select_given = "SELECT last_value FROM positions"
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -104,19 +83,15 @@ class PostgresSnapshot(LogSnapshot):
             yield from (Claim(*row) for row in rows)
             last = rows[-1][2]
 
-    def live(self, *, by_name: bool) -> tuple[bytes, int]:
-        """The ids of the claims in order, and the number of streams that are not purged."""
+    def _ids(self, statement: str) -> bytes:
         ids = bytearray()
-        with _translated():
-            with self._link.cursor().copy(_LIVE[by_name]) as copy:
-                for data in copy:
-                    ids += bytes(data).replace(b"\n", b"")
-            ((streams,),) = self._link.rows(_COUNT_STREAMS)
-        return bytes(ids), streams
-
-    def close(self) -> None:
-        """End the transaction."""
-        self._link.close()
+        with (
+            _translated(),
+            self._link.cursor().copy(f"COPY ({statement}) TO STDOUT".encode()) as copy,
+        ):
+            for data in copy:
+                ids += bytes(data).replace(b"\n", b"")
+        return bytes(ids)
 
     def _read_spans(self, spans: Sequence[StreamSpan]) -> tuple[deque[NumberedRow], bool]:
         with _translated():

@@ -7,7 +7,7 @@ So those who append wait for their disk together, and positions still become vis
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
@@ -29,7 +29,7 @@ from domain.event_store.postgres.appending import (
     synced_position,
 )
 from domain.event_store.postgres.clock import ClockGuard
-from domain.event_store.postgres.connections import WAIT_SECONDS, Connections, unavailable
+from domain.event_store.postgres.connections import Connections, unavailable
 from domain.event_store.postgres.features import CHECK, NAME_WITH, naming, read_known, were_named
 from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Append, Refusal
@@ -85,55 +85,6 @@ class Transactions:
         except _Broken as broken:
             return self._settle(appends, broken)
 
-    def begin(self, append: Append) -> Callable[[], int]:
-        """Store an append and leave the commit to the function; see `append_unsynced`."""
-        link, result = self._begin(append)
-        if not isinstance(result, int):
-            self._connections.give_back(link)
-            raise result
-
-        def finish() -> int:
-            try:
-                self._commit(link)
-            except _Broken as broken:
-                _, (settled,) = self._settle([append], broken)
-                if not isinstance(settled, int):
-                    raise StoreUnavailable(f"nothing was stored: {settled}") from settled
-                return settled
-            finally:
-                self._connections.give_back(link)
-            return result
-
-        return finish
-
-    def _begin(self, append: Append) -> tuple[Link, int | Refusal]:
-        """An open transaction with an append in it, and the result of the append."""
-        ends = time.monotonic() + WAIT_SECONDS
-        call = append_parameters(append)
-        while True:
-            link = self._connections.take()
-            try:
-                if (refused := outdated(append, link.epoch)) is not None:
-                    return link, refused
-                self._clock.check(link)
-                known = self._features(link)
-                naming_call = naming(append, known)
-                with link.pipeline():
-                    self._start(link, known)
-                    cursor = link.cursor(binary=True).execute(APPEND.encode(), call)
-                    if naming_call is not None:
-                        link.execute(NAME_WITH.encode(), naming_call)
-                return link, _result(cursor.fetchone())
-            except psycopg.Error as error:
-                # Nothing was committed: it may be done again.
-                again = link.closed or self._forgets(error)
-                self._connections.give_back(link)
-                if not again or time.monotonic() >= ends:
-                    raise unavailable(error) from error
-            except BaseException:
-                self._connections.give_back(link)
-                raise
-
     def _append(self, appends: Sequence[Append]) -> tuple[int, list[int | Refusal]]:
         """Store a group; raises StoreUnavailable when it is not stored, and _Broken."""
         with self._connections.use() as link:
@@ -151,37 +102,26 @@ class Transactions:
             if not self._is_stored(link, appends):
                 raise unavailable(error) from error
             raise _Broken(link) from error
-        self._check_stored(link)
+        if link.sync_was_cut or link.epoch != self._connections.epoch:
+            # What was committed may not last, in spite of what the server says: it has given up
+            # its wait for a standby, or another server has taken its place meanwhile.
+            raise _Broken(link)
         return results
-
-    def _features(self, link: Link) -> Known:
-        """The features of the log as last read; raises LaterRelease, and psycopg.Error.
-
-        The database notices newer features within the transaction of an append.
-        """
-        known = self._known
-        if known is None or known.epoch != link.epoch:
-            known = self._known = read_known(link)
-        return known
-
-    def _forgets(self, error: psycopg.Error) -> bool:
-        """True if appends failed only because features were named meanwhile, to be read again."""
-        if were_named(error):
-            self._known = None
-            return True
-        return False
 
     def _store(self, link: Link, appends: Sequence[Append]) -> list[int | Refusal]:
         """Store a group by the cheapest statement; raises LaterRelease, and psycopg.Error."""
         while True:
-            known = self._features(link)
+            known = self._known
+            if known is None or known.epoch != link.epoch:
+                known = self._known = read_known(link)
             try:
                 if len(appends) == 1 and appends[0].features <= known.names:
                     return [self._append_alone(link, appends[0], known)]
                 return self._append_all(link, appends, known)
             except psycopg.Error as error:
-                if not self._forgets(error):
+                if not were_named(error):
                     raise
+                self._known = None
                 link.rollback()
 
     def _append_alone(self, link: Link, append: Append, known: Known) -> int | Refusal:
@@ -195,12 +135,6 @@ class Transactions:
         values = append_parameters(append)
         return _result(link.one(APPEND_ALONE, self._key, known.newest, *values))
 
-    def _start(self, link: Link, known: Known) -> None:
-        """Begin a transaction in order, which fails where features were named meanwhile."""
-        link.execute(_BEGIN.encode(), prepare=False)
-        self.order(link)
-        link.execute(CHECK.encode(), [known.newest])
-
     def _append_all(
         self, link: Link, appends: Sequence[Append], known: Known
     ) -> list[int | Refusal]:
@@ -208,7 +142,9 @@ class Transactions:
         calls = [(append_parameters(each), naming(each, known)) for each in appends]
         cursors = []
         with link.pipeline():
-            self._start(link, known)
+            link.execute(_BEGIN.encode(), prepare=False)
+            self.order(link)
+            link.execute(CHECK.encode(), [known.newest])
             for call, naming_call in calls:
                 cursors.append(link.cursor(binary=True).execute(APPEND.encode(), call))
                 if naming_call is not None:
@@ -216,24 +152,6 @@ class Transactions:
             link.execute("COMMIT", prepare=False)
             link.execute(_SYNC.encode())
         return [_result(cursor.fetchone()) for cursor in cursors]
-
-    def _commit(self, link: Link) -> None:
-        """Commit, and wait for the disk; raises _Broken, as either may have failed."""
-        try:
-            with link.pipeline():
-                link.execute("COMMIT", prepare=False)
-                link.execute(_SYNC.encode())
-        except psycopg.Error as error:
-            raise _Broken(link) from error
-        self._check_stored(link)
-
-    def _check_stored(self, link: Link) -> None:
-        """Raise _Broken where what was committed may not last, in spite of what the server says.
-
-        It has given up its wait for a standby, or another server has taken its place meanwhile.
-        """
-        if link.sync_was_cut or link.epoch != self._connections.epoch:
-            raise _Broken(link)
 
     def _is_stored(self, link: Link, appends: Sequence[Append]) -> bool:
         """True if a failed statement had stored a part of a group before it failed.

@@ -2,22 +2,27 @@
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from domain.errors import ConcurrentChange, Conflict, InvalidInput, StoreUnavailable
-from domain.event_store.appends import position_of
+from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.sqlite.claims import write_claims
 from domain.event_store.sqlite.connections import Datastore
 from domain.event_store.sqlite.features import name_features
 from domain.event_store.sqlite.reading import SqliteReads, translated_errors
 from domain.event_store.sqlite.recorder import Recorder
-from domain.event_store.sqlite.snapshot import SqliteSnapshot, connect, find_damage, open_snapshot
+from domain.event_store.sqlite.snapshot import (
+    EVENTS,
+    SqliteSnapshot,
+    connect,
+    find_damage,
+    open_snapshot,
+)
 from domain.event_store.stored import Problem, StoredRow
-from domain.event_store.transfer import insert_all
+from domain.event_store.transfer import restore_rows
 from domain.event_store.writes import Append, ClaimChange, Refusal
 from domain.machine import durable_files
 
@@ -74,27 +79,9 @@ class SqliteEventStore(SqliteReads):
 
     def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
         """Append in one transaction of the recorder; see `EventStore.append_group`."""
-        results, commit = self._begin(appends)
-        with translated_errors():
-            commit()
-        return results
-
-    def _append_unsynced(self, append: Append) -> Callable[[], int]:
-        (result,), commit = self._begin([append])
-
-        def finish() -> int:
-            with translated_errors():
-                commit()
-            return position_of(result)
-
-        if not isinstance(result, int):
-            finish()
-        return finish
-
-    def _begin(self, appends: Sequence[Append]) -> tuple[list[int | Refusal], Callable[[], None]]:
         self._clock.check()
         with translated_errors():
-            return self._recorder.begin_group(appends)
+            return self._recorder.append_group(appends)
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteSnapshot]:
@@ -115,7 +102,7 @@ class SqliteEventStore(SqliteReads):
             self._datastore.turn(),
             closing(connect(self._database)) as connection,
         ):
-            yield from restore_rows(connection, rows)
+            yield from _restored(connection, rows)
 
     def size(self) -> int:
         """Bytes of the database, its write-ahead log and shared memory; see `EventStore.size`."""
@@ -141,26 +128,14 @@ _INSERT = (
     " VALUES (?,?,?,?,?)"
 )
 _RESTORED = "INSERT INTO restored SELECT 1, max(rowid), count(*) FROM stored_events HAVING count(*)"
-_BROKEN_STREAM = """
-SELECT originator_id FROM (
-    SELECT originator_id, originator_version AS version, rowid AS position,
-        row_number() OVER stream AS due, lag(rowid, 1, 0) OVER stream AS previous
-    FROM stored_events WINDOW stream AS (PARTITION BY originator_id ORDER BY originator_version))
-WHERE version != due OR position < previous LIMIT 1
-"""
 
 
-def restore_rows(connection: sqlite3.Connection, rows: Iterator[StoredRow]) -> Iterator[int]:
-    """Insert events and the claims that follow from them; yields the positions reached.
-
-    Raises Conflict when the database has events already, InvalidInput for an incomplete log.
-    """
+def _restored(connection: sqlite3.Connection, rows: Iterator[StoredRow]) -> Iterator[int]:
+    """Insert events and the claims that follow from them; raises what `restore_rows` raises."""
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA cache_size=-65536")
     cursor = connection.cursor()
     cursor.execute("BEGIN IMMEDIATE")
-    if cursor.execute("SELECT 1 FROM stored_events").fetchone() is not None:
-        raise Conflict("only an empty log can be imported into: this one has events")
 
     def insert(batch: list[StoredRow], changes: list[ClaimChange]) -> None:
         try:
@@ -169,10 +144,10 @@ def restore_rows(connection: sqlite3.Connection, rows: Iterator[StoredRow]) -> I
             raise ConcurrentChange(str(error)) from error
         write_claims(cursor, changes)
 
-    used = yield from insert_all(rows, insert)
-    broken: Any = cursor.execute(_BROKEN_STREAM).fetchone()
-    if broken is not None:
-        raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no full log")
+    def select(statement: str) -> Any:
+        return cursor.execute(statement).fetchone()
+
+    used = yield from restore_rows(rows, insert, select, EVENTS)
     name_features(cursor, used)
     cursor.execute(_RESTORED)
     cursor.execute("COMMIT")

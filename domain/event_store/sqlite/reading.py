@@ -47,10 +47,6 @@ _SELECT_STREAMS = (
 )
 """Reads whole streams in half the time that it takes to read one after the other."""
 SELECT_HEAD = "SELECT coalesce(max(rowid), 0) FROM stored_events"
-_COUNT_STREAMS = (
-    "SELECT coalesce(sum(originator_version = 1), 0) - coalesce(sum(topic = 'entity.purged'), 0)"
-    " FROM stored_events"
-)
 _ANSWER = (
     "SELECT actor, key, digest, entity_id, stream_version, outcome, at FROM answers"
     " WHERE actor = ? AND key = ?"
@@ -166,17 +162,6 @@ class SqliteReads(EventStore):
         with self._reading() as cursor:
             row = cursor.execute(_ANSWER, (actor, key)).fetchone()
         return None if row is None else RememberedAnswer(*row)
-
-    def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:
-        order = "kind, deleted, name, id" if by_name else "id"
-        with self._reading() as cursor:
-            (head,) = cursor.execute(SELECT_HEAD).fetchone()
-            cursor.execute(f"SELECT id FROM claims ORDER BY {order}")
-            ids = bytearray()
-            while rows := cursor.fetchmany(10_000):
-                ids += "".join(entity_id for (entity_id,) in rows).encode("ascii")
-            (streams,) = cursor.execute(_COUNT_STREAMS).fetchone()
-            return head, bytes(ids), streams
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Cursor]:

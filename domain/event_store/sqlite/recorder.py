@@ -12,8 +12,7 @@ Differences from the stock recorder, each for a reason:
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from typing import Any
 
 from eventsourcing.persistence import StoredEvent
@@ -100,26 +99,19 @@ class Recorder(SQLiteApplicationRecorder):
         last: int = c.fetchone()[0]
         return list(range(last - len(rows) + 1, last + 1)) if rows else []
 
-    def begin_group(
-        self, appends: Sequence[Append]
-    ) -> tuple[list[int | Refusal], Callable[[], None]]:
-        """Store each append or refuse it, all in one transaction; see `EventStore.append_group`.
-
-        Returns their results, and what commits the transaction.
-        """
-        with ExitStack() as stack:
-            # It has the lock from its begin: the checks below must hold until the end.
-            plain = stack.enter_context(self._writing())
+    def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
+        """Store each append or refuse it, in one transaction; see `EventStore.append_group`."""
+        # The transaction has the lock from its begin: the checks below must hold until the end.
+        with self._writing() as plain:
             self._known = features.still_known(plain, self._known)
             try:
-                results: list[int | Refusal] = [self._append(plain, append) for append in appends]
+                return [self._append(plain, append) for append in appends]
             except (ConcurrentChange, AlreadyExists):
                 # Few groups have such an append: a savepoint before each one keeps a copy of every
                 # page that is written after it.
                 plain.execute("ROLLBACK")
                 plain.execute("BEGIN IMMEDIATE")
-                results = [self._append_or_refuse(plain, append) for append in appends]
-            return results, stack.pop_all().close
+                return [self._append_or_refuse(plain, append) for append in appends]
 
     def _append_or_refuse(self, plain: sqlite3.Cursor, append: Append) -> int | Refusal:
         """Store one append, or leave the transaction as it was before it."""

@@ -9,21 +9,11 @@ from domain.errors import StoreUnavailable
 from domain.event_store.sqlite.claims import SELECT_CLAIMS, as_claim
 from domain.event_store.sqlite.features import declare, read_features
 from domain.event_store.sqlite.reading import SELECT_EVENTS
-from domain.event_store.stored import Claim, LogSnapshot, LossQueries, Problem, StoredRow
+from domain.event_store.stored import Claim, LogSnapshot, Problem, StoredRow
 
-_LOSSES = LossQueries(
-    kept="SELECT count(*) FROM stored_events WHERE rowid <= ?",
-    gaps="""
-SELECT previous + 1, position - 1 FROM (
-    SELECT rowid AS position, lag(rowid, 1, ?) OVER (ORDER BY rowid) AS previous
-    FROM stored_events WHERE rowid > ?)
-WHERE position > previous + 1
-""",
-    given="SELECT seq FROM sqlite_sequence WHERE name = 'stored_events'",
-    answers=(
-        "SELECT actor, key FROM answers a WHERE NOT EXISTS (SELECT 1 FROM stored_events e"
-        " WHERE e.originator_id = a.entity_id AND e.originator_version = a.stream_version)"
-    ),
+EVENTS = (
+    "(SELECT rowid AS position, originator_id AS entity_id, originator_version AS stream_version,"
+    " topic AS type FROM stored_events)"
 )
 
 
@@ -33,7 +23,8 @@ class SqliteSnapshot(LogSnapshot):
     Writers go on beside a snapshot, but the write-ahead log grows until the snapshot is closed.
     """
 
-    loss_queries = _LOSSES
+    events_table = EVENTS
+    select_given = "SELECT seq FROM sqlite_sequence WHERE name = 'stored_events'"
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -74,6 +65,12 @@ class SqliteSnapshot(LogSnapshot):
                 yield row
         except sqlite3.Error as error:
             raise _unreadable(error) from error
+
+    def _ids(self, statement: str) -> bytes:
+        ids = bytearray()
+        for (entity_id,) in self._rows(statement):
+            ids += entity_id.encode("ascii")
+        return bytes(ids)
 
     def close(self) -> None:
         """End the read transaction."""

@@ -132,7 +132,7 @@ def test_batch_reads_the_log_a_few_times_however_many_lines_it_has(world: Any) -
 
     assert outcome(batch) == (101, 50, 50, 0, 51, [])
     # Names and ids, ids of purged entities, states with that of the one parent, and the append.
-    assert store.names == ["claims", "streams", "streams", "append_unsynced"]
+    assert store.names == ["claims", "streams", "streams", "append_group"]
 
 
 def test_second_import_stores_no_event(world: Any) -> None:
@@ -250,7 +250,7 @@ def test_two_importers_at_once(open_world: Callable[[], Any]) -> None:
 def test_import_stops_where_the_log_cannot_be_written(world: Any) -> None:
     lines = [service(f"s{number}") for number in range(6)]
     groups = list(batches([json.dumps(each).encode() for each in lines], 2))
-    running = faulty(world, append_unsynced=[None, None, StoreUnavailable(FULL)])
+    running = faulty(world, append_group=[None, None, StoreUnavailable(FULL)])
     done = [running.load(group) for group in groups[:2]]
 
     with pytest.raises(ImportStopped) as caught:
@@ -276,7 +276,7 @@ def test_lines_stored_one_by_one_are_counted_when_the_log_fails(world: Any) -> N
     lines = [service("a"), service("b"), b"{", service("c"), service("d")]
     encoded = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in lines]
     rival, full = ConcurrentChange("another writer was first"), StoreUnavailable(FULL)
-    running = faulty(world, append_unsynced=[rival, None, None, full])
+    running = faulty(world, append_group=[rival, None, None, full])
     with pytest.raises(ImportStopped) as caught:
         running.load(list(enumerate(encoded, start=11)))
     stored = outcome(caught.value.stored)

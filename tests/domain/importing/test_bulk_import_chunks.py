@@ -1,7 +1,7 @@
 """Importing chunk after chunk: each is stored before it is given back, whatever the next meets."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Any
 
@@ -14,7 +14,6 @@ from domain.importing.lines import Chunk, decode_read, read_ahead
 from domain.kinds.registry import KINDS
 from domain.reading.history import versions
 from tests.domain.counted_store import CountedStore
-from tests.domain.faulty_store import FaultyStore
 from tests.domain.imported_lines import (
     FULL,
     ID,
@@ -42,7 +41,7 @@ def test_chunks_are_given_back_when_they_are_stored(world: Any) -> None:
     ]
 
 
-def test_chunk_is_decided_on_the_one_that_is_being_synced(world: Any) -> None:
+def test_chunk_is_decided_on_the_one_before(world: Any) -> None:
     lines = [service(id=ID), database(), service(description="x", id=ID), database("e", id=ID)]
     batches_of = [batch for _, batch in importer(world).load_all(chunks(*lines))]
     said = f"id {ID} is the id of another entity"
@@ -53,7 +52,7 @@ def test_chunk_is_decided_on_the_one_that_is_being_synced(world: Any) -> None:
 
 
 def test_chunks_are_loaded_line_by_line_when_another_writer_interferes(world: Any) -> None:
-    running = faulty(world, append_unsynced=[None, ConcurrentChange("another writer was first")])
+    running = faulty(world, append_group=[None, ConcurrentChange("another writer was first")])
     lines = [service("a"), service("b"), service("c"), b"{", service("d")]
     loaded = [(chunk.end, batch.created) for chunk, batch in running.load_all(chunks(*lines))]
     assert loaded == [(0, 2), (0, 1), (0, 1)]
@@ -70,7 +69,7 @@ def loaded_until_stopped(running: BulkImport, lines: Iterable[Chunk]) -> tuple[l
 
 def test_import_of_chunks_stops_where_the_log_cannot_be_written(world: Any) -> None:
     lines = chunks(*(service(f"s{number}") for number in range(6)))
-    running = faulty(world, append_unsynced=[None, StoreUnavailable(FULL)])
+    running = faulty(world, append_group=[None, StoreUnavailable(FULL)])
     assert loaded_until_stopped(running, lines) == ([2], 2)
     assert world.lives() == {"s0": True, "s1": True}
 
@@ -78,25 +77,6 @@ def test_import_of_chunks_stops_where_the_log_cannot_be_written(world: Any) -> N
 def test_import_of_chunks_stops_where_the_log_cannot_be_read(world: Any) -> None:
     lines = chunks(*(service(f"s{number}") for number in range(6)))
     running = faulty(world, claims=[None, StoreUnavailable(FULL)])
-    assert loaded_until_stopped(running, lines) == ([2], 2)
-    assert world.lives() == {"s0": True, "s1": True}
-
-
-def test_import_of_chunks_stops_where_the_disk_is_full_at_the_end(world: Any) -> None:
-    class FullDisk(FaultyStore):
-        """Fails to sync the second append, which leaves nothing."""
-
-        synced = 0
-
-        def append_unsynced(self, *args: Any, **values: Any) -> Callable[[], int]:
-            self.synced += 1
-            return full if self.synced == 2 else world.log.append_unsynced(*args, **values)
-
-    def full() -> int:
-        raise StoreUnavailable(FULL)
-
-    running = BulkImport(FullDisk(world.log, {}), world.context(), now=world.now)
-    lines = chunks(*(service(f"s{number}") for number in range(6)))
     assert loaded_until_stopped(running, lines) == ([2], 2)
     assert world.lives() == {"s0": True, "s1": True}
 

@@ -13,7 +13,6 @@ import pytest
 
 from domain.errors import StoreUnavailable
 from domain.event_store.opening import open_event_log
-from domain.event_store.writes import Expectations
 from domain.machine import write_turns
 from domain.machine.write_turns import WriteTurns
 from domain.measurements.bounds import Bounds
@@ -111,7 +110,6 @@ def test_log_and_measurements_are_written_in_turns(
 ) -> None:
     with closing(open_event_log(tmp_path / "events.db")) as log:
         log.append([created("a")])
-        log.append_unsynced([created("b")], expecting=Expectations())()
         assert not is_held(tmp_path / "events.db.lock")
     with closing(SqliteMeasurements(tmp_path, Bounds(days=9, most_bytes=10**6))) as measurements:
         measurements.write("a", [Point(series="s", part="p", at=1, body=b"{}")], now=2)

@@ -128,7 +128,7 @@ def test_import_reads_the_columns_of_many_tables_together(world: Any) -> None:
     loading = BulkImport(store, world.context(), now=world.now)  # type: ignore[arg-type]
     batch = loading.load(lines(*described))
     assert [(one.number, one.reason) for one in batch.bad] == [(n, MISSING) for n in (1, 3, 5)]
-    assert store.names == ["claims", "streams", "having_live", "append_unsynced"]
+    assert store.names == ["claims", "streams", "having_live", "append_group"]
 
 
 def test_entity_has_one_live_contract(world: Any) -> None:
@@ -209,7 +209,7 @@ def test_import_of_second_contracts_takes_one_append_for_a_chunk(world: Any) -> 
     assert [one.number for batch in loaded for one in batch.bad] == [8, 14, 15, 16, 17, 18]
     assert sum(batch.created for batch in loaded) == 12
     # The last chunk has nothing to append.
-    assert store.names.count("append_unsynced") == 5
+    assert store.names.count("append_group") == 5
     assert store.names.count("append") == 0
 
 

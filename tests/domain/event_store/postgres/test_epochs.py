@@ -27,6 +27,7 @@ from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
 from domain.writing.plans import Change
 from tests.contracts.recorded import changed, created, purged, unplaced
+from tests.domain.event_store.postgres.holding import holding_the_order
 from tests.domain.event_store.postgres.proxy import Cut, proxying
 from tests.postgres_copies import Copies
 from tests.postgres_servers import losing_what_is_not_on_disk, running_or_skipped
@@ -386,22 +387,26 @@ def test_level_of_isolation_is_that_of_the_log_whatever_the_database_has(
     refusals: list[ConcurrentChange] = []
     below = Expectations(live=frozenset({"top"}))
     with closing(open_event_log(postgres.url(schema, user=role))) as store:
-        store.append([created("top")])
-        finish = store.append_unsynced(
-            [purged("top", 2)],
-            expecting=Expectations(without_children=frozenset({"top"})),
-        )
+        # Features are named and known, so that no append need be sent again for them.
+        store.append([created("top"), created("kid", "top.kid", "top"), purged("kid", 2)])
+        store.append([created("other")])
 
         def add() -> None:
             with pytest.raises(ConcurrentChange) as caught:
                 store.append([created("below", "top.below", "top")], expecting=below)
             refusals.append(caught.value)
 
-        adding = threading.Thread(target=add)
-        adding.start()
-        until(lambda: waits(postgres, "advisory"))
-        finish()
-        adding.join()
+        def purge() -> None:
+            alone = Expectations(without_children=frozenset({"top"}))
+            store.append([purged("top", 2)], expecting=alone)
+
+        writers = [threading.Thread(target=write) for write in (purge, add)]
+        with holding_the_order(store.address):
+            for number, writer in enumerate(writers, start=1):
+                writer.start()
+                until(lambda number=number: len(waits(postgres, "advisory")) == number)
+        for writer in writers:
+            writer.join()
 
     assert [[*refusal.entity_ids] for refusal in refusals] == [["top"]]
 

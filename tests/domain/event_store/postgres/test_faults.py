@@ -3,7 +3,7 @@
 import itertools
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 
@@ -16,6 +16,7 @@ from domain.event_store.port import EventStore
 from domain.event_store.postgres import connections, transactions
 from domain.event_store.writes import Expectations, RememberedAnswer
 from tests.contracts.recorded import changed, created, unplaced
+from tests.domain.event_store.postgres.holding import holding_the_order
 from tests.domain.event_store.postgres.proxy import Cut, Proxy, proxying
 from tests.postgres_servers import losing_what_is_not_on_disk, stop_and_start_under_load
 from tests.waiting import until
@@ -115,17 +116,6 @@ def test_answer_alone_whose_connection_is_cut_is_remembered(
 
 
 @pytest.mark.parametrize("cut", Cut)
-def test_unsynced_append_whose_connection_is_cut_is_stored_once(
-    store: EventStore, direct: EventStore, proxy: Proxy, cut: Cut
-) -> None:
-    sync = store.append_unsynced([created("a")], expecting=NOTHING)
-    proxy.cut_next(cut)
-
-    assert sync() == direct.head()
-    assert (proxy.cuts, recorded(direct)) == (1, [created("a")])
-
-
-@pytest.mark.parametrize("cut", Cut)
 def test_refusal_stays_one_when_the_connection_is_cut(
     store: EventStore, direct: EventStore, proxy: Proxy, cut: Cut
 ) -> None:
@@ -150,19 +140,18 @@ def test_append_that_the_server_has_not_begun_yet_is_not_doubled(
     postgres: PostgresServer, store: EventStore, direct: EventStore, proxy: Proxy
 ) -> None:
     """The server does not notice that a client is gone while it waits for a lock."""
-    finish = direct.append_unsynced([created("first")], expecting=NOTHING)
     positions: list[int] = []
     writer = threading.Thread(target=lambda: positions.append(store.append([created("a")])))
-    writer.start()
-    until(lambda: waiting_for_the_order(postgres))
-    begun = waiting_for_the_order(postgres)
-    proxy.cut_all()
-    until(lambda: waiting_for_the_order(postgres) not in ([], begun))
-    finish()
+    with holding_the_order(direct.address):
+        writer.start()
+        until(lambda: waiting_for_the_order(postgres))
+        begun = waiting_for_the_order(postgres)
+        proxy.cut_all()
+        until(lambda: waiting_for_the_order(postgres) not in ([], begun))
     writer.join()
 
     assert positions == [direct.head()]
-    assert recorded(direct) == [created("first"), created("a")]
+    assert recorded(direct) == [created("a")]
 
 
 def test_unknown_outcome_is_told_from_nothing_stored(
@@ -178,7 +167,6 @@ def test_unknown_outcome_is_told_from_nothing_stored(
     before = [created("one"), created("two")]
     for each in before:
         store.append([each])
-    finish = direct.append_unsynced([created("first")], expecting=NOTHING)
     errors: list[StoreUnavailable] = []
 
     def append() -> None:
@@ -187,18 +175,18 @@ def test_unknown_outcome_is_told_from_nothing_stored(
         errors.append(caught.value)
 
     writer = threading.Thread(target=append)
-    writer.start()
-    until(lambda: waiting_for_the_order(postgres))
-    proxy.close()
-    writer.join()
-    append()
-    finish()
+    with holding_the_order(direct.address):
+        writer.start()
+        until(lambda: waiting_for_the_order(postgres))
+        proxy.close()
+        writer.join()
+        append()
     until(lambda: not waiting_for_the_order(postgres))
 
     assert [type(error) for error in errors] == [OutcomeUnknown, StoreUnavailable]
     assert errors[0].message.startswith("the database of the event log went away during this")
     # The server went on with what it had got.
-    until(lambda: recorded(direct) == [*before, created("first"), created("a")])
+    until(lambda: recorded(direct) == [*before, created("a")])
 
 
 def test_server_that_stops_and_starts_under_load_loses_and_doubles_nothing(
@@ -261,10 +249,9 @@ def test_acknowledged_append_survives_a_crash_of_the_server(
     direct.append([created("a")])
     with losing_what_is_not_on_disk(postgres):
         direct.append([created("b")])
-        sync = direct.append_unsynced([created("c")], expecting=NOTHING)
-        sync()
+        direct.append_group([prepared([created("c")]), prepared([created("d")])])
 
-    assert positions_after_recovery(direct) == [1, 2, 3]
+    assert positions_after_recovery(direct) == [1, 2, 3, 4]
 
 
 def test_event_that_was_read_survives_a_crash_of_the_server(
@@ -283,31 +270,40 @@ def test_event_that_was_read_survives_a_crash_of_the_server(
     assert seen == [1, 2] == positions_after_recovery(direct)
 
 
+@contextmanager
+def append_waiting(postgres: PostgresServer, store: EventStore, schema: str) -> Iterator[None]:
+    """Have an append take a connection of a log until the block ends."""
+    writer = threading.Thread(target=lambda: store.append([created("a")]))
+    with holding_the_order(postgres.url(schema)):
+        writer.start()
+        until(lambda: waiting_for_the_order(postgres))
+        yield
+    writer.join()
+
+
 def test_pool_that_is_exhausted_says_so_and_recovers(
-    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "POOL_SIZE", 1)
-    with closing(open_event_log(postgres.url(new_schema()))) as store:
-        finish = store.append_unsynced([created("a")], expecting=NOTHING)
-        with monkeypatch.context() as impatient:
+    with closing(open_event_log(postgres.url(schema))) as store:
+        with append_waiting(postgres, store, schema), monkeypatch.context() as impatient:
             impatient.setattr(connections, "WAIT_SECONDS", 0.1)
             with pytest.raises(StoreUnavailable, match="all 1 connections are in use"):
                 store.head()
-        assert finish() == store.head() == 1
+        assert store.head() == 1
 
 
 def test_server_without_a_place_for_another_connection_is_away(
-    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     role = new_schema()
     postgres.run(
         f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 1",
         f"GRANT CREATE ON DATABASE postgres TO {role}",
     )
-    with closing(open_event_log(postgres.url(new_schema(), user=role))) as store:
-        finish = store.append_unsynced([created("a")], expecting=NOTHING)
+    with closing(open_event_log(postgres.url(schema, user=role))) as store:
         # Short only while there is no place: to connect takes time on a busy machine.
-        with monkeypatch.context() as impatient:
+        with append_waiting(postgres, store, schema), monkeypatch.context() as impatient:
             impatient.setattr(connections, "WAIT_SECONDS", 0.1)
             with pytest.raises(StoreUnavailable, match="its database is away"):
                 store.head()
@@ -316,7 +312,7 @@ def test_server_without_a_place_for_another_connection_is_away(
                 store.snapshot(),
             ):
                 pass
-        assert finish() == store.head() == 1
+        assert store.head() == 1
 
 
 def test_snapshot_whose_server_is_gone_says_so(
