@@ -15,7 +15,7 @@ from projections.search.documents.documents import SearchDocument
 from projections.search.documents.objects import object_reader
 from projections.search.engine import EngineHits, EngineQuery, Sort
 from projections.search.index.build.inverter import Inverter
-from projections.search.index.evaluate.segments import Memory, SegmentView, Snapshot
+from projections.search.index.evaluate.segments import Memory, SegmentView, Snapshot, Steps
 from projections.search.index.search_commit import search
 from projections.search.matching.deadline import Deadline
 from projections.search.tree import Bool
@@ -41,6 +41,11 @@ def view_of(name: str, documents: Sequence[SearchDocument], dead: Sequence[str] 
     view = SegmentView(name, inverter.finish())
     buried = np.array([view.stored(number).id in dead for number in range(view.size)], np.bool_)
     return view.with_dead(buried)
+
+
+def stepped(view: SegmentView, **steps: int) -> SegmentView:
+    """The same segment, searched in other steps, with nothing remembered of it."""
+    return SegmentView(view.name, view.arrays, view.dead, Steps(**steps))
 
 
 def run(views: Sequence[SegmentView], query: EngineQuery) -> EngineHits:
