@@ -20,9 +20,6 @@ from projections.search.engine import SearchedPaths, SearchEngine
 from projections.search.projection import EntityDocuments
 from projections.search.searched_paths import searched_paths
 
-ENTITIES_PER_COMMIT = 5_000
-BYTES_PER_COMMIT = 32_000_000
-"""JSON of the entities in a commit; the last one may go beyond."""
 _STREAMS_AT_A_TIME = 1_000
 """Entities whose streams are asked for together; the log reads them in bounded pieces."""
 
@@ -37,8 +34,18 @@ class _Reached(msgspec.Struct):
     """The last id that was looked at."""
 
 
-def load(engine: SearchEngine, log: EventStore, progress: Progress) -> None:
-    """Fill an empty index, or go on with one half filled from this log."""
+def load(
+    engine: SearchEngine,
+    log: EventStore,
+    progress: Progress,
+    *,
+    most_entities: int = 5_000,
+    most_bytes: int = 32_000_000,
+) -> None:
+    """Fill an empty index, or go on with one half filled from this log.
+
+    The bounds are of a commit: its entities, and their JSON, of which the last may go beyond.
+    """
     checkpoint = engine.checkpoint_and_fingerprint()
     if checkpoint[0]:
         return
@@ -58,7 +65,7 @@ def load(engine: SearchEngine, log: EventStore, progress: Progress) -> None:
         ids = part[bisect_right(part, reached.after) :]
         for entity in _entities(log, ids, reached.upto):
             batch.add(entity)
-            if batch.full:
+            if len(batch.entities) >= most_entities or batch.bytes >= most_bytes:
                 checkpoint = _commit(engine, batch, reached, checkpoint, searched)
                 batch = _Batch()
                 progress(start + bisect_right(part, entity.id), total)
@@ -72,16 +79,11 @@ class _Batch:
 
     def __init__(self) -> None:
         self.entities: dict[str, Entity] = {}
-        self._bytes = 0
+        self.bytes = 0
 
     def add(self, entity: Entity) -> None:
         self.entities[entity.id] = entity
-        self._bytes += sum(map(len, entity.body.values()))
-
-    @property
-    def full(self) -> bool:
-        """True if the load should be committed before another entity is added."""
-        return len(self.entities) >= ENTITIES_PER_COMMIT or self._bytes >= BYTES_PER_COMMIT
+        self.bytes += sum(map(len, entity.body.values()))
 
 
 def _commit(
