@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,9 +15,8 @@ from domain.errors import StoreUnavailable
 from domain.event_store.postgres import connections
 from domain.event_store.postgres.link import Link
 from domain.kinds.registry import KINDS
-from projections.entities import list_pages
 from projections.entities.cursors import Place, encode
-from projections.entities.list_pages import list_page, small_page
+from projections.entities.list_pages import MOST_ROWS, list_page, small_page
 from projections.entities.name_filters import name_filter
 from projections.entities.port import ListRequest
 from projections.entities.postgres import database
@@ -93,10 +93,9 @@ def test_page_is_read_by_another_connection_where_one_hangs(
 
 
 def test_page_whose_transaction_was_cut_is_refused(
-    postgres: PostgresServer, model: PostgresReadModel, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer, model: PostgresReadModel
 ) -> None:
-    monkeypatch.setattr(list_pages, "MOST_BYTES", 1)
-    chunks = list_page(model, TABLES)
+    chunks = list_page(model, TABLES, most_bytes=1)
     assert next(chunks) == b""
     cut(postgres)
     with pytest.raises(StoreUnavailable, match="the sorted read model cannot be used now"):
@@ -124,21 +123,19 @@ def test_readers_are_told_that_all_connections_are_in_use(model: PostgresReadMod
 
 
 @pytest.mark.usefixtures("impatient")
-def test_large_pages_wait_for_none_but_each_other(
-    model: PostgresReadModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(list_pages, "MOST_BYTES", 1)
+def test_large_pages_wait_for_none_but_each_other(model: PostgresReadModel) -> None:
+    large_page = partial(list_page, model, TABLES, most_bytes=1)
     with ExitStack() as stack:
         pages = []
         for _ in range(database.MOST_KEPT):
-            pages.append(stack.enter_context(closing(list_page(model, TABLES))))
+            pages.append(stack.enter_context(closing(large_page())))
             next(pages[-1])
         with pytest.raises(StoreUnavailable, match="16 large pages are being sent already"):
-            next(list_page(model, TABLES))
+            next(large_page())
         assert model.checkpoint() == 1
         whole = [b"".join(page) for page in pages]
     assert whole == whole[:1] * database.MOST_KEPT
-    assert next(list_page(model, TABLES)) == b""
+    assert next(large_page()) == b""
 
 
 def test_statement_that_takes_too_long_is_refused(
@@ -195,14 +192,13 @@ def test_list_that_no_index_finds_says_that_its_generation_is_not_live(
         with pytest.raises(Superseded):
             small_page(left, request)
         with pytest.raises(Superseded):
-            next(list_page(left, msgspec.structs.replace(request, limit=list_pages.MOST_ROWS + 1)))
+            next(list_page(left, msgspec.structs.replace(request, limit=MOST_ROWS + 1)))
 
 
 def test_page_that_is_read_again_as_it_is_large_is_of_a_live_generation(
     postgres: PostgresServer, model: PostgresReadModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is live when the beginning is read, and not any more when all of it is."""
-    monkeypatch.setattr(list_pages, "MOST_BYTES", 1)
     schema = model.tables.schema
     live = f"{schema}.live"
     postgres.run(f"CREATE TABLE {live} AS SELECT true AS yes")
@@ -216,7 +212,7 @@ def test_page_that_is_read_again_as_it_is_large_is_of_a_live_generation(
 
         monkeypatch.setattr(left.tables, "begin", leave_and_begin)
         with pytest.raises(Superseded):
-            small_page(left, TABLES)
+            small_page(left, TABLES, most_bytes=1)
 
 
 def test_texts_that_the_database_does_not_take_are_found_nowhere(model: PostgresReadModel) -> None:
