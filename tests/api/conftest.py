@@ -6,23 +6,26 @@ test has put into a directory before.
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
+from msgspec.structs import replace
 
 from api.app import create_app
+from api.callers.limits import Places, WorkQueue
 from api.callers.tokens.issuers import Issuer
 from api.callers.tokens.minting import mint
 from api.callers.tokens.verifier import TokenVerifier, open_verifier
 from api.processes.server import make_daemon
-from api.services import make_services
+from api.services import READ_YOUR_WRITES_SECONDS, make_services
 from api.settings import Settings
 from api.telemetry.logs import LogWriter
 from api.telemetry.metrics import Metrics
@@ -139,9 +142,18 @@ class Client:
 
 @contextmanager
 def running(
-    directory: Path, *, verifier: TokenVerifier | None = None, **options: Any
+    directory: Path,
+    *,
+    verifier: TokenVerifier | None = None,
+    patience: float = READ_YOUR_WRITES_SECONDS,
+    services: Mapping[str, Any] = MappingProxyType({}),
+    **options: Any,
 ) -> Iterator[Client]:
-    """A client of an application over stores in a directory, with settings of its own."""
+    """A client of an application over stores in a directory, with settings of its own.
+
+    `patience` is how long an answer waits for lists, and `services` has some of `Services`, to be
+    taken in place of those that settings mean.
+    """
     given = {
         "search_refresh": 0.01,
         "jwt_secret": SECRET,
@@ -153,10 +165,10 @@ def running(
     with ProjectorLock(directory):
         stores = open_stores(directory, settings.database_url, settings.search_url)
         daemon = make_daemon(stores, settings)
-        services = make_services(settings, stores, daemon)
+        made = make_services(settings, stores, daemon, patience)
         opened = verifier or open_verifier(settings)
         app = create_app(
-            services,
+            replace(made, **services),
             opened,
             LogWriter(2, lambda: None),
             Metrics(SharedCounts.made(1)),
@@ -166,10 +178,15 @@ def running(
             with TestClient(app) as http:
                 yield Client(http, directory)
         finally:
-            services.close()
+            made.close()
             daemon.stop()
             stores.close()
             opened.close()
+
+
+def without_reads() -> dict[str, WorkQueue]:
+    """Services that have no place for a read which is not done on the event loop."""
+    return {name: WorkQueue(1, Places(0, "reads")) for name in ("heavy_reads", "lookups")}
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import Client, over_files, running, running_under
+from tests.api.conftest import Client, over_files, running, running_under, without_reads
 
 
 def fill(client: Client) -> None:
@@ -80,19 +80,15 @@ def test_pages_of_a_narrowed_list_are_walked(shop: Client) -> None:
 
 
 @over_files
-def test_list_that_passes_over_many_names_leaves_the_event_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_list_that_passes_over_many_names_leaves_the_event_loop(tmp_path: Path) -> None:
     # Seven names and the pattern cost more than 2,000 rows of a page would.
     dear = f"orders|{'x' * 2_300}"
     # Without a place for heavy reads, what is read on the event loop alone is answered.
-    monkeypatch.setattr("api.services.MAX_HEAVY_READS", 0)
-    with running(tmp_path) as client:
+    with running(tmp_path, services=without_reads()) as client:
         fill(client)
 
         assert client.ask("GET", f"/v1/tables?tableRegex={dear}")[0] == 429
         assert client.ask("GET", "/v1/tables?tableRegex=")[0] == 200
-    monkeypatch.setattr("api.services.MAX_HEAVY_READS", 2)
     with running(tmp_path) as client:
         assert len(listed(client, tableRegex=dear)) == 4
 
