@@ -68,9 +68,7 @@ def _column(numbers: Iterable[Decimal | None]) -> list[Decimal | None] | None:
 
 
 _ANSWER_SECONDS = 5.0
-"""Time after SUM_SECONDS for the server to report that it has stopped."""
-IN_TIME = f"SET LOCAL statement_timeout = {SUM_SECONDS * 1_000:.0f}"
-"""Has the server give up the statements of a transaction that take longer."""
+"""Time after which the server has to report that it has stopped summing up."""
 
 
 class Numbers(msgspec.Struct, frozen=True):
@@ -149,8 +147,11 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
         newest_time="SELECT max(at) FROM measurements",
     )
 
-    def __init__(self, connections: Connections, bounds: Bounds) -> None:
+    def __init__(
+        self, connections: Connections, bounds: Bounds, sum_seconds: float = SUM_SECONDS
+    ) -> None:
         super().__init__(bounds)
+        self._sum_seconds = sum_seconds
         self._connections = connections
         self._clock = ClockGuard()
 
@@ -199,16 +200,19 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
         return [CostSums(*row) for row in rows if row[4] is not None]
 
     def _sums(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a statement; raises StoreUnavailable where it takes over SUM_SECONDS."""
+        """The rows of a statement; raises StoreUnavailable where it takes too long."""
+
+        in_time = f"SET LOCAL statement_timeout = {self._sum_seconds * 1_000:.0f}".encode()
 
         def read(link: Link) -> list[tuple[Any, ...]]:
-            link.answers_within = SUM_SECONDS + _ANSWER_SECONDS
+            link.answers_within = self._sum_seconds + _ANSWER_SECONDS
             try:
                 with link.transaction():
-                    link.execute(IN_TIME.encode())
+                    link.execute(in_time)
                     return link.rows(statement, *values)
             except QueryCanceled:
-                raise StoreUnavailable(f"the sums took more than {SUM_SECONDS:g} s") from None
+                took = f"took more than {self._sum_seconds:g} s"
+                raise StoreUnavailable(f"the sums {took}") from None
 
         return self._connections.ask(read)
 
