@@ -107,7 +107,7 @@ class Measurements(ABC):
         before are replaced part by part.
         """
         self._bounds.check_time(day, now, "ranking")
-        for ranks in ranked(self._used(kind, day), day):
+        for ranks in ranked(self._used(kind, day), day, self._bounds):
             self.write_all(ranks, now)
 
     @abstractmethod
@@ -143,7 +143,7 @@ class Measurements(ABC):
 
     @abstractmethod
     def _sweep(self, entity_id: str | None, until: int | None) -> bool:
-        """Delete SWEPT_AT_ONCE points of an entity, or from before a time; True if it did."""
+        """Delete `Bounds.at_once` points of an entity, or from before a time; True if it did."""
 
     @abstractmethod
     def _used(self, kind: str, day: int) -> list[UseSums]:

@@ -25,7 +25,7 @@ from api.callers.tokens.issuers import Issuer
 from api.callers.tokens.minting import mint
 from api.callers.tokens.verifier import TokenVerifier, open_verifier
 from api.processes.server import make_daemon
-from api.services import READ_YOUR_WRITES_SECONDS, make_services
+from api.services import READ_YOUR_WRITES_SECONDS, Services, make_services
 from api.settings import Settings
 from api.telemetry.logs import LogWriter
 from api.telemetry.metrics import Metrics
@@ -81,9 +81,10 @@ def body_of(response: Any) -> Any:
 class Client:
     """Requests with a token of a role; `ask` gives status and decoded body, as `body_of` does."""
 
-    def __init__(self, http: TestClient[Litestar], directory: Path) -> None:
+    def __init__(self, http: TestClient[Litestar], directory: Path, services: Services) -> None:
         self.http = http
         self.directory = directory
+        self.services = services
 
     def request(
         self,
@@ -165,10 +166,10 @@ def running(
     with ProjectorLock(directory):
         stores = open_stores(directory, settings.database_url, settings.search_url)
         daemon = make_daemon(stores, settings)
-        made = make_services(settings, stores, daemon, patience)
+        made = replace(make_services(settings, stores, daemon, patience), **services)
         opened = verifier or open_verifier(settings)
         app = create_app(
-            replace(made, **services),
+            made,
             opened,
             LogWriter(2, lambda: None),
             Metrics(SharedCounts.made(1)),
@@ -176,7 +177,7 @@ def running(
         daemon.start()
         try:
             with TestClient(app) as http:
-                yield Client(http, directory)
+                yield Client(http, directory, made)
         finally:
             made.close()
             daemon.stop()

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from domain.aggregate.entity import Entity
 from domain.errors import AlreadyExists, ConcurrentChange, InvalidInput, NotFound, StaleVersion
+from domain.kinds.bodies.lineage import MAX_MAPPINGS
 from domain.kinds.registry import KINDS
 from domain.writing.lineage import Ends
 from domain.writing.plans import Change
@@ -259,13 +260,13 @@ def test_bot_keeps_what_a_person_drew(world: World, tables: list[Entity]) -> Non
 
 
 def test_bot_adds_no_more_mappings_than_an_edge_may_have(
-    world: World, tables: list[Entity], monkeypatch: pytest.MonkeyPatch
+    world: World, tables: list[Entity]
 ) -> None:
-    monkeypatch.setattr("domain.writing.lineage.MAX_MAPPINGS", 1)
-    drawn, parsed = mapping(f"{B}.id", f"{A}.id"), mapping(f"{B}.who", f"{A}.who")
-    draw(world.catalog, *tables[:2], columnsLineage=[drawn])
-    draw(world.catalog, *tables[:2], BOT, columnsLineage=[drawn])
-    with pytest.raises(InvalidInput, match="1 mappings that a person drew"):
+    drawn = [mapping(f"{B}.id", f"{A}.id", function=str(n)) for n in range(MAX_MAPPINGS)]
+    draw(world.catalog, *tables[:2], columnsLineage=drawn)
+    draw(world.catalog, *tables[:2], BOT, columnsLineage=drawn)
+    parsed = mapping(f"{B}.who", f"{A}.who")
+    with pytest.raises(InvalidInput, match="20000 mappings that a person drew"):
         draw(world.catalog, *tables[:2], BOT, columnsLineage=[parsed])
 
 

@@ -6,6 +6,7 @@ from contextlib import closing
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import StoreUnavailable
@@ -167,7 +168,7 @@ def test_sums_that_take_too_long_are_given_up(
     store: PostgresMeasurements,
     connections: Connections,
 ) -> None:
-    hurried = PostgresMeasurements(connections, BOUNDS, sum_seconds=0.001)
+    hurried = PostgresMeasurements(connections, replace(BOUNDS, sum_seconds=0.001))
     store.write(ONE, [Point(USAGE, "table", DAY, b'{"count":1}')], NOW)
     with postgres.connect() as holder:
         holder.execute("BEGIN")
