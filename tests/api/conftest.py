@@ -128,6 +128,11 @@ class Client:
         schema = "service.database.schema"
         return self.create("tables", name=name, databaseSchema=schema, columns=columns, **body)
 
+    def many(self, count: int) -> None:
+        """So many services, by one request."""
+        services = [{"name": f"many{n:03}", "serviceType": "Mysql"} for n in range(count)]
+        assert self.ask("PUT", "/v1/services/databaseServices/bulk", json=services)[0] == 200
+
     def search_until(self, found: Callable[[Any], bool], **params: Any) -> Any:
         """The first search answer that satisfies `found`."""
         answer = None
