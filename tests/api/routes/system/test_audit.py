@@ -248,7 +248,10 @@ def test_page_that_finds_little_says_how_far_it_looked(filled: Client) -> None:
 
     assert (first["data"], first["paging"]) == ([], {"after": 4, "head": 9})
     assert ([e["position"] for e in second["data"]], second["paging"]["after"]) == ([5], 8)
-    log, query = filled.services.stores.log, AuditQuery(kinds=frozenset(ALL_KINDS), actor="the-editor")
+    log, query = (
+        filled.services.stores.log,
+        AuditQuery(kinds=frozenset(ALL_KINDS), actor="the-editor"),
+    )
     streamed = audit_lines(AuditTrail(log), query, audit_span(None, None, "asc", 9), 9, 100, 4)
     assert json.loads(b"".join(streamed)) == {"paging": {"after": 4, "head": 9}}
 
