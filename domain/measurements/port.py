@@ -46,6 +46,10 @@ class Measurements(ABC):
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
 
+    def oldest(self, now: int) -> int:
+        """The time of the oldest points that are kept."""
+        return self._bounds.oldest(now)
+
     def write(self, entity_id: str, points: Iterable[Point], now: int) -> None:
         """Store points of an entity; see `write_all`."""
         self.write_all({entity_id: points}, now)

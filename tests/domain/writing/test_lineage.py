@@ -305,6 +305,31 @@ def test_bot_keeps_the_mappings_that_a_person_patched_onto_its_edge(
     assert "columnsLineage" not in edge.entity.body
 
 
+@pytest.mark.parametrize("source", ["DbtLineage", "QueryLineage"])
+def test_statement_that_a_bot_parsed_does_not_replace_the_model(
+    world: World, tables: list[Entity], source: str
+) -> None:
+    model, changed = "select id from a where id > 3", "select id from a where id > 4"
+    parsed = 'create table "d"."s"."b" as select id from a where id > ?'
+
+    def patched(text: str) -> str:
+        operation = {"op": "add", "path": "/sqlQuery", "value": text}
+        edge = redraw(world.catalog, *tables[:2], operation, context=BOT).entity
+        shown: str = edge.value("sqlQuery")
+        return shown
+
+    draw(world.catalog, *tables[:2], BOT, source=source, sqlQuery=model)
+    kept = source == "DbtLineage"
+    assert patched(parsed) == (model if kept else parsed)
+    head = world.log.head()
+    assert [patched(model), patched(parsed)] == [model, model if kept else parsed]
+    assert (world.log.head() == head) is kept
+    assert patched(changed) == changed
+    by_person = {"op": "add", "path": "/sqlQuery", "value": parsed}
+    assert redraw(world.catalog, *tables[:2], by_person).entity.value("sqlQuery") == parsed
+    assert patched(changed) == changed
+
+
 def test_write_keeps_what_its_caller_does_not_see(world: World, tables: list[Entity]) -> None:
     draw(world.catalog, *tables[:2], sqlQuery="select 1", assetEdges=3)
     ends = between(*tables[:2])
