@@ -8,8 +8,24 @@ import msgspec
 
 from domain.measurements.bounds import Bounds
 from domain.measurements.costs import CostSums
-from domain.measurements.reports import Point
+from domain.measurements.reports import FOREVER, Point
 from domain.measurements.usage import UseSums, ranked
+
+
+class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Points of one part of a series of an entity, or of all its parts, with times in a range."""
+
+    entity_id: str
+    series: str
+    part: str | None = None
+    since: int = 0
+    until: int = FOREVER
+    """The last time of the range, which is a part of it."""
+    before: int | None = None
+    """A time from which on points of the range were shown already."""
+    limit: int
+    """The most points, 1 at least."""
+    most_bytes: int
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -80,23 +96,11 @@ class Measurements(ABC):
         return rows[0][0] if rows else None
 
     @abstractmethod
-    def page(
-        self,
-        entity_id: str,
-        series: str,
-        part: str | None,
-        *,
-        since: int,
-        until: int,
-        before: int | None,
-        limit: int,
-        most_bytes: int,
-    ) -> Page:
-        """Points of a part of a series, or of all its parts, with times in [since, until].
+    def page(self, wanted: PageRequest) -> Page:
+        """The newest points that are asked for, those of one time by their parts.
 
-        The newest come first, those of one time by their parts, after the time `before` where it
-        is given. The page ends with the point that reaches `limit` (1 at least) or `most_bytes`,
-        but never between two points of one time.
+        The page ends with the point that reaches `limit` or `most_bytes`, but never between two
+        points of one time.
         """
 
     @abstractmethod

@@ -59,10 +59,8 @@ class TimelineStep(msgspec.Struct, Generic[Told], frozen=True):
 class VersionBody(msgspec.Struct, frozen=True):
     """The body of an entity as one of its versions left it, and how it came to be."""
 
-    version: str
     at: int
     actor: str
-    request_id: str
     body: Body
     deleted: bool
 
@@ -122,9 +120,7 @@ def read_versions(
             event = recorded.event
             entity.take(event)
         if (text := format_version(version)) in versions:
-            bodies[text] = VersionBody(
-                text, event.at, event.actor, event.request_id, entity.encoded(), entity.deleted
-            )
+            bodies[text] = VersionBody(event.at, event.actor, entity.encoded(), entity.deleted)
             if len(bodies) == len(set(versions)):
                 break
     return bodies

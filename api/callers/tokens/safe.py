@@ -46,8 +46,8 @@ class Safe(ABC):
     def change(self, document: str, change: Callable[[bytes | None], bytes]) -> bytes:
         """Change a document, as no other process does meanwhile; returns what is in it now.
 
-        `change` makes the new content of what is there. It may be called again with what it has
-        made itself, and must come to the same then. What is returned survives power loss.
+        `change` makes the new content of what is there; it is called again where another process
+        was first. What is returned survives power loss.
         """
 
     @abstractmethod

@@ -10,17 +10,16 @@ from hashlib import blake2b
 from typing import Any, TypeVar
 
 import msgspec
-import psycopg
 from psycopg.errors import QueryCanceled
 
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.clock import ClockGuard
-from domain.event_store.postgres.connections import Connections, unavailable
+from domain.event_store.postgres.connections import Connections, translated_errors
 from domain.event_store.postgres.link import Link
 from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
-from domain.measurements.port import Measurements, Page, Statements
+from domain.measurements.port import Measurements, Page, PageRequest, Statements
 from domain.measurements.reports import COST, DAY_MS, USAGE, Point
 from domain.measurements.usage import UseSums
 
@@ -149,27 +148,18 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
         bodies = self._bounds.checked(points, now)
         self._change(lambda link: self._store(link, bodies))
 
-    def page(
-        self,
-        entity_id: str,
-        series: str,
-        part: str | None,
-        *,
-        since: int,
-        until: int,
-        before: int | None,
-        limit: int,
-        most_bytes: int,
-    ) -> Page:
+    def page(self, wanted: PageRequest) -> Page:
         """Read no bodies but those of the page; see `Measurements.page`."""
+        part, last = wanted.part, wanted.until
         sought, keys = (_OF_SERIES, []) if part is None else (_OF_PART, [_part_key(part)])
-        last = until if before is None else min(until, before - 1)
+        if wanted.before is not None:
+            last = min(last, wanted.before - 1)
 
         def read(link: Link) -> Page:
-            of = [entity_id, series, since]
-            (total,) = link.one(f"SELECT count(*) {sought}", *of, until, *keys)
-            left = [*of, last, *keys]
-            rows = link.rows(_PAGE.format(sought), *left, *left, limit, most_bytes)
+            of = [wanted.entity_id, wanted.series, wanted.since]
+            (total,) = link.one(f"SELECT count(*) {sought}", *of, wanted.until, *keys)
+            left = [*of, last, *keys, *of, last, *keys, wanted.limit, wanted.most_bytes]
+            rows = link.rows(_PAGE.format(sought), *left)
             more = bool(rows) and rows[0][2] > len(rows)
             return Page(total, [(at, body) for at, body, _ in rows], more=more)
 
@@ -254,14 +244,11 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
         A host whose clock is wrong would write to times that are not, and delete too early: it
         changes nothing. Raises StoreUnavailable, also for psycopg's errors, and what `work` does.
         """
-        with self._connections.use() as link:
-            try:
-                self._clock.check(link)
-                result = work(link)
-                link.sync()
-            except psycopg.Error as error:
-                raise unavailable(error, what=_WHAT) from error
-        return result
+        with self._connections.use() as link, translated_errors(_WHAT):
+            self._clock.check(link)
+            result = work(link)
+            link.sync()
+            return result
 
 
 def open_postgres_measurements(url: str, bounds: Bounds) -> PostgresMeasurements:

@@ -12,7 +12,7 @@ from domain.errors import StoreUnavailable
 from domain.machine.write_turns import WriteTurns, writing
 from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
-from domain.measurements.port import Measurements, Page, Statements
+from domain.measurements.port import Measurements, Page, PageRequest, Statements
 from domain.measurements.reports import COST, DAY_MS, USAGE, Point
 from domain.measurements.usage import UseSums
 
@@ -147,38 +147,27 @@ class SqliteMeasurements(Measurements):
         ).fetchone()
         return row[0] if row else 0
 
-    def page(
-        self,
-        entity_id: str,
-        series: str,
-        part: str | None,
-        *,
-        since: int,
-        until: int,
-        before: int | None,
-        limit: int,
-        most_bytes: int,
-    ) -> Page:
+    def page(self, wanted: PageRequest) -> Page:
         """Read no more points than the page has; see `Measurements.page`."""
         where = "entity = ? AND series = ? AND at BETWEEN ? AND ?"
-        values: list[str | int] = [entity_id, series, since, until]
-        if part is not None:
+        values: list[str | int] = [wanted.entity_id, wanted.series, wanted.since, wanted.until]
+        if wanted.part is not None:
             where += " AND part = ?"
-            values.append(part)
+            values.append(wanted.part)
         with self._reading() as connection:
             (total,) = connection.execute(
                 f"SELECT count(*) FROM points WHERE {where}", values
             ).fetchone()
-            if before is not None:
+            if wanted.before is not None:
                 where += " AND at < ?"
-                values.append(before)
+                values.append(wanted.before)
             rows = connection.execute(
                 f"SELECT at, body FROM points WHERE {where} ORDER BY at DESC, part", values
             )
             taken: list[tuple[int, bytes]] = []
             size = 0
             for at, body in rows:
-                full = len(taken) >= limit or size >= most_bytes
+                full = len(taken) >= wanted.limit or size >= wanted.most_bytes
                 if full and taken[-1][0] != at:
                     return Page(total, taken, more=True)
                 taken.append((at, body))
