@@ -62,11 +62,6 @@ def resolved(schema: Schema) -> Schema:
     return {**options[0], **rest} if len(options) == 1 else {**rest, "anyOf": options}
 
 
-def listed(name: str) -> Schema:
-    """The schema of a page of entities, whose component has this name."""
-    return closed_object({"data": array(ref(name)), "paging": ref("Paging")})
-
-
 def shared_answers(reference: Schema) -> dict[str, Schema]:
     """Schemas of the answers that no Struct describes, by component name."""
     known = {key: resolved(value) for key, value in reference["properties"].items()}

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +15,7 @@ from litestar.routes import HTTPRoute
 from api.answers.bodies import JSON_TYPES, PATCH_TYPES
 from api.answers.read_positions import may_wait
 from api.answers.responses import JSON, NDJSON
-from api.callers.permissions import PUBLIC, Access, Permission
+from api.callers.permissions import PUBLIC, Permission
 from api.callers.policies import DEFAULT_RULES, combine
 from api.declaring.operation import Operation
 from api.declaring.signatures import JsonRoute
@@ -187,14 +187,12 @@ def _spaced(name: str) -> str:
 def _roles(permission: Permission | str) -> str:
     """The roles that have a permission by the built-in policies."""
     assert isinstance(permission, Permission)
-    granting = [role for role, access in _built_in_roles().items() if access.may(permission)]
-    return f"by default role {' or '.join(granting)}"
+    roles = (rule.role for rule in DEFAULT_RULES)
+    return f"by default role {' or '.join(r for r in roles if _access_of((r,)).may(permission))}"
 
 
-@cache
-def _built_in_roles() -> dict[str, Access]:
-    """Return the access that the built-in policies give to each role."""
-    return {rule.role: combine(DEFAULT_RULES, (rule.role,)) for rule in DEFAULT_RULES}
+_access_of = cache(partial(combine, DEFAULT_RULES))
+"""The access that the built-in policies give to roles."""
 
 
 def _required(description: str, schema: Schema) -> Schema:

@@ -39,17 +39,6 @@ class Page(msgspec.Struct, frozen=True):
     """True if older points follow."""
 
 
-class Statements(msgspec.Struct, frozen=True):
-    """The SQL by which a database reads points."""
-
-    newest: str
-    """Part and newest body of each part of a series, for an entity and a series."""
-    latest: str
-    """The newest body of the part without a name, for an entity and a series."""
-    entities: str
-    newest_time: str
-
-
 class Measurements(ABC):
     """A time series beside the log, bounded as `bounds.py` says; for any thread.
 
@@ -57,7 +46,12 @@ class Measurements(ABC):
     and power loss. Every method raises StoreUnavailable when the backend cannot be used.
     """
 
-    _statements: Statements
+    select_newest: str
+    """SQL for part and newest body of each part of a series, for an entity and a series."""
+    select_latest: str
+    """SQL for the newest body of the part without a name, for an entity and a series."""
+    select_entities: str
+    select_newest_time: str
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -81,7 +75,7 @@ class Measurements(ABC):
 
     def newest(self, entity_id: str, series: str) -> dict[str, bytes]:
         """Part -> JSON of its newest point, for all parts of a series."""
-        rows = self._rows(self._statements.newest, entity_id, series)
+        rows = self._rows(self.select_newest, entity_id, series)
         return {
             part if isinstance(part, str) else part.decode("utf-8", "surrogatepass"): body
             for part, body, *_ in rows
@@ -92,7 +86,7 @@ class Measurements(ABC):
 
         No other point is read, which `newest` would do, so that a page can ask for many entities.
         """
-        rows = self._rows(self._statements.latest, entity_id, series)
+        rows = self._rows(self.select_latest, entity_id, series)
         return rows[0][0] if rows else None
 
     @abstractmethod
@@ -124,7 +118,7 @@ class Measurements(ABC):
 
     def entities(self) -> list[str]:
         """The ids of all entities that have points; none where nothing was ever stored."""
-        return [entity_id for (entity_id,) in self._rows(self._statements.entities)]
+        return [entity_id for (entity_id,) in self._rows(self.select_entities)]
 
     def forget(self, entity_id: str) -> None:
         """Delete all points of an entity, so many in a transaction."""
@@ -133,7 +127,7 @@ class Measurements(ABC):
 
     def newest_time(self) -> int:
         """The time of the newest point, 0 without points."""
-        rows = self._rows(self._statements.newest_time)
+        rows = self._rows(self.select_newest_time)
         return rows[0][0] or 0 if rows else 0
 
     def forget_older(self, now: int) -> None:

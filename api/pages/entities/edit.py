@@ -10,7 +10,7 @@ from litestar.response.base import ASGIResponse
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action
 from api.callers.sign_in.sessions import Sessions
-from api.declaring.declared_query import Parameters
+from api.declaring.declared_query import Parameters, query
 from api.errors import Forbidden
 from api.pages.entities.editable import (
     FIELDS,
@@ -39,7 +39,7 @@ from api.pages.entities.entity_routes import (
 )
 from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.rendering import AnyRequest, Renderer, html, redirect
-from api.pages.frame.routing import asked, form, page
+from api.pages.frame.routing import form, page
 from api.pages.search.suggesting import suggested
 from api.services import Services
 from api.use_cases.entity_writes import plan_patch
@@ -55,13 +55,13 @@ _MOST_CHARACTERS = 50_000
 routing.MOST_BYTES.
 """
 _KEYS = tuple(field.key for field in FIELDS)
-_COLUMN = asked(str, "", "Qualified name of a column in the entity.")
+_COLUMN = query(str, "Qualified name of a column in the entity.", "")
 _EDIT: Parameters = {
-    "field": asked(str, ..., f"One of {', '.join(_KEYS)}."),
+    "field": query(str, f"One of {', '.join(_KEYS)}.", ...),
     "column": _COLUMN,
 }
 _CHOOSING: Parameters = {
-    "add": asked(str, "", "What was typed."),
+    "add": query(str, "What was typed.", ""),
     "column": _COLUMN,
 }
 Given = str | list[Item]

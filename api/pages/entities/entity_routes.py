@@ -34,19 +34,14 @@ def kind_of(scope: Any) -> EntityKind:
     return kind_named(scope["path_params"]["kind"])
 
 
-def may_view(scope: Any) -> Permission:
-    """The permission that the page of an entity demands."""
-    return Permission(Action.VIEW, kind_of(scope).name)
+def of_kind(action: Action, also: Action | None = None) -> Callable[[Any], Permission]:
+    """A function that gives the permission for the kind in the path of a request for a page."""
+    return lambda scope: Permission(action, kind_of(scope).name, also)
 
 
-def may_edit(scope: Any) -> Permission:
-    """The permission of a page that changes an entity and shows it."""
-    return Permission(Action.EDIT, kind_of(scope).name, also=Action.VIEW)
-
-
-def may_delete(scope: Any) -> Permission:
-    """The permission of a page that deletes an entity and shows it."""
-    return Permission(Action.DELETE, kind_of(scope).name, also=Action.VIEW)
+may_view = of_kind(Action.VIEW)
+may_edit, may_delete = of_kind(Action.EDIT, Action.VIEW), of_kind(Action.DELETE, Action.VIEW)
+"""Of pages that change or delete an entity, and show it."""
 
 
 class EntityRequest(msgspec.Struct, frozen=True):

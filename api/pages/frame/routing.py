@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
 from hmac import compare_digest
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import parse_qsl
 
 from litestar.handlers import HTTPRouteHandler
@@ -13,7 +13,7 @@ from api.answers.bodies import check_media_type, read_body
 from api.callers.limits import WorkQueue
 from api.callers.permissions import PUBLIC, Access, Action, Permission
 from api.callers.sign_in.sessions import Sessions
-from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.declared_query import Parameters
 from api.declaring.signatures import route
 from api.errors import Forbidden
 from api.pages.frame.rendering import TYPED, AnyRequest
@@ -91,11 +91,6 @@ Needed = Permission | str | Callable[[Any], Permission | str]
 """The permission that a page demands; a function derives it from the scope of a request."""
 Show = Callable[..., Awaitable[ASGIResponse]]
 Take = Callable[[AnyRequest, dict[str, str]], Awaitable[ASGIResponse]]
-
-
-def asked(hint: Any, default: Any, description: str, **more: Any) -> tuple[Any, Any]:
-    """A parameter in the query of a page, for `Parameters`; `more` are its name and its bounds."""
-    return Annotated[hint, QueryParameter(description=description, **more)], default
 
 
 def page(

@@ -12,10 +12,10 @@ from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Raw, UnsetType
 
-from api.declaring.declared_query import Parameters
+from api.declaring.declared_query import Parameters, query
 from api.pages.frame.documents import cut, formatted, words
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer, html
-from api.pages.frame.routing import asked, page
+from api.pages.frame.routing import page
 from api.routes.system.audit import (
     AUDITING,
     MAX_POSITION,
@@ -131,13 +131,13 @@ _OPENED: Parameters = {
 }
 
 
-_POSITION = partial(asked, int | None, None, ge=0, le=MAX_POSITION)
+_POSITION = partial(query, int, ge=0, le=MAX_POSITION)
 # A form sends what is left empty as well, so each is a text here, and may be empty.
 _PARAMETERS: Parameters = {
-    **{name: asked(str, "", label) for name, (_, label, _) in _FILTERS.items()},
+    **{name: query(str, label, "") for name, (_, label, _) in _FILTERS.items()},
     "before": _POSITION("Events before this position, newest first."),
     "after": _POSITION("Events after this position: the first of them, newest first."),
-    "follow": asked(bool, False, "Have new events come in."),
+    "follow": query(bool, "Have new events come in.", False),
 }
 
 

@@ -19,7 +19,7 @@ from domain.event_store.postgres.connections import Connections, translated_erro
 from domain.event_store.postgres.link import Link
 from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
-from domain.measurements.port import Measurements, Page, PageRequest, Statements
+from domain.measurements.port import Measurements, Page, PageRequest
 from domain.measurements.reports import COST, DAY_MS, USAGE, Point
 from domain.measurements.usage import UseSums
 
@@ -121,22 +121,20 @@ class PostgresMeasurements(Measurements):
     Numbers are summed as decimals, without errors of rounding and in any order.
     """
 
-    _statements = Statements(
-        newest="""
+    select_newest = """
 SELECT newest.part, newest.body
 FROM (SELECT DISTINCT entity, series, part_key
     FROM measurements WHERE entity = %b AND series = %b) parts
 CROSS JOIN LATERAL (SELECT part, body FROM measurements m
     WHERE m.entity = parts.entity AND m.series = parts.series AND m.part_key = parts.part_key
     ORDER BY m.at DESC LIMIT 1) newest
-""",
-        latest=(
-            "SELECT body FROM measurements WHERE entity = %b AND series = %b"
-            f" AND part_key = '\\x{_part_key('').hex()}' ORDER BY at DESC LIMIT 1"
-        ),
-        entities="SELECT entity FROM measurement_sizes WHERE entity <> ''",
-        newest_time="SELECT max(at) FROM measurements",
+"""
+    select_latest = (
+        "SELECT body FROM measurements WHERE entity = %b AND series = %b"
+        f" AND part_key = '\\x{_part_key('').hex()}' ORDER BY at DESC LIMIT 1"
     )
+    select_entities = "SELECT entity FROM measurement_sizes WHERE entity <> ''"
+    select_newest_time = "SELECT max(at) FROM measurements"
 
     def __init__(self, connections: Connections, bounds: Bounds) -> None:
         super().__init__(bounds)

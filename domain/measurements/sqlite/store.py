@@ -12,7 +12,7 @@ from domain.errors import StoreUnavailable
 from domain.machine.write_turns import WriteTurns, writing
 from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
-from domain.measurements.port import Measurements, Page, PageRequest, Statements
+from domain.measurements.port import Measurements, Page, PageRequest
 from domain.measurements.reports import COST, DAY_MS, USAGE, Point
 from domain.measurements.usage import UseSums
 
@@ -78,17 +78,15 @@ _OF_SERVICE = f"FROM points WHERE series = '{COST}' AND part = ?"
 class SqliteMeasurements(Measurements):
     """The port on a file, with a connection for each thread; none is made before it is used."""
 
-    _statements = Statements(
-        newest=(
-            "SELECT part, body, max(at) FROM points WHERE entity = ? AND series = ? GROUP BY part"
-        ),
-        latest=(
-            "SELECT body FROM points WHERE entity = ? AND series = ? AND part = ''"
-            " ORDER BY at DESC LIMIT 1"
-        ),
-        entities="SELECT entity FROM sizes WHERE entity <> ''",
-        newest_time="SELECT max(at) FROM points",
+    select_newest = (
+        "SELECT part, body, max(at) FROM points WHERE entity = ? AND series = ? GROUP BY part"
     )
+    select_latest = (
+        "SELECT body FROM points WHERE entity = ? AND series = ? AND part = ''"
+        " ORDER BY at DESC LIMIT 1"
+    )
+    select_entities = "SELECT entity FROM sizes WHERE entity <> ''"
+    select_newest_time = "SELECT max(at) FROM points"
 
     def __init__(self, directory: Path, bounds: Bounds) -> None:
         super().__init__(bounds)
