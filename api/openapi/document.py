@@ -152,10 +152,8 @@ def _operation(method: str, path: str, route: JsonRoute, operation: Operation) -
 
 def _kind_of(path: str) -> EntityKind | None:
     """The kind in whose collection a path is."""
-    for kind in KINDS.values():
-        if f"{path}/".startswith(f"/v1/{kind.collection}/"):
-            return kind
-    return None
+    kinds = (each for each in KINDS.values() if f"{path}/".startswith(f"/v1/{each.collection}/"))
+    return next(kinds, None)
 
 
 def _tag_of(path: str, kind: EntityKind | None) -> str:

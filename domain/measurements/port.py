@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from domain.measurements.bounds import Bounds
+from domain.measurements.bounds import Bounds, Key
 from domain.measurements.costs import CostSums
 from domain.measurements.reports import FOREVER, Point
 from domain.measurements.usage import UseSums, ranked
@@ -64,7 +64,6 @@ class Measurements(ABC):
         """Store points of an entity; see `write_all`."""
         self.write_all({entity_id: points}, now)
 
-    @abstractmethod
     def write_all(self, points: Mapping[str, Iterable[Point]], now: int) -> None:
         """Store points of entities by their ids, each in place of one of its part at the same time.
 
@@ -72,6 +71,7 @@ class Measurements(ABC):
         future, EntityOverLimit for what takes too many bytes, and StoreUnavailable, also when all
         entities have too many.
         """
+        self._store(self._bounds.checked(points, now))
 
     def newest(self, entity_id: str, series: str) -> dict[str, bytes]:
         """Part -> JSON of its newest point, for all parts of a series."""
@@ -142,6 +142,10 @@ class Measurements(ABC):
     @abstractmethod
     def _rows(self, statement: str, *values: str) -> list[tuple[Any, ...]]:
         """The rows of a statement that reads; none where nothing was ever stored."""
+
+    @abstractmethod
+    def _store(self, bodies: Mapping[str, Mapping[Key, bytes]]) -> None:
+        """Store the JSON of points of entities in one transaction; raises as `write_all` does."""
 
     @abstractmethod
     def _sweep(self, entity_id: str | None, until: int | None) -> bool:

@@ -12,15 +12,15 @@ from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters
 from api.declaring.signatures import name_in_path
 from api.errors import Forbidden, status_of
-from api.pages.frame.addresses import kind_named
 from api.pages.frame.documents import complete
 from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import page
 from api.services import Services
 from api.use_cases.entity_reads import read_entity
 from api.use_cases.entity_writes import PlanOf, asked_by_form, write_entity
-from domain.errors import CatalogError, InvalidInput, NotEmpty, StaleVersion
+from domain.errors import CatalogError, InvalidInput, NotEmpty, NotFound, StaleVersion
 from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
 from projections.entities.port import Include
 
 REFUSALS = (CatalogError, Forbidden)
@@ -31,7 +31,10 @@ OF_ONE = "/{kind:str}/{fqn:path}"
 
 def kind_of(scope: Any) -> EntityKind:
     """The kind in the path of a request for a page of an entity; raises NotFound."""
-    return kind_named(scope["path_params"]["kind"])
+    name = scope["path_params"]["kind"]
+    if name not in KINDS:
+        raise NotFound(f"there is no kind {name[:80]!r}")
+    return KINDS[name]
 
 
 def of_kind(action: Action, also: Action | None = None) -> Callable[[Any], Permission]:

@@ -20,7 +20,7 @@ from domain.event_store.postgres.link import Link
 from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
 from domain.measurements.port import Measurements, Page, PageRequest
-from domain.measurements.reports import COST, DAY_MS, USAGE, Point
+from domain.measurements.reports import COST, DAY_MS, USAGE
 from domain.measurements.usage import UseSums
 
 T = TypeVar("T")
@@ -141,11 +141,6 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
         self._connections = connections
         self._clock = ClockGuard()
 
-    def write_all(self, points: Mapping[str, Iterable[Point]], now: int) -> None:
-        """Store points of entities by one statement; see `Measurements.write_all`."""
-        bodies = self._bounds.checked(points, now)
-        self._change(lambda link: self._store(link, bodies))
-
     def page(self, wanted: PageRequest) -> Page:
         """Read no bodies but those of the page; see `Measurements.page`."""
         part, last = wanted.part, wanted.until
@@ -200,8 +195,10 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
         """Close the pool; see `Measurements.close`."""
         self._connections.close()
 
-    def _store(self, link: Link, bodies: Mapping[str, Mapping[Key, bytes]]) -> None:
-        """Store the points of entities; raises the errors of the bounds, and psycopg.Error."""
+    def _store(self, bodies: Mapping[str, Mapping[Key, bytes]]) -> None:
+        self._change(lambda link: self._insert(link, bodies))
+
+    def _insert(self, link: Link, bodies: Mapping[str, Mapping[Key, bytes]]) -> None:
         points = [
             (entity_id, *key, body)
             for entity_id, of_entity in bodies.items()

@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from domain.machine.write_turns import WriteTurns, writing
 from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
 from domain.measurements.port import Measurements, Page, PageRequest
-from domain.measurements.reports import COST, DAY_MS, USAGE, Point
+from domain.measurements.reports import COST, DAY_MS, USAGE
 from domain.measurements.usage import UseSums
 
 FILE = "measurements.db"
@@ -97,9 +97,7 @@ class SqliteMeasurements(Measurements):
         self._opened: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
 
-    def write_all(self, points: Mapping[str, Iterable[Point]], now: int) -> None:
-        """Store points of entities in one transaction; see `Measurements.write_all`."""
-        bodies = self._bounds.checked(points, now)
+    def _store(self, bodies: Mapping[str, Mapping[Key, bytes]]) -> None:
         with self._transaction() as connection:
             for entity_id, of_entity in bodies.items():
                 self._replace(connection, entity_id, of_entity)
