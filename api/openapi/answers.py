@@ -13,11 +13,10 @@ def shown(kind: EntityKind, given: Schema) -> Schema:
     One schema serves lists, single entities and histories, so keys that depend on `fields`
     are not required.
     """
-    unkept = {kind.key_of[attribute] for attribute in kind.body.unkept}
     body = {
         key: resolved(schema)
         for key, schema in given["properties"].items()
-        if key not in unkept and key != "name"
+        if key in kind.keys and key != "name"
     }
     always = [key for key in given["required"] if key in body and key not in kind.optional]
     if kind.statuses:
