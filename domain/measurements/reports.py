@@ -29,17 +29,8 @@ MAX_COLUMNS = 20_000
 MAX_ROWS = 10_000
 """Rows of a sample."""
 
-TABLE, COLUMN, SYSTEM, SAMPLE, USAGE, RANK, JOIN, COST, RESULT = (
-    "table",
-    "column",
-    "system",
-    "sample",
-    "usage",
-    "rank",
-    "join",
-    "cost",
-    "result",
-)
+TABLE, COLUMN, SYSTEM, SAMPLE = "table", "column", "system", "sample"
+USAGE, RANK, JOIN, COST, RESULT = "usage", "rank", "join", "cost", "result"
 """The names of the series."""
 
 

@@ -19,16 +19,10 @@ _NO_MAIL = "example.org"
 """Reserved by RFC 2606, so that a made-up address never reaches anybody."""
 _MAILBOX = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", re.IGNORECASE)
 _MAX_MAILBOX = 64
-_DESCRIBED = {"description": ""}
-
+_DESCRIBED = ("domain", "dataProduct", "classification", "tag", "glossary", "glossaryTerm")
 _STAND_INS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "domain": _DESCRIBED,
-        "dataProduct": _DESCRIBED,
-        "classification": _DESCRIBED,
-        "tag": _DESCRIBED,
-        "glossary": _DESCRIBED,
-        "glossaryTerm": _DESCRIBED,
+        **{kind: {"description": ""} for kind in _DESCRIBED},
         "table": {"columns": []},
         "storedProcedure": {"storedProcedureCode": {}},
         "dashboardDataModel": {"columns": []},

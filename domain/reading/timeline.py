@@ -7,6 +7,7 @@ place, event by event, and each operation is looked at right before it is carrie
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -16,7 +17,6 @@ from msgspec.structs import replace
 from domain import events
 from domain.aggregate.entity import STATUS, Entity, encode, evolve
 from domain.aggregate.lifecycle import format_version
-from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.port import EventStore
 from domain.events import TYPE_NAMES, Body, Event
 from domain.patches import json_patch
@@ -126,9 +126,8 @@ def read_versions(
     return bodies
 
 
-def _version(recorded: RecordedEvent) -> int:
-    """The version after an event; the events of one command share theirs."""
-    return recorded.event.version
+_version = attrgetter("event.version")
+"""The version after an event; the events of one command share theirs."""
 
 
 class _ChangingEntity:
