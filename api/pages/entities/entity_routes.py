@@ -17,7 +17,7 @@ from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import page
 from api.services import Services
 from api.use_cases.entity_reads import read_entity
-from api.use_cases.entity_writes import PlanOf, asked_by_form, write_entity
+from api.use_cases.entity_writes import Asked, PlanOf, context_of, write_entity
 from domain.errors import CatalogError, InvalidInput, NotEmpty, NotFound, StaleVersion
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
@@ -140,7 +140,8 @@ async def change(at: EntityRequest, plan_of: PlanOf, body: bytes, tag: str) -> N
     Raises what `write_entity` raises. Where the entity has another state by now, that state is
     what pages show from then on.
     """
-    services, asked = at.services, asked_by_form(at.request, body, tag)
+    services, target = at.services, at.request.scope["raw_path"]
+    asked = Asked(target, body, context_of(at.request, tag), at.access)
     try:
         await write_entity(services, at.request, asked, plan_of, lambda _: None)
     except StaleVersion:
