@@ -33,14 +33,8 @@ def recorded_parent(kind: EntityKind, state: Entity) -> Claim | None:
         value = state.value(key)
         one = next(iter(value), None) if isinstance(value, list) else value
         if one is not None and one.get("id") == state.parent_id:
-            return Claim(
-                kind=one["type"],
-                fqn=one["fullyQualifiedName"],
-                id=one["id"],
-                name=one["name"],
-                parent_id=None,
-                deleted=False,
-            )
+            held = one["type"], one["fullyQualifiedName"], one["id"], one["name"]
+            return Claim(*held, parent_id=None, deleted=False)
     return None
 
 
@@ -51,15 +45,14 @@ def find(claims: EntityReads, ref: Ref, kinds: tuple[str, ...], where: str) -> C
     id.
     """
     if isinstance(ref, str):
-        fqn, candidates = ref, kinds
-    else:
-        if ref.type is not None and kinds and ref.type not in kinds:
-            raise InvalidInput(f"{where}.type must be {' or '.join(kinds)}, got {shown(ref.type)}")
-        if ref.id is not None:
-            return _find_by_id(claims, ref, kinds, where)
-        if ref.fully_qualified_name is None:
-            raise InvalidInput(f"{where}: a reference needs `id` or `fullyQualifiedName`")
-        fqn, candidates = ref.fully_qualified_name, kinds if ref.type is None else (ref.type,)
+        ref = Reference(fully_qualified_name=ref)
+    if ref.type is not None and kinds and ref.type not in kinds:
+        raise InvalidInput(f"{where}.type must be {' or '.join(kinds)}, got {shown(ref.type)}")
+    if ref.id is not None:
+        return _find_by_id(claims, ref, kinds, where)
+    if (fqn := ref.fully_qualified_name) is None:
+        raise InvalidInput(f"{where}: a reference needs `id` or `fullyQualifiedName`")
+    candidates = kinds if ref.type is None else (ref.type,)
     if not candidates:
         raise InvalidInput(f"{where}: a reference by name needs its `type` here")
     for kind in candidates:
