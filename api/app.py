@@ -79,14 +79,6 @@ class Application(Litestar):
             self._register_late(next(iter(self.late)))
             await sleep(0)
 
-    def _register_asked(self, path: str) -> None:
-        """Register what a path may be of; one that only begins like a collection does no harm."""
-        if self.late:
-            # As the router reads it.
-            asked = normalize_path(path)
-            for collection in [each for each in self.late if each in asked]:
-                self._register_late(collection)
-
     def _register_late(self, collection: str) -> None:
         self.register_all(self.late.pop(collection)())
 
@@ -120,7 +112,11 @@ class Application(Litestar):
 
     async def _dispatch(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request by the quick path, or by all of Litestar."""
-        self._register_asked(scope["path"])
+        if self.late:
+            # As the router reads it; what only begins like a collection does no harm.
+            asked = normalize_path(scope["path"])
+            for collection in [each for each in self.late if each in asked]:
+                self._register_late(collection)
         answer = self.quick.application(scope) or super().__call__
         await answer(scope, receive, send)
 

@@ -120,7 +120,10 @@ def operation_of(handler: HTTPRouteHandler) -> Operation:
 
 def _operation(method: str, path: str, route: JsonRoute, operation: Operation) -> dict[str, Any]:
     """The operation of one method and path, as the document shows it."""
-    kind = _kind_of(path)
+    kinds = (each for each in KINDS.values() if f"{path}/".startswith(f"/v1/{each.collection}/"))
+    kind = next(kinds, None)
+    beginning = path.removeprefix("/v1/").partition("/")[0]
+    tag = _tag(kind) if kind else beginning if beginning in _TAGS else "system"
     words = _words(kind) if kind else {}
     permission = route.permission
     public = permission == PUBLIC
@@ -138,7 +141,7 @@ def _operation(method: str, path: str, route: JsonRoute, operation: Operation) -
         "operationId": operation.id.format(**words),
         "summary": operation.summary.format(**words),
         **({"description": about} if about else {}),
-        "tags": [operation.tag or _tag_of(path, kind)],
+        "tags": [operation.tag or tag],
         "security": [] if public else [{"bearer": []}],
         "parameters": [*parameters(operation.path or path, route.query), *map(shared, takes)],
         "responses": responses(operation, words, tuple(errors)),
@@ -148,18 +151,6 @@ def _operation(method: str, path: str, route: JsonRoute, operation: Operation) -
         types = sorted(PATCH_TYPES if method == "patch" else JSON_TYPES)
         shown["requestBody"] = {"required": True, "content": dict.fromkeys(types, schema)}
     return shown
-
-
-def _kind_of(path: str) -> EntityKind | None:
-    """The kind in whose collection a path is."""
-    kinds = (each for each in KINDS.values() if f"{path}/".startswith(f"/v1/{each.collection}/"))
-    return next(kinds, None)
-
-
-def _tag_of(path: str, kind: EntityKind | None) -> str:
-    """The heading for a route: its kind, or what the path begins with if that is one."""
-    beginning = path.removeprefix("/v1/").partition("/")[0]
-    return _tag(kind) if kind else beginning if beginning in _TAGS else "system"
 
 
 def _tag(kind: EntityKind) -> str:

@@ -10,7 +10,7 @@ from litestar.response.base import ASGIResponse
 from api.answers.responses import Finished
 from api.callers.permissions import PUBLIC, SIGNED_IN, Access, Action, Permission
 from api.declaring.declared_query import DeclaredQuery, Parameters, query
-from api.declaring.unsupported_parameters import unsupported_parameters
+from api.declaring.unsupported_parameters import UNSUPPORTED
 from api.pages.entities.entity import crumbs_of
 from api.pages.entities.entity_routes import EntityPages, EntityRequest, kind_of, may_view, of_kind
 from api.pages.entities.relations import read_list
@@ -132,7 +132,7 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
 
 def _given(kind: EntityKind, request: AnyRequest) -> dict[str, Any]:
     """The parameters of the kind's list that the address of a page has; raises InvalidInput."""
-    declared = DeclaredQuery(list_parameters(kind), unsupported_parameters(kind.name))
+    declared = DeclaredQuery(list_parameters(kind), UNSUPPORTED.get(kind.name, {}))
     values = declared.values(request.scope)
     return {name: values[name] for name in values if declared.names[name] in request.query_params}
 

@@ -160,7 +160,12 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
             **values,
             turned=before is not None or after is not None,
             filters=_FILTERS,
-            choices=_choices(request),
+            choices={
+                "kind": [
+                    (each, words(each)) for each in sorted(auditable(request.auth, ALL_KINDS))
+                ],
+                "eventType": [(name, VERBS[name]) for name in EVENT_TYPES],
+            },
             rare=_RARE,
             kept=kept,
             # What comes after an event is few as a rule.
@@ -253,11 +258,3 @@ def _asked(kept: Mapping[str, str]) -> dict[str, Any]:
     if "eventType" in kept and kept["eventType"] not in EVENT_TYPES:
         raise InvalidInput(f"{kept['eventType'][:64]!r} is not a type of event")
     return asked
-
-
-def _choices(request: AnyRequest) -> dict[str, list[tuple[str, str]]]:
-    """The values that filters of the form may have, with what people call them."""
-    return {
-        "kind": [(kind, words(kind)) for kind in sorted(auditable(request.auth, ALL_KINDS))],
-        "eventType": [(name, VERBS[name]) for name in EVENT_TYPES],
-    }

@@ -179,7 +179,8 @@ def _shown(
         name.partition("#")[2]: each["buckets"]
         for name, each in answered.get("aggregations", {}).items()
     }
-    kept = {name: _text(value) for name, value in given.items() if name != "after"}
+    texts = {name: "true" if value is True else value or None for name, value in given.items()}
+    kept = {name: text for name, text in texts.items() if name != "after"}
     hits = answered["hits"]["hits"] if answered else []
     after = msgspec.json.encode(hits[-1]["sort"]).decode() if len(hits) == PAGE_SIZE else None
     return {
@@ -201,12 +202,6 @@ def _shown(
         "next": with_query("/search", kept | {"after": after}) if after else None,
         "first": with_query("/search", kept) if given["after"] else None,
     }
-
-
-def _text(value: Any) -> str | None:
-    if value is True:
-        return "true"
-    return value or None
 
 
 def _hit(hit: Mapping[str, Any]) -> dict[str, Any]:
