@@ -172,8 +172,8 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         status = 429 if isinstance(error, TooManyRequests) else 503
         headers = {"Retry-After": str(error.retry_after)}
         return respond(status, ERROR_TYPES[status], str(error), headers)
-    if (status := _OF_REQUESTS.get(type(error), 0)) in ERROR_TYPES:
-        return respond(status, ERROR_TYPES[status], str(error))
+    if (refused := _OF_REQUESTS.get(type(error))) is not None:
+        return respond(refused, ERROR_TYPES[refused], str(error))
     if isinstance(error, HTTPException) and error.status_code < 500:
         status = error.status_code
         phrase = HTTPStatus(status).phrase
