@@ -10,6 +10,7 @@ by what it holds: a new kind of node is walked without being known.
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from operator import is_
 from typing import Any, Union, get_args, get_type_hints
 
 import msgspec
@@ -74,12 +75,16 @@ class Wildcard(Base, frozen=True):
 
 
 class Fuzzy(Base, frozen=True):
-    """Words at most `distance` slips away that share the first `prefix` letters."""
+    """Words at most `distance` slips away that share the first `prefix` letters.
+
+    With `others` the word itself may be left out: it is sought beside this, and counts more there.
+    """
 
     field: str | None
     text: str
     distance: int
     prefix: int = 1
+    others: bool = False
 
 
 class Regex(Base, frozen=True):
@@ -210,8 +215,7 @@ def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
     changes: dict[str, Any] = {}
     for name in _holding_nodes(type(node)):
         value = getattr(node, name)
-        changed = _mapped(value, change)
-        if changed is not value:
+        if value and (changed := _mapped(value, change)) is not value:
             changes[name] = changed
     return msgspec.structs.replace(node, **changes) if changes else node
 
@@ -248,8 +252,8 @@ def _mapped(value: Any, change: Callable[[Node], Node]) -> Any:
     if isinstance(value, Base):
         return change(value)  # type: ignore[arg-type]
     if isinstance(value, tuple):
-        changed = tuple(_mapped(item, change) for item in value)
-        return changed if any(a is not b for a, b in zip(changed, value, strict=True)) else value
+        changed = tuple([_mapped(item, change) for item in value])
+        return value if all(map(is_, changed, value)) else changed
     return value
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from domain.errors import InvalidInput
 from domain.kinds import names
 from projections.search import tree
+from projections.search.analysis import fold, tokens
 from projections.search.tree import Node
 
 EXACT = 10_000.0
@@ -95,7 +96,9 @@ def _forgiving(word: str) -> Node:
     begun = _begun(word)
     if not UNKNOWN_FROM <= len(word) <= FORGIVEN_TO:
         return begun
-    slip = tree.Boosted(tree.Fuzzy(None, word, 1), SLIPPED)
+    # What has signs in it that are no part of a word may be sought as another word than itself.
+    is_plain = tokens(word).parts == (fold(word),)
+    slip = tree.Boosted(tree.Fuzzy(None, word, 1, others=is_plain), SLIPPED)
     if len(word) < FORGIVEN_FROM:
         return tree.IfFound(begun, begun, slip)
     slips = tree.Boosted(tree.Fuzzy(None, word, 2, prefix=2), SLIPPED)

@@ -150,7 +150,16 @@ def test_fields_are_named_by_field_and_path_alone():
         *("node", "nodes", "must", "should", "must_not", "filter"),
         *("sought", "then", "otherwise"),
         *("text", "value", "values", "pattern", "gt", "gte", "lt", "lte"),
-        *("slop", "distance", "prefix", "boost", "score", "tie_breaker", "minimum_should_match"),
+        *(
+            "slop",
+            "distance",
+            "prefix",
+            "others",
+            "boost",
+            "score",
+            "tie_breaker",
+            "minimum_should_match",
+        ),
     }
 
 

@@ -44,11 +44,7 @@ class Beginnings:
             for low in range(begin, end, step):
                 self._check()
                 part = slice(low, min(low + step, end))
-                ids = inverted.ids[part]
-                if inverted.impacts is None:
-                    best.add(ids, np.full(len(ids), weight, np.float32))
-                else:
-                    best.add(ids, inverted.impacts[part] * weight)
+                best.add(inverted, part, weight)
         return best.matches()
 
     def _frequency(self, field: str | None, start: str) -> int:

@@ -1,10 +1,13 @@
 """The best of several scores of each document of a segment."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.index.evaluate.results import DENSE, Dense, Sparse, nothing
+from projections.search.index.evaluate.results import DENSE, Dense, Sparse, nothing, places
 from projections.search.index.evaluate.segments import SegmentView
+from projections.search.index.format.arrays import Inverted
 
 
 class BestScores:
@@ -19,10 +22,15 @@ class BestScores:
         if count * DENSE > view.size:
             self._dense = np.zeros(view.size, np.float32)
 
-    def add(self, ids: NDArray[np.int32], scores: NDArray[np.float32]) -> None:
-        """Add a score of each of the documents."""
+    def add(self, inverted: Inverted, postings: slice | NDArray[np.int64], weights: Any) -> None:
+        """Add postings of an index, given the score of an impact of 1: of all, or of each."""
+        ids = inverted.ids[postings]
+        if inverted.impacts is None:
+            scores = np.full(len(ids), weights, np.float32)
+        else:
+            scores = inverted.impacts[postings] * weights
         if self._dense is not None:
-            np.maximum.at(self._dense, ids.astype(np.intp), scores)
+            np.maximum.at(self._dense, places(ids), scores)
         else:
             self._ids.append(ids)
             self._scores.append(scores)

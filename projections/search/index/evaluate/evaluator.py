@@ -150,7 +150,7 @@ class Evaluator:
     def _intersection(self, clauses: list[Matches], excluded: list[Matches]) -> DocIds:
         """The documents of all clauses and none of the excluded."""
         first, *others = sorted(clauses, key=lambda clause: clause.count)
-        if first.count * 4 > self._view.size and not isinstance(first, Sparse):
+        if isinstance(first, Dense) or first.count * 8 > self._view.size:
             mask = first.mask()
             for clause in others:
                 self._check()

@@ -14,7 +14,7 @@ from projections.search import tree
 from projections.search.analysis import fold
 from projections.search.index.evaluate.best_scores import BestScores
 from projections.search.index.evaluate.lexicons import TermNumbers, spans
-from projections.search.index.evaluate.results import Dense, Matches, Sparse
+from projections.search.index.evaluate.results import Dense, Matches, Sparse, nothing
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
 from projections.search.index.format.arrays import ranges, starts
 
@@ -54,10 +54,12 @@ class FuzzyWord:
         )
 
     def _evaluate(self, view: SegmentView) -> Sparse | Dense:
+        nearby = self._near(view)
+        if not nearby:
+            return nothing(view)
         weights = self._snapshot.memory.get(
             self._node, self._weigh, lambda weights: _BYTES_PER_TERM * len(weights)
         )
-        nearby = self._near(view)
         best = BestScores(view, sum(near.postings(view) for near in nearby))
         for near in nearby:
             inverted = view.fields[near.field]
@@ -69,10 +71,7 @@ class FuzzyWord:
             for low, high in pairwise((0, *changes.tolist(), len(group))):
                 self._check()
                 where = ranges(begins[low:high], sizes[low:high])
-                score = np.repeat(of_term[low:high], sizes[low:high])
-                if inverted.impacts is not None:
-                    score *= inverted.impacts.take(where)
-                best.add(inverted.ids.take(where), score)
+                best.add(inverted, where, np.repeat(of_term[low:high], sizes[low:high]))
         return best.matches()
 
     def _near(self, view: SegmentView) -> list[_Near]:
@@ -88,7 +87,9 @@ class FuzzyWord:
         start = self._word[: self._node.prefix].encode()
         for field, span in spans(view, self._node.field, start):
             self._check()
-            numbers, slips = span.near(self._word, self._node.distance, self._check)
+            numbers, slips = span.near(self._word, self._node.distance, view.memory, self._check)
+            if self._node.others:
+                numbers, slips = numbers.compress(slips > 0), slips.compress(slips > 0)
             if len(numbers):
                 terms = list(map(view.fields[field].term, numbers.tolist()))
                 nearby.append(_Near(field, numbers, terms, slips.tolist()))

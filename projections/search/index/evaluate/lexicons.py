@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from projections.search.index.evaluate.joined_terms import terms_matching
 from projections.search.index.evaluate.near_terms import characters, one_slip, slips
-from projections.search.index.evaluate.segments import Mask, Memory, SegmentView
+from projections.search.index.evaluate.segments import Memory, SegmentView
+from projections.search.index.evaluate.terms_by_size import TermsBySize
 from projections.search.index.format.arrays import Inverted
 from projections.search.language.patterns import TermPattern
 from projections.search.matching.terms import EXACT, NUMBER, SEPARATOR, TEXT, WORDS
@@ -16,10 +17,11 @@ from projections.visibility.field_paths import indexed_path
 
 TermNumbers = NDArray[np.int64]
 """(terms,): terms of a field by their numbers, ascending."""
+NearTerms = tuple[TermNumbers, NDArray[np.int8]]
+"""Terms by their numbers, and (terms,): how many slips each is away."""
 Check = Callable[[], None]
 """Raises when the time is up."""
 
-_ASCII = 128
 _SHORT = 64
 """Letters of the longest word that is compared with terms as a whole, not letter by letter."""
 _UTF8_BYTES = 4
@@ -134,70 +136,59 @@ class Span:
         first, after = self._inverted.first(least), self._inverted.first(greatest + b"\0")
         return max(self.low, first), min(self.high, after)
 
-    def near(self, word: str, limit: int, check: Check) -> tuple[TermNumbers, NDArray[np.int8]]:
-        """The terms at most `limit` slips from the word, with their slips."""
-        numbers, counts = [np.empty(0, np.int64)], [np.empty(0, np.int8)]
-        # As many terms are compared with a long word as with a short one of as many bytes.
-        step = max(1, min(_TERMS_PER_CHECK, _BYTES_PER_CHECK // (len(word) + 1)))
-        for low in range(self.low, self.high, _TERMS_PER_CHECK):
-            check()
-            terms, sizes = self._possible(low, min(low + _TERMS_PER_CHECK, self.high), word, limit)
-            for begin in range(0, len(terms), step):
-                part = slice(begin, begin + step)
-                for compared, slip in self._slips(terms[part], sizes[part], word, limit, check):
-                    close = slip <= limit
-                    numbers.append(compared.compress(close))
-                    counts.append(slip.compress(close))
-        every = np.concatenate(numbers)
-        order = np.argsort(every)
-        return every.take(order), np.concatenate(counts).take(order)
+    def near(self, word: str, limit: int, memory: Memory, check: Check) -> NearTerms:
+        """The terms at most `limit` slips from the word, with their slips.
 
-    def _possible(
-        self, low: int, high: int, word: str, limit: int
-    ) -> tuple[TermNumbers, NDArray[np.int64]]:
-        """The terms from `low` up to `high` that may be near the word, and their sizes in bytes."""
-        sizes = np.diff(self._inverted.offsets[low : high + 1]) - self._skip
-        longest = _UTF8_BYTES * (len(word) + limit)
-        places = np.flatnonzero((sizes >= len(word) - limit) & (sizes <= longest))
-        return places + low, sizes.take(places)
-
-    def _slips(
-        self, terms: TermNumbers, sizes: NDArray[np.int64], word: str, limit: int, check: Check
-    ) -> list[tuple[TermNumbers, NDArray[np.int8]]]:
-        """The slips of terms that are `_possible`, of those at least that are near."""
-        inverted = self._inverted
-        beyond = self._beyond_ascii(terms)
-        ascii_ = ~beyond & (sizes <= len(word) + limit)
-        plain, lengths = terms.compress(ascii_), sizes.compress(ascii_)
-        begins = inverted.offsets.take(plain) + self._skip
-        if limit == 1 and word.isascii() and len(word) <= _SHORT:
-            near, counts = one_slip(inverted.lexicon, begins, lengths, word.encode())
-            compared = [(plain.take(near), counts)]
-        else:
-            compared = [(plain, slips(inverted.lexicon, begins, lengths, word, limit, check))]
-        others = terms.compress(beyond)
-        if len(others):
-            begins, lengths = inverted.offsets.take(others) + self._skip, sizes.compress(beyond)
-            codes, begins, lengths = characters(inverted.lexicon, begins, lengths)
-            close = np.abs(lengths - len(word)) <= limit
-            begins, lengths = begins.compress(close), lengths.compress(close)
-            counts = slips(codes, begins, lengths, word, limit, check)
-            compared.append((others.compress(close), counts))
-        return compared
-
-    def _beyond_ascii(self, terms: TermNumbers) -> Mask:
-        """Return a mask of those of the terms, ascending, with characters outside ASCII."""
-        if not len(terms):
-            return np.zeros(0, np.bool_)
-        offsets = self._inverted.offsets
-        begin, end = int(offsets[terms[0]]), int(offsets[terms[-1] + 1])
-        high = np.flatnonzero(self._inverted.lexicon[begin:end] >= _ASCII)
-        if not len(high):
-            return np.zeros(len(terms), np.bool_)
-        high += begin
-        return high.searchsorted(offsets.take(terms) + self._skip) < high.searchsorted(
-            offsets.take(terms + 1)
+        `memory` keeps the terms by their sizes; `check` raises when the time is up.
+        """
+        size = len(word)
+        by_size = memory.get(
+            ("by size", self._inverted),
+            lambda: TermsBySize.of(self._inverted, check),
+            lambda terms: terms.nbytes,
         )
+        plain = by_size.plain(self.low, self.high, self._skip + size - limit, 2 * limit + 1)
+        others = by_size.others(self.low, self.high)
+        # As many terms are compared with a long word as with a short one of as many bytes.
+        step = max(1, min(_TERMS_PER_CHECK, _BYTES_PER_CHECK // (size + 1)))
+        near: list[NearTerms] = [(np.empty(0, np.int64), np.empty(0, np.int8))]
+        near += [self._near_plain(part, word, limit, check) for part in _parts(plain, step)]
+        near += [self._near_others(part, word, limit, check) for part in _parts(others, step)]
+        numbers, counts = map(np.concatenate, zip(*near, strict=True))
+        order = np.argsort(numbers)
+        return numbers.take(order), counts.take(order)
+
+    def _near_plain(self, terms: TermNumbers, word: str, limit: int, check: Check) -> NearTerms:
+        """Those of the terms, which are in ASCII, that are near the word."""
+        check()
+        begins, lengths = self._places(terms)
+        lexicon = self._inverted.lexicon
+        if limit == 1 and word.isascii() and len(word) <= _SHORT:
+            near, counts = one_slip(lexicon, begins, lengths, word.encode())
+            return terms.take(near), counts
+        counts = slips(lexicon, begins, lengths, word, limit, check)
+        return terms.compress(counts <= limit), counts.compress(counts <= limit)
+
+    def _near_others(self, terms: TermNumbers, word: str, limit: int, check: Check) -> NearTerms:
+        """Those of the terms that are near the word, by their characters."""
+        check()
+        begins, lengths = self._places(terms)
+        short = lengths <= _UTF8_BYTES * (len(word) + limit)
+        terms, begins, lengths = (each.compress(short) for each in (terms, begins, lengths))
+        codes, begins, lengths = characters(self._inverted.lexicon, begins, lengths)
+        close = np.abs(lengths - len(word)) <= limit
+        terms, begins, lengths = (each.compress(close) for each in (terms, begins, lengths))
+        counts = slips(codes, begins, lengths, word, limit, check)
+        return terms.compress(counts <= limit), counts.compress(counts <= limit)
+
+    def _places(self, terms: TermNumbers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the terms begin after the prefix, and how many bytes they have from there."""
+        begins = self._inverted.offsets.take(terms) + self._skip
+        return begins, self._inverted.offsets.take(terms + 1) - begins
+
+
+def _parts(terms: TermNumbers, step: int) -> Iterator[TermNumbers]:
+    return (terms[begin : begin + step] for begin in range(0, len(terms), step))
 
 
 def _joined(parts: Iterable[TermNumbers]) -> TermNumbers:

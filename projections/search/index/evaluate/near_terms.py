@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.index.format.arrays import distinct, ranges, starts, sums
+from projections.search.index.format.arrays import ranges, starts, sums
 
 _NOT_FIRST, _FIRST_BITS = 0x80, 0xC0
 """In UTF-8 the first two bits of a byte that is not the first one of its character."""
@@ -37,25 +37,25 @@ def one_slip(
     """
     size, half = len(word), len(word) // 2
     ends = begins + sizes
-    begun = ended = np.arange(len(begins))
+    begun, ended = np.ones((2, len(begins)), np.bool_)
     for at in range(half):
-        begun = begun.compress(lexicon.take(begins.take(begun) + at) == word[at])
+        begun &= lexicon.take(begins + at) == word[at]
     for at in range(1, size - half):
-        ended = ended.compress(lexicon.take(ends.take(ended) - at) == word[-at])
-    places = distinct(np.concatenate((begun, ended)))
-    begins, ends, lengths = begins.take(places), ends.take(places), sizes.take(places)
+        ended &= lexicon.take(ends - at) == word[-at]
+    places = np.flatnonzero(begun | ended)
+    begins, ends, sizes = begins.take(places), ends.take(places), sizes.take(places)
     letters, at_letter = np.frombuffer(word, np.uint8), np.arange(size)
-    inside = at_letter < lengths[:, None]
+    inside = at_letter < sizes[:, None]
     ahead = lexicon.take(begins[:, None] + at_letter, mode="clip") == letters
     back = lexicon.take(ends[:, None] - 1 - at_letter, mode="clip") == letters[::-1]
     before = np.logical_and.accumulate(ahead & inside, axis=1).sum(axis=1)
     after = np.logical_and.accumulate(back & inside, axis=1).sum(axis=1)
-    close = before + after >= np.maximum(lengths, size) - 1
-    swapped = np.flatnonzero((before + after == size - 2) & (lengths == size))
+    close = before + after >= np.maximum(sizes, size) - 1
+    swapped = np.flatnonzero((before + after == size - 2) & (sizes == size))
     at = before.take(swapped)
     first, second = (lexicon.take(begins.take(swapped) + at + later) for later in (0, 1))
     close[swapped] = (first == letters.take(at + 1)) & (second == letters.take(at))
-    slips = ((before < size) | (lengths > size)).astype(np.int8)
+    slips = ((before < size) | (sizes > size)).astype(np.int8)
     return places.compress(close), slips.compress(close)
 
 

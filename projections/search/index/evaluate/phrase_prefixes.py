@@ -11,6 +11,7 @@ from projections.search.index.evaluate.phrases import (
     positions_of,
     with_all,
 )
+from projections.search.index.evaluate.results import spread
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import Inverted, distinct, ranges, starts
@@ -63,9 +64,7 @@ def begun_together(
 
 
 def _mask(view: SegmentView, ids: DocIds) -> Mask:
-    mask = np.zeros(view.size, np.bool_)
-    mask[ids] = True
-    return mask
+    return spread(view.size, ids, True, np.bool_)
 
 
 def _counts(

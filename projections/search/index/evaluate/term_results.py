@@ -11,6 +11,7 @@ from projections.search.index.evaluate.results import (
     among,
     filled,
     rounded,
+    spread,
     times,
 )
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
@@ -56,9 +57,8 @@ class Postings:
         """Impacts of all documents of the segment, 0 without the term."""
 
         def make() -> NDArray[np.uint8]:
-            table = np.zeros(self._view.size, np.uint8)
-            table[self._ids] = 1 if self._impacts is None else self._impacts[self._slice]
-            return table
+            impacts = 1 if self._impacts is None else self._impacts[self._slice]
+            return spread(self._view.size, self._ids, impacts, np.uint8)
 
         return self._view.memory.array(("impacts", *self._term), make)
 
@@ -66,9 +66,7 @@ class Postings:
         """The documents as a mask: bool, one for each document of the segment."""
         if self.is_dense:
             return np.not_equal(self._table(), 0)
-        mask = np.zeros(self._view.size, np.bool_)
-        mask[self._ids] = True
-        return mask
+        return spread(self._view.size, self._ids, True, np.bool_)
 
     def present(self, ids: DocIds) -> Mask:
         """Return a mask of those of `ids` that are here: bool, one for each of `ids`."""
@@ -91,9 +89,7 @@ class Postings:
         """Scores of all documents of the segment, 0 for absent ones: float32."""
         if self.is_dense:
             return self.scored(self._table())
-        scores = np.zeros(self._view.size, np.float32)
-        scores[self._ids] = self._scores()
-        return scores
+        return spread(self._view.size, self._ids, self._scores(), np.float32)
 
     def among(self, allowed: Mask) -> Matches:
         """The allowed ones of the documents."""

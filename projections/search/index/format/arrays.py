@@ -88,7 +88,7 @@ class Inverted(msgspec.Struct, kw_only=True, eq=False):
         memory, offsets = self._memory, self._places
         while low < high:
             middle = (low + high) // 2
-            if bytes(memory[offsets[middle] : offsets[middle + 1]]) < term:
+            if memory[offsets[middle] : offsets[middle + 1]].tobytes() < term:
                 low = middle + 1
             else:
                 high = middle

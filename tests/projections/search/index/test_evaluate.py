@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ from projections.search.index.evaluate.nested import Nesting
 from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.index.evaluate.segments import Memory, SegmentView, Snapshot, Steps
 from projections.search.index.search_commit import search
+from projections.search.language.relevance import relevance
 from projections.search.matching.candidates import Candidates
 from projections.search.matching.deadline import Deadline
 from projections.search.tree import Bool
@@ -188,6 +190,22 @@ def test_search_combines_sets_as_plain_python_does(held, node):
     query = EngineQuery(tree=node, size=100, include_deleted=True)
     hits = run([view_of("one", documents)], query).hits
     assert {hit.id for hit in hits} == {d.id for d in documents if _matches(node, d)}
+
+
+def _with_the_words_themselves(node: tree.Node) -> tree.Node:
+    if isinstance(node, tree.Fuzzy):
+        return msgspec.structs.replace(node, others=False)
+    return tree.map_children(node, _with_the_words_themselves)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(contents, st.lists(st.sampled_from((*WORDS, "alphs", "Gama", "beta_")), min_size=1))
+def test_plain_text_need_not_count_a_word_as_a_slip_of_itself(held, words):
+    documents = [found_document(number, *content) for number, content in enumerate(held)]
+    views = [view_of(f"{at}", documents[at::2], ["id3"]) for at in range(min(2, len(documents)))]
+    node = relevance(words)
+    every = EngineQuery(tree=_with_the_words_themselves(node), size=100)
+    assert run(views, EngineQuery(tree=node, size=100)) == run(views, every)
 
 
 def test_search_of_many_documents_ranks_as_a_full_sort_does():

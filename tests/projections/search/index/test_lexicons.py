@@ -102,7 +102,8 @@ def test_matching_looks_at_the_clock_by_the_work_it_does():
 @given(words, st.text(LETTERS, min_size=1, max_size=8), st.integers(0, 2), st.integers(0, 2))
 def test_near_terms_are_those_within_the_distance(terms, word, limit, prefix):
     inverted = index(terms)
-    numbers, slips = Span(inverted, b"p:", word[:prefix].encode()).near(word, limit, nothing)
+    span = Span(inverted, b"p:", word[:prefix].encode())
+    numbers, slips = span.near(word, limit, Memory(1_000_000), nothing)
     expected = {
         term: slip
         for term in terms
