@@ -32,8 +32,8 @@ class Place(msgspec.Struct, frozen=True):
 def encode(place: Place, listing: str, *, backward: bool) -> bytes:
     """The cursor of a place in the list that `listing` identifies (kind and filters)."""
     flags = _BACKWARD * backward | _INCLUSIVE * place.inclusive
-    head = flags.to_bytes(1, "big") + bytes.fromhex(place.id.replace("-", ""))
-    return _signed(head + place.name.encode(), listing)
+    body = bytes((flags,)) + bytes.fromhex(place.id.replace("-", "")) + place.name.encode()
+    return _signed(body, listing)
 
 
 def decode(text: str, listing: str, *, backward: bool) -> Place:
