@@ -102,7 +102,10 @@ class ListReader(Protocol):
         """
 
     def whole(self, most_bytes: int) -> WholePage | None:
-        """All of the page; None, without reading on, once what is read of it has `most_bytes`."""
+        """All of the page; None, without reading on, once what is read of it has `most_bytes`.
+
+        Where `passed_over` is not 0, it must have been asked for before, in the same state.
+        """
 
     def hand_over(self) -> None:
         """Let another thread do the reading from now on, from a state of its own."""
