@@ -13,8 +13,9 @@ LONGEST_ADDRESS = 1_024
 """Characters of an address whose answer is remembered."""
 _OVERHEAD = 2 * LONGEST_ADDRESS
 """Bytes that a remembered answer takes beside its body: key, headers and places in tables."""
-_MOST_ASKED = 4_096
-"""Number of addresses asked for once that are known before all of them are forgotten."""
+_MOST_ASKED = 1_024
+"""Number of addresses asked for once that are known before all of them are forgotten: about as many
+as there is room for their answers, were they pages of a list."""
 
 
 def key_of(scope: Any) -> Hashable | None:

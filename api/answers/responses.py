@@ -42,7 +42,7 @@ LOOP_BYTES = 256 * 1024
 
 def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Headers as HTTP/1.1 sends them, each with its line end."""
-    return b"".join([b"%b: %b\r\n" % header for header in headers])
+    return b"".join(map(b"%b: %b\r\n".__mod__, headers))
 
 
 class Finished(ASGIResponse):

@@ -6,12 +6,13 @@ from typing import Any
 from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from api.answers.read_positions import ReadPositions, may_wait
+from api.answers.read_positions import RAW_HEADER, ReadPositions, may_wait
 from api.answers.responses import Finished
 from api.callers.limits import RateLimit
 from api.callers.permissions import PUBLIC, SIGNED_IN, Permission, Principal
 from api.callers.policies import Policies
 from api.callers.tokens.verifier import TokenVerifier
+from api.edge.known_headers import KnownHeaders
 from api.errors import Forbidden, Unauthorized
 from api.refusals import Refusal
 
@@ -58,21 +59,27 @@ class Guard:
         if not asks_methods and may_wait(needed):
             await self._positions.wait(scope, needed)
 
-    def admit_at_once(self, scope: Scope, needed: object) -> bool:
+    def admit_at_once(self, scope: Any, needed: object) -> bool:
         """Let a request in as `admit` does, unless that takes a task; returns whether it is in.
 
         It takes one where the token was not verified lately or there is a position to be waited
         for. Raises TooManyRequests or Forbidden.
         """
-        headers = scope["headers"]
+        headers: KnownHeaders = scope["headers"]
+        if headers.authorization is None:
+            return False
         try:
-            principal = self._verifier.remembered(in_header(headers))
+            principal = self._verifier.remembered(headers.authorization)
         except Unauthorized:
             return False
         if principal is None:
             return False
         self._let_in(scope, principal, needed)
-        return not may_wait(needed) or self._positions.have_passed(headers, needed)
+        return (
+            RAW_HEADER not in headers.names
+            or not may_wait(needed)
+            or self._positions.have_passed(headers, needed)
+        )
 
     def _let_in(
         self, scope: Scope, principal: Principal, needed: object, *, asks_methods: bool = False

@@ -11,6 +11,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from api.answers.responses import header_lines
 from api.edge.connections import MAX_URL, BoundedProtocol
+from api.edge.known_headers import KnownHeaders
 
 _BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding", b"expect"})
 
@@ -40,7 +41,7 @@ _TRIED = ("user", "auth", "made", "state")
 class AnsweringProtocol(BoundedProtocol):
     """A connection within bounds that leaves to a task what is no plain read."""
 
-    _heads: ClassVar[dict[bytes, list[tuple[bytes, bytes]]]] = {}
+    _heads: ClassVar[dict[bytes, KnownHeaders]] = {}
     """Heads of requests that were answered at once, from the second line on -> their headers.
 
     Clients send the same lines with each request, and parsing them takes longer than many answers.
@@ -89,7 +90,9 @@ class AnsweringProtocol(BoundedProtocol):
         if len(head) <= MOST_HEAD_BYTES and _PLAIN_LINE(line):
             if len(self._heads) >= MOST_HEADS:
                 self._heads.clear()
-            self._heads[head] = self.headers
+            # The edge has put them in place of those that were parsed.
+            scope: Any = self.scope
+            self._heads[head] = scope["headers"]
 
     def _answer_known(self, data: bytes) -> bool:
         """Answer a plain read whose head is known; returns False for what is to be parsed."""
@@ -153,7 +156,8 @@ class AnsweringProtocol(BoundedProtocol):
             )
         )
         self.cycle = _ANSWERED
-        self._unset_timer()
+        if self._timer is not None:
+            self._unset_timer()
         self.server_state.total_requests += 1
         self.answered_at = self.loop.time()
         if self.timeout_keep_alive_task is None:

@@ -11,7 +11,6 @@ a task. Whatever the quick path has done with a read that needs a task goes on i
 there: the caller who was let in, or the answer that was made and is still to be sent.
 """
 
-import re
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -30,8 +29,6 @@ from api.edge.access import Guard, in_header
 from api.errors import render
 from domain.event_store.stored import ID_CHARACTERS
 
-_PLAIN_HOST = re.compile(rb"[0-9A-Za-z.:\[\]-]*").fullmatch
-"""Tells whether the framework takes a Host header, too."""
 _FQN = "fqn"
 _ENDINGS = ("/{entity_id}", f"/name/{{{_FQN}}}")
 """Endings of the path templates that name one entity; the part before them has no parameter."""
@@ -76,8 +73,11 @@ class QuickPath:
             response = self._started(route, scope)
         except Exception as error:
             response = _rendered(Request(scope), error)
-        if type(response) is Finished and not _is_to_be_compressed(response, scope):
-            return response.unless(scope["headers"]) if response.conditional else response
+        if type(response) is Finished:
+            headers = scope["headers"]
+            # A thread compresses answers, which takes a task.
+            if len(response.body) < COMPRESSED_FROM or not accepts_gzip(headers):
+                return response.unless(headers) if response.conditional else response
         scope["made"] = response
         return None
 
@@ -133,17 +133,11 @@ class QuickPath:
             if not named or (parameter != _FQN and len(named) != ID_CHARACTERS):
                 return None
             values = {parameter: named}
-        for name, value in scope["headers"]:
-            if name == b"host" and not _PLAIN_HOST(value):
-                return None
+        if not scope["headers"].has_plain_host:
+            return None
         scope["path_template"], scope["path_params"] = route.template, values
         return route
 
 
 def _rendered(request: AnyRequest, error: Exception) -> ASGIResponse:
     return render(request, error).to_asgi_response(app=None, request=request)
-
-
-def _is_to_be_compressed(answer: Finished, scope: Any) -> bool:
-    """Tell whether an answer is to be compressed, in a thread, which takes a task."""
-    return len(answer.body) >= COMPRESSED_FROM and accepts_gzip(scope["headers"])

@@ -11,6 +11,7 @@ from api.answers.bodies import BodyBytes
 from api.answers.responses import Finished
 from api.callers.limits import Places
 from api.callers.permissions import Principal
+from api.edge.known_headers import KnownHeaders
 from api.paths import base_path
 from api.paths.base_path import reroute
 from api.telemetry.logs import AccessLine, AccessLog, now
@@ -112,7 +113,11 @@ class RequestRecorder:
     ) -> None:
         """Log and count a request that ends now."""
         seconds = time.perf_counter() - started
-        route, method = scope.get("path_template") or "", _known(scope["method"])
+        route = scope.get("path_template") or ""
+        method: str = scope["method"]
+        if method not in _METHODS:
+            # Callers cannot make up labels.
+            method = "other"
         self._metrics.observe(method, route, status, seconds)
         if status in REFUSED:
             self._metrics.count_refusal(status, scope["state"].get("refusal", ""))
@@ -154,19 +159,18 @@ def _begin(scope: HTTPScope) -> str:
     """Take the prefix of the base path off a request; returns its id, which its state then has."""
     if not scope["path"].startswith(base_path.USUAL):
         base_path.take_off_prefix(scope)
-    state = scope.get("state", {})
-    request_id: str = state.get("request_id") or request_id_of(scope["headers"])
+    headers, state = scope["headers"], scope.get("state", {})
+    if type(headers) is not KnownHeaders:
+        headers = scope["headers"] = KnownHeaders(headers)
+    request_id: str = state.get("request_id") or (
+        request_id_of(headers) if b"x-request-id" in headers.names else new_request_id()
+    )
     # A dict of its own: a server may give the same one to all requests.
     scope["state"] = {**state, "request_id": request_id}
     return request_id
 
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-
-
-def _known(method: str) -> str:
-    """A method of HTTP as it is, any other as `other`, so that callers cannot make up labels."""
-    return method if method in _METHODS else "other"
 
 
 def _position(headers: Headers) -> int | None:

@@ -83,11 +83,12 @@ class Selection(msgspec.Struct, frozen=True, dict=True):
         return Selection(shape, self.of_kind, tuple(self.scopes[at] for at in order))
 
 
-def place_of(place: Place | None) -> Place | None:
-    """A place that every database can be told, with the same entities on each of its sides."""
-    if place is None or "\0" not in place.name:
-        return place
-    # No name has the character: those that begin with what is before it come behind the place.
+def told_place(place: Place) -> Place:
+    """A place that every database can be told, with the same entities on each of its sides.
+
+    `place` has a name with a character that no name has.
+    """
+    # Those that begin with what is before the character come behind the place.
     return Place(place.name.partition("\0")[0], _AFTER_ANY_ID)
 
 
@@ -143,18 +144,20 @@ class ListSql(ABC):
         backward: bool,
         optional: bool,
     ) -> Statement:
-        """A query for a list's total, whether it goes on behind a place, and the rows beyond that.
+        """A query for rows beyond a place, nearest first: (name, id, core, optional or NULL).
 
-        The rows are those of `rows`; for a limit of 0 there is none.
+        Two columns more have the list's total, and whether the list goes on behind the place. The
+        database may end the rows with the one that makes them have `most_bytes`.
         """
-        given, times = selection.values, len(selection.shape.states)
-        values = given * (1 if len(selection.scopes) < 2 else times)
-        if limit:
-            if place is not None:
-                values += (*given, place.name, place.id) * times
-            values += (*self._keys_values(selection, place, limit), *self._bound(most_bytes))
-        of = place and place.inclusive, bool(limit), backward, optional
-        return self._spelled(self._page, selection.shape, *of), values
+        values, times = selection.values, len(selection.shape.states)
+        head = values * (1 if len(selection.scopes) < 2 else times)
+        if place is not None:
+            head += (*values, place.name, place.id) * times
+        sql = self._spelled(
+            self._page, selection.shape, place and place.inclusive, backward, optional
+        )
+        keys = self._keys_values(selection, place, limit)
+        return sql, (*head, *keys, *self._bound(most_bytes))
 
     def rows(
         self,
@@ -163,16 +166,17 @@ class ListSql(ABC):
         limit: int,
         most_bytes: int,
         *,
-        backward: bool,
         optional: bool,
     ) -> Statement:
-        """A query for (name, id, core, optional or NULL) of a list beyond a place, nearest first.
+        """A query for the first four columns of `page`, forward."""
+        sql = self._spelled(self._rows, selection.shape, place and place.inclusive, False, optional)
+        return sql, (*self._keys_values(selection, place, limit), *self._bound(most_bytes))
 
-        The database may end it with the row that makes the rows have `most_bytes`.
-        """
-        of = place and place.inclusive, backward, optional
-        values = (*self._keys_values(selection, place, limit), *self._bound(most_bytes))
-        return self._spelled(self._rows, selection.shape, *of), values
+    def total(self, selection: Selection) -> Statement:
+        """A query for the number of entities of a list."""
+        times = 1 if len(selection.scopes) < 2 else len(selection.shape.states)
+        sql = self._spelled(self._total, selection.shape)
+        return f"SELECT {sql}", selection.values * times
 
     @abstractmethod
     def rows_of(
@@ -205,7 +209,7 @@ class ListSql(ABC):
         """
         states, kind = selection.shape.states, selection.of_kind[:1]
         shapes = [Shape(states, False, (scope,)) for scope in selection.shape.scopes]
-        totals = [self._spelled(self._total, shape) for shape in shapes or [Shape(states, False)]]
+        totals = [self._spelled(self._kept, shape) for shape in shapes or [Shape(states, False)]]
         values = tuple(value for given in selection.scopes or [()] for value in (*given, *kind))
         return f"SELECT {', '.join(totals)}", values
 
@@ -232,21 +236,17 @@ class ListSql(ABC):
         return ()
 
     @abstractmethod
-    def _page(
-        self, shape: Shape, beyond: Beyond, any_rows: bool, backward: bool, optional: bool
-    ) -> str:
+    def _page(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
         """The SQL of `page`."""
 
     @abstractmethod
     def _rows(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
-        """The SQL of `rows`."""
+        """The SQL of `rows`, in either direction."""
 
-    def _head(self, shape: Shape, beyond: Beyond, any_rows: bool, backward: bool) -> str:
+    def _head(self, shape: Shape, beyond: Beyond, backward: bool) -> str:
         """The total, and whether the list goes on behind a place, as two columns."""
-        total = self._total(shape) if len(shape.scopes) < 2 else self._counted(shape)
-        if beyond is None or not any_rows:
-            return f"{total}, false"
-        return f"{total}, {self._goes_on(shape, not beyond, not backward)}"
+        behind = "false" if beyond is None else self._goes_on(shape, not beyond, not backward)
+        return f"{self._total(shape)} AS total, {behind} AS behind"
 
     def _keys(self, shape: Shape, beyond: Beyond, backward: bool, wanted: str) -> str:
         """The names and ids of a list in order, and what else is wanted of their table `k`."""
@@ -266,6 +266,13 @@ class ListSql(ABC):
         return self._keys(shape, beyond, backward, wanted)
 
     def _total(self, shape: Shape) -> str:
+        """Return the SQL of the number of entities of a list."""
+        if len(shape.scopes) < 2:
+            return self._kept(shape)
+        parts = [f"(SELECT count(*) FROM {self._source(shape, each)})" for each in shape.states]
+        return f"({' + '.join(parts)})"
+
+    def _kept(self, shape: Shape) -> str:
         """Return the SQL of the number of entities of a list whose number is kept."""
         scope = self._scope(shape.scopes[0]) if shape.scopes else f"'{WHOLE_KIND}'"
         states = ", ".join(map(str, shape.states))
@@ -273,11 +280,6 @@ class ListSql(ABC):
             f"(SELECT CAST(coalesce(sum(n), 0) AS int8) FROM {{}}.counters WHERE scope = {scope}"
             f" AND kind = ? AND deleted IN ({states}){' AND status = ?' * shape.status})"
         )
-
-    def _counted(self, shape: Shape) -> str:
-        """Return the SQL of the number of entities of a list that are counted one by one."""
-        parts = [f"(SELECT count(*) FROM {self._source(shape, each)})" for each in shape.states]
-        return f"({' + '.join(parts)})"
 
     def _goes_on(self, shape: Shape, inclusive: bool, backward: bool) -> str:
         parts = [

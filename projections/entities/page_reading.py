@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from projections.entities.cursors import Place
-from projections.entities.list_sql import ListSql, Selection, Statement, place_of
+from projections.entities.list_sql import ListSql, Selection, Statement, told_place
 from projections.entities.name_filters import NameFilter
-from projections.entities.port import ListedEntity, ListHead, ListRequest
+from projections.entities.port import ListedEntity, ListRequest, WholePage
 
 _MOST_ROWS = 2_000
 """Rows that one statement reads at most: PostgreSQL measures all of them before it ends."""
@@ -24,14 +24,14 @@ class PageReader(ABC):
     def __init__(self, sql: ListSql, request: ListRequest, place: Place | None) -> None:
         self._sql = sql
         self._request = request
-        self._place = place_of(place)
+        self._place = place
+        if place is not None and "\0" in place.name:
+            self._place = told_place(place)
         self._selection = sql.select(request)
         self.has_keys = request.names is None and self._selection.has_keys
         """True if an index gives the rows of the list, so that none is passed over."""
         self._is_own = False
         """True if the connection is of this reader alone, kept for as long as it reads."""
-        self._longest = ANY_LENGTH
-        """Bytes of a value above which a database need not read it; it ends the reading then."""
 
     @abstractmethod
     def run(self, statement: Statement) -> list[Any]:
@@ -41,17 +41,17 @@ class PageReader(ABC):
     def read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
         """The rows of a statement about entities, and whether their size ended them.
 
-        The row with which they have `most_bytes` does that.
+        The row with which they have `most_bytes` does that. Before it is read, so may a value of
+        that size, unless the connection is this reader's own.
         """
 
     @abstractmethod
     def read_page(
         self, statement: Statement, most_bytes: int
     ) -> tuple[int, bool, list[ListedEntity], bool]:
-        """The answer to a `ListSql.page`, whose rows are those of `read`.
+        """The answer to a `ListSql.page`: its total, what is behind the cursor, and as `read`.
 
-        It is the total, whether the list goes on behind the cursor, the rows, and whether their
-        size ended them.
+        The first two mean nothing where there are no rows, and size ended them.
         """
 
     @property
@@ -71,48 +71,79 @@ class PageReader(ABC):
         """Return the most rows that are looked at to find those of the list; 0 by keys."""
         if self.has_keys:
             return 0
-        self._begin_once()
+        if not self.in_transaction:
+            self.begin(own=False)
         counts: Sequence[int]
         (counts,) = self.run(self._sql.counts(self._selection))
         self._selection = self._selection.narrowest_first(counts)
         return min(counts)
 
-    def head(self, most_bytes: int) -> ListHead:
-        """The beginning of the page: what is read before its rows have `most_bytes`.
+    def whole(self, most_bytes: int) -> WholePage | None:
+        """All of the page; None where its entities have `most_bytes`.
 
-        A page of usual size is one statement, which needs no transaction to see one state.
+        That is one statement where keys give the rows, which sees one state without a transaction.
         """
-        if not self.has_keys:
-            self._begin_once()
-        self._longest = most_bytes
-        head = self._head(most_bytes)
-        if not head.cut_off or self._is_own:
-            return head
-        # It is read again, for the rest must be of the state that the beginning is of.
-        self.hand_over()
-        return self._head(most_bytes)
+        request = self._request
+        limit, backward, optional = request.limit, bool(request.before), bool(request.fields)
+        # One row more than the page holds says that the list goes on.
+        most = limit + 1
+        if limit and request.names is None:
+            statement = self._sql.page(
+                self._selection,
+                self._place,
+                most,
+                most_bytes,
+                backward=backward,
+                optional=optional,
+            )
+            total, behind, rows, cut_off = self.read_page(statement, most_bytes)
+        else:
+            total, behind = self.totals()
+            rows, cut_off = [], False
+            if limit and (named := self._named()):
+                rows, cut_off = named.read(
+                    self._place, most, most_bytes, backward=backward, optional=optional
+                )
+        ahead = len(rows) > limit
+        if cut_off and not ahead:
+            return None
+        if ahead:
+            rows.pop()
+        if backward:
+            rows.reverse()
+        return WholePage(total, behind, rows, ahead)
+
+    def totals(self) -> tuple[int, bool]:
+        """Return the total, and whether the list goes on behind the cursor."""
+        named, place = self._named(), self._place
+        if named is not None:
+            total = named.count()
+        else:
+            ((total,),) = self.run(self._sql.total(self._selection))
+        if place is None or not self._request.limit:
+            return total, False
+        # Whoever comes from the other side sees the place of the cursor so.
+        place = Place(place.name, place.id, inclusive=not place.inclusive)
+        return total, self._goes_on(place, backward=not self._request.backward)
 
     def hand_over(self) -> None:
         """Go on in a transaction of its own, which any thread may use and nobody waits for."""
-        if not self._is_own:
-            self.end()
-            self.begin(own=True)
-            self._is_own = True
+        self.end()
+        self.begin(own=True)
+        self._is_own = True
+        self.passed_over()
 
-    def rest(
-        self, count: int, nearest: Place | None, part_bytes: int
-    ) -> Iterator[list[ListedEntity]]:
-        """The entities of the page that are not in its head; see `ListReader.rest`.
+    def parts(self, part_bytes: int) -> Iterator[list[ListedEntity]]:
+        """All entities of the page; see `ListReader.parts`.
 
         They are read forward, also where the page lies before its cursor: backward, all of them
         would have to be held before the first could be shown.
         """
-        self._longest = ANY_LENGTH
-        start, left = nearest or self._place, self._request.limit - count
+        start, left = self._place, self._request.limit
         if self._request.backward:
             start, left = self._beginning(start, left)
         while left:
-            part, _ = self._read(start, min(left, _MOST_ROWS), part_bytes, backward=False)
+            part = self._part(start, min(left, _MOST_ROWS), part_bytes)
             if not part:
                 break
             # Whoever takes a part may clear it.
@@ -123,72 +154,20 @@ class PageReader(ABC):
         """Return True if the list goes on beyond a place, in the direction of the page."""
         return self._goes_on(place, backward=self._request.backward)
 
-    def _begin_once(self) -> None:
-        if not self.in_transaction:
-            self.begin(own=False)
-
-    def _head(self, most_bytes: int) -> ListHead:
-        limit = self._request.limit
-        total, behind, rows, cut_off = self._counted_and_read(most_bytes)
-        cut_off = cut_off or len(rows) == _MOST_ROWS + 1 <= limit
-        ahead = len(rows) > limit
-        if ahead:
-            rows.pop()
-        if cut_off and len(rows) == limit and self.in_transaction:
-            # Only the row beyond the page was not read.
-            ahead, cut_off = ahead or self.goes_on(Place(rows[-1][0], rows[-1][1])), False
-        if self._request.backward:
-            rows.reverse()
-        return ListHead(total, rows, cut_off, ahead, behind)
-
-    def _counted_and_read(self, most_bytes: int) -> tuple[int, bool, list[ListedEntity], bool]:
-        """Return this reader's page, in the form of `read_page`."""
-        request, place, named = self._request, self._place, self._named()
-        limit, backward = request.limit, request.backward
-        # One row more than the page holds says that the list goes on.
-        most = min(limit, _MOST_ROWS) + 1 if limit else 0
-        if named is None:
-            statement = self._sql.page(
-                self._selection,
-                place,
-                most,
-                most_bytes,
-                backward=backward,
-                optional=bool(request.fields),
-            )
-            return self.read_page(statement, most_bytes)
-        total = named.count()
-        if not limit:
-            return total, False, [], False
-        behind = self._goes_on_behind()
-        return total, behind, *self._read(place, most, most_bytes, backward=backward)
-
-    def _goes_on_behind(self) -> bool:
-        """Return True if the list goes on behind the cursor."""
-        place = self._place
-        if place is None:
-            return False
-        # Whoever comes from the other side sees the place of the cursor so.
-        place = Place(place.name, place.id, inclusive=not place.inclusive)
-        return self._goes_on(place, backward=not self._request.backward)
-
     def _goes_on(self, place: Place, *, backward: bool) -> bool:
         named = self._named()
         if named is not None:
             return named.goes_on(place, backward=backward)
         return bool(self.run(self._sql.goes_on(self._selection, place, backward=backward))[0][0])
 
-    def _read(
-        self, place: Place | None, limit: int, most_bytes: int, *, backward: bool
-    ) -> tuple[list[ListedEntity], bool]:
-        """At most `limit` rows beyond a place, the nearest first, as `read` gives them."""
+    def _part(self, place: Place | None, limit: int, part_bytes: int) -> list[ListedEntity]:
+        """At most `limit` rows beyond a place, up to the one with which they have `part_bytes`."""
         optional, named = bool(self._request.fields), self._named()
         if named is not None:
-            return named.read(place, limit, most_bytes, backward=backward, optional=optional)
-        statement = self._sql.rows(
-            self._selection, place, limit, most_bytes, backward=backward, optional=optional
-        )
-        return self.read(statement, most_bytes)
+            rows, _ = named.read(place, limit, part_bytes, backward=False, optional=optional)
+            return rows
+        statement = self._sql.rows(self._selection, place, limit, part_bytes, optional=optional)
+        return self.read(statement, part_bytes)[0]
 
     def _beginning(self, place: Place | None, limit: int) -> tuple[Place | None, int]:
         """Return the beginning of the page before a place, and its rows, at most `limit`."""

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -72,29 +72,24 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return f"{listing} {self.names.identity}" if self.names else listing
 
 
-ListedEntity = tuple[str, str, bytes, bytes | None]
+ListedEntity = tuple[str, str, bytes, bytes | None, *tuple[Any, ...]]
 """An entity on a page: its name, its id, the JSON of its core fields, and the JSON of its optional
-fields (None where the request asks for no fields)."""
+fields (None where the request asks for no fields). What follows is the database's own."""
 
 
-class ListHead(msgspec.Struct, frozen=True):
-    """The part of a page that is read first: the total, and the entities nearest to the cursor.
-
-    A page without a cursor is read from the beginning of the list.
-    """
+class WholePage(msgspec.Struct, frozen=True):
+    """A page that was read at once."""
 
     total: int
     """Number of entities of the whole list."""
-    entities: list[ListedEntity]
-    """In the order of the list: by name in code-point order, then by id."""
-    cut_off: bool
-    """True if a bound in bytes ended the reading, so that `rest` may have more of the page."""
-    ahead: bool
-    """True if the list goes on beyond the page, in the direction that the page was read in; False
-    when that is not known because the reading was cut off, and for a page of limit 0.
-    """
     behind: bool
     """True if the list goes on beyond the page on the side of its cursor; False for limit 0."""
+    entities: list[ListedEntity]
+    """In the order of the list: by name in code-point order, then by id."""
+    ahead: bool
+    """True if the list goes on beyond the page, in the direction that the page was read in; False
+    for a page of limit 0. A page without a cursor is read from the beginning of the list.
+    """
 
 
 class ListReader(Protocol):
@@ -106,28 +101,26 @@ class ListReader(Protocol):
         0 when an index finds them, which never finds what is selected by `names`.
         """
 
-    def head(self, most_bytes: int) -> ListHead:
-        """The beginning of the page, and all of a page of usual size.
+    def whole(self, most_bytes: int) -> WholePage | None:
+        """All of the page; None, without reading on, once what is read of it has `most_bytes`.
 
-        The entity that makes the ones read `most_bytes` ends the reading, and so may one that has
-        more than that alone, before it is read.
+        Where `passed_over` is not 0, it must have been asked for before, in the same state.
         """
 
-    def rest(
-        self, count: int, nearest: Place | None, part_bytes: int
-    ) -> Iterator[list[ListedEntity]]:
-        """The entities of a page that are not in its head, which was cut off.
+    def hand_over(self) -> None:
+        """Let another thread do the reading from now on, from a state of its own."""
 
-        The head has `count` entities, and `nearest` is the place of the one that was read last;
-        None when there is none. The others come in the order of the list, in parts of about
-        `part_bytes`, of which the reader keeps nothing.
+    def totals(self) -> tuple[int, bool]:
+        """Return `total` and `behind` of a WholePage."""
+
+    def parts(self, part_bytes: int) -> Iterator[list[ListedEntity]]:
+        """The entities of the page in order, in parts of about `part_bytes`.
+
+        The reader keeps nothing of a part.
         """
 
     def goes_on(self, place: Place) -> bool:
         """Return True if the list goes on beyond a place, in the direction of the page."""
-
-    def hand_over(self) -> None:
-        """Let another thread do the rest of the reading."""
 
 
 class EntityTooLarge(Exception):

@@ -11,9 +11,9 @@ from projections.entities.port import (
     EntityTooLarge,
     Include,
     ListedEntity,
-    ListHead,
     ListRequest,
     StoredDocument,
+    WholePage,
     WrongList,
     WrongTotal,
 )
@@ -69,34 +69,29 @@ class PlainReader:
             or ((one.name, one.id) < here if backward else (one.name, one.id) > here)
         ]
 
-    def head(self, most_bytes: int) -> ListHead:
-        limit, backward = self.request.limit, self.request.backward
-        if not limit:
-            return ListHead(len(self.all), [], False, False, False)
-        beyond = self.beyond(self.place, backward=backward)
-        taken: list[StoredEntity] = []
-        size, cut_off = 0, False
-        for one in beyond[: limit + 1]:
-            taken.append(one)
-            size += len(one.core) + (len(one.optional) if self.request.fields else 0)
-            if size >= most_bytes:
-                cut_off = True
-                break
-        ahead, taken = len(taken) > limit, taken[:limit]
-        behind = self.place is not None and len(beyond) < len(self.all)
-        if backward:
-            taken.reverse()
-        return ListHead(len(self.all), [*map(self.listed, taken)], cut_off, ahead, behind)
+    def whole(self, most_bytes: int) -> WholePage | None:
+        page = self.page()
+        fields = self.request.fields
+        beyond = self.beyond(self.place, backward=self.request.backward)
+        read = beyond[: self.request.limit + 1] if page else []
+        if sum(len(one.core) + (len(one.optional) if fields else 0) for one in read) >= most_bytes:
+            return None
+        entities = [*map(self.listed, page)]
+        return WholePage(*self.totals(), entities, len(read) > self.request.limit)
 
-    def rest(
-        self, count: int, nearest: Place | None, part_bytes: int
-    ) -> Iterator[list[ListedEntity]]:
-        page = self.beyond(self.place, backward=self.request.backward)[: self.request.limit]
-        left = page[count:]
-        if self.request.backward:
-            left.reverse()
-        for one in left:
+    def totals(self) -> tuple[int, bool]:
+        beyond = self.beyond(self.place, backward=self.request.backward)
+        behind = self.place is not None and len(beyond) < len(self.all)
+        return len(self.all), behind and self.request.limit > 0
+
+    def parts(self, part_bytes: int) -> Iterator[list[ListedEntity]]:
+        for one in self.page():
             yield [self.listed(one)]
+
+    def page(self) -> list[StoredEntity]:
+        """The entities of the page, in the order of the list."""
+        page = self.beyond(self.place, backward=self.request.backward)[: self.request.limit]
+        return page[::-1] if self.request.backward else page
 
     def goes_on(self, place: Place) -> bool:
         return bool(self.beyond(place, backward=self.request.backward))

@@ -18,7 +18,6 @@ from benchmarks.postgres_server import PostgresServer
 from domain.errors import InvalidInput, StoreUnavailable
 from domain.kinds.names import name_key, split
 from domain.kinds.registry import KINDS
-from projections.entities.cursors import Place
 from projections.entities.list_pages import list_page
 from projections.entities.name_filters import name_filter
 from projections.entities.port import EntityTooLarge, Include, ListRequest, SortedReadModel
@@ -473,13 +472,14 @@ def test_reads_see_one_state_while_commits_go_on(model: SortedReadModel) -> None
         model.read_list(request, None) as reader,
         model.snapshot() as snapshot,
     ):
-        head = reader.head(1)
+        assert reader.whole(1) is None
+        reader.hand_over()
+        parts = reader.parts(1)
+        read = next(parts)[:]
         thread.submit(commit, model, {uuid(1): None, uuid(5): stored(5, "aa")}, 2, "").result()
-        last = head.entities[-1:]
-        nearest = Place(last[0][0], last[0][1]) if last else None
-        rest = reader.rest(len(head.entities), nearest, 1)
-        read = [*head.entities, *chain.from_iterable(rest)]
+        read += chain.from_iterable(parts)
         assert [one[0] for one in read] == ["a", "b", "c"]
+        assert reader.totals() == (4, False)
         assert [*snapshot.ids()] == [uuid(0), uuid(1), uuid(2), uuid(3)]
         assert snapshot.position == 1
 

@@ -24,14 +24,15 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.openmetadata import document
 from domain.openmetadata.document import stand_ins
-from domain.patches.payload_bounds import MAX_ENTITY_BYTES
 from domain.reading import history
-from projections.entities.list_pages import list_page, small_page
+from projections.entities.list_pages import long_page, small_page
 from projections.entities.port import EntityTooLarge, Include, ListRequest
 from projections.visibility.withholding import Withheld
 from projections.wiring.stores import Stores
 
 _CHUNK_BYTES = 256 * 1024
+_ANY_BYTES = 2**31 - 1
+"""No page of one entity has so many."""
 _AT_ONCE = 100
 """The largest `limit` of a page that is read as soon as it is asked for, half a millisecond of
 work; a larger one is read in a task of its request."""
@@ -53,29 +54,31 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         wanted = form.at(**cursor) if cursor else form
         if is_shared:
             return Heavy(page(wanted), scope["user"].name, services.lookups, services.streams)
+        if wanted.limit <= _AT_ONCE:
+            return begun(wanted, scope)
 
         async def in_task(request: AnyRequest) -> ASGIResponse:
-            return begun(request.scope, page(wanted))
+            return begun(wanted, request.scope)
 
-        return Deferred(in_task) if wanted.limit > _AT_ONCE else begun(scope, page(wanted))
+        return Deferred(in_task)
 
-    def begun(scope: Any, chunks: Generator[bytes]) -> ASGIResponse:
-        whole = next(chunks)
-        if not whole:
-            return heavy(scope, chunks)
-        # Using the generator up costs less than closing it.
-        next(chunks, None)
-        return Finished(whole)
+    def begun(wanted: ListRequest, scope: Any) -> ASGIResponse:
+        whole = small(wanted)
+        return heavy(scope, large(wanted)) if whole is None else Finished(whole)
 
     def page(wanted: ListRequest) -> Generator[bytes]:
-        if is_shared and wanted.limit <= _AT_ONCE:
-            # One round trip, where more would be needed to hold a state for a larger page.
-            whole = stores.entities.read(partial(small_page, request=wanted))
-            if whole is not None:
-                yield whole
-                return
+        whole = small(wanted)
+        if whole is None:
+            yield from large(wanted)
+        else:
+            yield whole
+
+    def small(wanted: ListRequest) -> bytes | None:
+        return stores.entities.read(partial(small_page, request=wanted))
+
+    def large(wanted: ListRequest) -> Generator[bytes]:
         with stores.entities.use() as entities:
-            yield from list_page(entities, wanted)
+            yield from long_page(entities, wanted)
 
     def heavy(scope: Any, chunks: Generator[bytes]) -> Heavy:
         caller: str = scope["user"].name
@@ -215,9 +218,9 @@ def _attached(
         kind=kind, limit=1, include=include, filters={kind.agreement.about: to_id}
     )
     with stores.entities.use() as entities, entities.read_list(request, None) as reader:
-        first = reader.head(MAX_ENTITY_BYTES).entities
-    if first:
-        _, entity_id, core, _ = first[0]
+        page = reader.whole(_ANY_BYTES)
+    if page and page.entities:
+        entity_id, core = page.entities[0][1:3]
         attached_to: dict[str, str] = msgspec.json.decode(core)[kind.agreement.about]
         if attached_to["type"] == to_type:
             return entity_id

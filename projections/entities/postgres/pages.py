@@ -47,17 +47,11 @@ class PostgresListSql(ListSql):
     def _bound(self, most_bytes: int) -> Parameters:
         return (most_bytes,)
 
-    def _page(
-        self, shape: Shape, beyond: Beyond, any_rows: bool, backward: bool, optional: bool
-    ) -> str:
-        """The total and whether the list goes on behind the place stand in each row.
-
-        The other columns are NULL without any row.
-        """
-        head, rows = self._head(shape, beyond, any_rows, backward), "SELECT NULL, NULL, NULL, NULL"
-        if any_rows:
-            rows = self._rows(shape, beyond, backward, optional)
-        return f"SELECT m.*, p.* FROM (SELECT {head}) m LEFT JOIN ({rows}) p ON true"
+    def _page(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
+        """The columns about the list stand in each row, the others are NULL where there is none."""
+        head = self._head(shape, beyond, backward)
+        rows = self._rows(shape, beyond, backward, optional)
+        return f"SELECT p.*, m.* FROM (SELECT {head}) m LEFT JOIN ({rows}) p ON true"
 
     def _rows(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
         if not shape.scopes:
@@ -141,6 +135,8 @@ class PostgresListReader(PageReader):
     def read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
         """The rows of a statement about entities, which ends them by their size."""
         rows = self.run(statement)
+        # Whoever joins them may give them in any order.
+        rows.sort(key=_KEY, reverse=self._request.backward and not self._is_own)
         return rows, sum(map(size_of, rows)) >= most_bytes
 
     def read_page(
@@ -148,15 +144,8 @@ class PostgresListReader(PageReader):
     ) -> tuple[int, bool, list[ListedEntity], bool]:
         """The answer to a `ListSql.page`; see `PageReader.read_page`."""
         rows = self.run(statement)
-        total, behind = rows[0][:2]
-        entities = [row[2:] for row in rows if row[2] is not None]
-        # Whoever joins the rows may give them in any order.
-        entities.sort(key=_KEY, reverse=self._request.backward)
-        return total, behind, entities, sum(map(size_of, entities)) >= most_bytes
-
-    def _read(
-        self, place: Place | None, limit: int, most_bytes: int, *, backward: bool
-    ) -> tuple[list[ListedEntity], bool]:
-        rows, cut_off = super()._read(place, limit, most_bytes, backward=backward)
-        rows.sort(key=_KEY, reverse=backward)
-        return rows, cut_off
+        total, behind = rows[0][4:]
+        if rows[0][0] is None:
+            return total, behind, [], False
+        rows.sort(key=_KEY, reverse=self._request.backward)
+        return total, behind, rows, sum(map(size_of, rows)) >= most_bytes

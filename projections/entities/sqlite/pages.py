@@ -9,7 +9,7 @@ import msgspec
 
 from projections.entities.cursors import Place
 from projections.entities.list_sql import Beyond, ListSql, Shape, Statement
-from projections.entities.page_reading import PageReader
+from projections.entities.page_reading import ANY_LENGTH, PageReader, size_of
 from projections.entities.port import ListedEntity, ListRequest
 from projections.entities.sqlite.database import EntityDatabase
 from projections.entities.sqlite.errors import raise_as_ours
@@ -37,16 +37,16 @@ class SqliteListSql(ListSql):
         )
         return sql, (msgspec.json.encode(ids).decode(),)
 
-    def _page(
-        self, shape: Shape, beyond: Beyond, any_rows: bool, backward: bool, optional: bool
-    ) -> str:
-        """The total and whether the list goes on behind the place come in a row of their own."""
-        head = f"SELECT {self._head(shape, beyond, any_rows, backward)}, NULL, NULL"
-        if not any_rows:
-            return head
-        return f"{head} UNION ALL SELECT * FROM ({self._rows(shape, beyond, backward, optional)})"
+    def _page(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
+        """The columns about the list are worked out once, with the first row."""
+        head = self._head(shape, beyond, backward)
+        if len(shape.states) == 1:
+            return self._rows(shape, beyond, backward, optional, f", {head}")
+        return f"SELECT r.*, {head} FROM ({self._rows(shape, beyond, backward, optional)}) r"
 
-    def _rows(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
+    def _rows(
+        self, shape: Shape, beyond: Beyond, backward: bool, optional: bool, more: str = ""
+    ) -> str:
         core, fields = "k.core", "k.optional"
         if shape.scopes:
             # Not a join: it would put all rows of the page through a sorter before the first.
@@ -54,7 +54,8 @@ class SqliteListSql(ListSql):
                 f"(SELECT e.{column} FROM {{}}.entities e NOT INDEXED WHERE {_SAME_ENTITY})"
                 for column in ("core", "optional")
             )
-        return self._keys(shape, beyond, backward, f", {core}, {fields if optional else 'NULL'}")
+        wanted = f", {core}, {fields if optional else 'NULL'}{more}"
+        return self._keys(shape, beyond, backward, wanted)
 
 
 _SQL = SqliteListSql()
@@ -83,7 +84,7 @@ class SqliteListReader(PageReader):
         try:
             if self._is_own:
                 self._connection.close()
-            else:
+            elif self._connection.in_transaction:
                 self.end()
         except sqlite3.DatabaseError as failure:
             raise_as_ours(failure)
@@ -114,54 +115,38 @@ class SqliteListReader(PageReader):
         return self._connection.execute(*statement).fetchall()
 
     def read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
-        """The rows of a statement about entities, and whether their size ended them.
-
-        A value that is too large for the connection does that before the row that has it.
-        """
-        connection = self._connection
-        unbounded = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._longest)
+        """The rows of a statement about entities, and whether their size ended them."""
+        connection, rows, size = self._connection, list[ListedEntity](), 0
+        longest = ANY_LENGTH if self._is_own else most_bytes
+        unbounded = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
         try:
-            return _read(connection.execute(*statement), most_bytes)
+            for row in connection.execute(*statement):
+                rows.append(row)
+                size += len(row[2]) if row[3] is None else size_of(row)
+                if size >= most_bytes:
+                    return rows, True
         except sqlite3.DataError:
-            return [], True
+            return rows, True
         finally:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
             if self._is_own:
                 # Many lists may wait for their clients: each without the pages of the file it has
                 # read.
                 connection.execute("PRAGMA shrink_memory")
+        return rows, False
 
     def read_page(
         self, statement: Statement, most_bytes: int
     ) -> tuple[int, bool, list[ListedEntity], bool]:
         """The answer to a `ListSql.page`; see `PageReader.read_page`."""
-        connection = self._connection
-        unbounded = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._longest)
-        try:
-            rows = connection.execute(*statement)
-            total, behind, _, _ = next(rows)
-            return total, bool(behind), *_read(rows, most_bytes)
-        except sqlite3.DataError:
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
-            # The row of the total is lost with the first entity, which is too large.
-            count = self._sql.page(self._selection, None, 0, 0, backward=False, optional=False)
-            return self.run(count)[0][0], self._goes_on_behind(), [], True
-        finally:
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
-
-
-def _read(rows: sqlite3.Cursor, most_bytes: int) -> tuple[list[ListedEntity], bool]:
-    """The rows until they have `most_bytes`, and whether that or a value too large ended them."""
-    entities: list[ListedEntity] = []
-    size = 0
-    try:
-        for row in rows:
-            entities.append(row)
-            _, _, core, optional = row
-            size += len(core) if optional is None else len(core) + len(optional)
-            if size >= most_bytes:
-                rows.close()
-                return entities, True
-    except sqlite3.DataError:
-        return entities, True
-    return entities, False
+        rows, cut_off = self.read(statement, most_bytes)
+        if rows:
+            total, behind = rows[0][4:]
+            return total, behind, rows, cut_off
+        if cut_off:
+            return 0, False, rows, True
+        if self.in_transaction:
+            return *self.totals(), rows, False
+        # Without a row there is no total: both are asked for in one state.
+        self.begin(own=False)
+        return self.read_page(statement, most_bytes)

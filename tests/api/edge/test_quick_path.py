@@ -15,6 +15,7 @@ from litestar import Litestar
 from api.app import Application
 from api.callers.tokens.issuers import Issuer
 from api.callers.tokens.minting import mint
+from api.edge.known_headers import KnownHeaders
 from projections.entities.single_entities import read_one
 from tests.api.conftest import SECRET, Client, over_files, running, running_under, token
 from tests.depth import examples
@@ -93,6 +94,7 @@ class World:
         # A connection answers nothing but GET at once.
         if scope["method"] == "GET" and (answer := self.at_once(scope)) is not None:
             return answer
+        scope["headers"] = KnownHeaders(scope["headers"])
         application = self.app.quick.application(scope)
         return None if application is None else self._sent(scope, application)
 
