@@ -64,7 +64,7 @@ def _begin(definition: Definition[M], generations: Generations) -> tuple[Generat
     It is proposed also when it continues an earlier building: should that one still run, it can
     propose no more.
     """
-    code, revision = definition.code(), generations.proposal_revision()
+    code, revision = definition.code(), generations.revision("proposal")
     proposal, pointer = generations.proposal(), generations.pointer()
     kept = {each.number for each in (pointer.live, pointer.previous) if each is not None}
     if proposal is not None and proposal.ready:
