@@ -82,25 +82,6 @@ _node = msgspec.json.Decoder(Node)
 _run = msgspec.json.Decoder(_Run)
 
 
-class _Bounds:
-    """The remainder of the bounds of one direction."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._ends_at = clock() + MAX_SECONDS
-        self._seen = self._bytes = 0
-
-    def admit(self, size: int, shown: int) -> bool:
-        """Return True if one more edge may be looked at, of a size in bytes, beside those shown."""
-        if shown >= MAX_EDGES or self._seen >= MAX_SEEN or self._bytes >= MAX_BYTES:
-            return False
-        if self._seen % CLOCK_EVERY == 0 and self._clock() >= self._ends_at:
-            return False
-        self._seen += 1
-        self._bytes += size
-        return True
-
-
 class _Walk:
     """One direction of an answer in the making."""
 
@@ -115,7 +96,9 @@ class _Walk:
         self._reader = reader
         self._sight = sight
         self._upstream = upstream
-        self._bounds = _Bounds(clock)
+        self._clock = clock
+        self._ends_at = clock() + MAX_SECONDS
+        self._seen = self._bytes = 0
         self.met: dict[str, Node] = {}
         """Id -> each entity that was met, the first of them where the walk began."""
         self.edges: dict[tuple[str, str], Edge] = {}
@@ -135,9 +118,11 @@ class _Walk:
     def _step(self, node: Node) -> None:
         """Take in the edges of one entity."""
         for core in self._cores(node):
-            if not self._bounds.admit(len(core), len(self.edges)):
+            if self._is_bounded():
                 self.truncated = True
                 return
+            self._seen += 1
+            self._bytes += len(core)
             fields = _fields.decode(core)
             beginning, end = (_node.decode(fields[key]) for key in ("fromEntity", "toEntity"))
             own, other = (end, beginning) if self._upstream else (beginning, end)
@@ -148,6 +133,12 @@ class _Walk:
             between = (other.id, node.id) if self._upstream else (node.id, other.id)
             self.edges.setdefault(between, Edge(*between, fields))
             self.met.setdefault(other.id, other)
+
+    def _is_bounded(self) -> bool:
+        """Return True if no more edges may be looked at."""
+        if len(self.edges) >= MAX_EDGES or self._seen >= MAX_SEEN or self._bytes >= MAX_BYTES:
+            return True
+        return self._seen % CLOCK_EVERY == 0 and self._clock() >= self._ends_at
 
     def _cores(self, node: Node) -> Iterator[bytes]:
         if self.truncated:

@@ -8,7 +8,7 @@ text: what is behind these, or on a line of its own, may begin a cell as well.
 
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -76,12 +76,29 @@ def export(
     part, for more than MAX_ROWS, and StoreUnavailable where a page took too long: a file that ends
     is complete.
     """
+    part: list[str] = []
+    size = 0
+    for piece in _pieces(request, visibility, opened):
+        if piece is None:
+            yield b""
+            continue
+        part.append(piece)
+        size += len(piece)
+        if size > CHUNK:
+            yield "".join(part).encode()
+            part, size = [], 0
+    yield "".join(part).encode()
+
+
+def _pieces(
+    request: SearchRequest, visibility: Visibility, opened: Callable[[], Opened]
+) -> Iterator[str | None]:
+    """The file in pieces of little work, with None wherever others may have their turn."""
     query, _ = engine_query(request, visibility)
     query = msgspec.structs.replace(
         query, sort=query.sort or Sort("name"), size=PAGE, exact_total=True
     )
-    file = _File()
-    yield from file.parts([HEADER])
+    yield from row_pieces(HEADER)
     rows = 0
     while True:
         with opened() as (engine, read_sources):
@@ -91,14 +108,14 @@ def export(
         while left:
             with opened() as (_, read_sources):
                 some = _rows(left, read_sources, visibility)
-            yield from file.parts(some)
-            yield b""
+            for row in some:
+                yield from row_pieces(row)
+            yield None
         rows += len(page.hits)
         # What is added meanwhile must not make a file that never ends.
         if len(page.hits) < PAGE or rows >= MAX_ROWS:
             break
         query = msgspec.structs.replace(query, search_after=page.hits[-1].sort)
-    yield file.rest()
 
 
 def _rows(
@@ -116,29 +133,6 @@ def _rows(
             rows.append(_row(hit.kind, shown))
             written += sum(map(len, rows[-1]))
     return rows
-
-
-class _File:
-    """Rows as a file has them, taken in parts."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._size = 0
-
-    def parts(self, rows: Iterable[Sequence[str]]) -> Iterator[bytes]:
-        """Write rows; gives a part of some CHUNK characters whenever there is one."""
-        for row in rows:
-            for piece in row_pieces(row):
-                self._pieces.append(piece)
-                self._size += len(piece)
-                if self._size > CHUNK:
-                    yield self.rest()
-
-    def rest(self) -> bytes:
-        """Return the lines written since the last part."""
-        text = "".join(self._pieces)
-        self._pieces, self._size = [], 0
-        return text.encode()
 
 
 def row_pieces(row: Sequence[str]) -> Iterator[str]:
