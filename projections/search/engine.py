@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from projections.feeding.port import Checkpoint
-from projections.search.aggregations import Aggregation
+from projections.search.aggregations import Aggregation, TopHits
 from projections.search.documents.documents import SearchDocument, SortValue
 from projections.search.documents.objects import ReadObjects
 from projections.search.tree import Node
@@ -106,6 +106,11 @@ class TopDocuments(msgspec.Struct, frozen=True):
 
 
 FacetResult = Buckets | TopDocuments
+
+
+def nothing(aggregation: Aggregation) -> FacetResult:
+    """Return the result of an aggregation over no documents."""
+    return TopDocuments() if isinstance(aggregation, TopHits) else Buckets()
 
 
 class EngineHits(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from projections.search.engine import (
     FacetResult,
     IndexSnapshot,
     SearchedPaths,
+    nothing,
 )
 from projections.search.matching.candidates import MAX_CANDIDATES, Candidates, SearchObjects
 from projections.search.matching.deadline import Clock, Deadline, OutOfTime
@@ -205,7 +206,7 @@ class OpenSearchEngine:
                 results.append(reader.result(facet.aggregation, "", answer))
         except OutOfTime:
             timed_out = True
-            results += [facets.nothing(f.aggregation) for f in query.facets[len(results) :]]
+            results += [nothing(f.aggregation) for f in query.facets[len(results) :]]
         total = response["hits"]["total"]
         return EngineHits(
             total=total["value"],
@@ -300,5 +301,5 @@ def _nothing(query: EngineQuery) -> EngineHits:
         hits=(),
         max_score=None,
         timed_out=True,
-        facets=tuple(facets.nothing(facet.aggregation) for facet in query.facets),
+        facets=tuple(nothing(facet.aggregation) for facet in query.facets),
     )

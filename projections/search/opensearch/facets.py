@@ -20,6 +20,7 @@ from projections.search.engine import (
     FacetResult,
     Sort,
     TopDocuments,
+    nothing,
 )
 from projections.search.language.regex import lucene
 from projections.search.language.regex import lucene_escaped as escaped
@@ -236,11 +237,6 @@ def too_many_buckets() -> InvalidInput:
         f"an answer may have {MAX_BUCKETS:,} buckets: ask for fewer with size, or for a"
         " longer interval"
     )
-
-
-def nothing(aggregation: Aggregation) -> FacetResult:
-    """Return the result of an aggregation over no documents."""
-    return TopDocuments() if isinstance(aggregation, TopHits) else Buckets()
 
 
 def _key(asked: Terms, key: Any, prefix: str) -> str | float | bool:
