@@ -111,7 +111,7 @@ class WhooshEngine:
 
     def count(self) -> int:
         """Return the number of documents, soft-deleted ones included."""
-        return self._follower.existing().live
+        return self._follower.existing().snapshot.documents
 
     def searched(self) -> SearchedPaths:
         """The paths that the newest commit searches; see the port."""

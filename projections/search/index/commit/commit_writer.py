@@ -36,7 +36,7 @@ from projections.search.index.format.arrays import ArrayFile
 from projections.search.index.format.codec import EXTENSION, NoSegments, Segment
 from projections.search.index.format.doc_ids import doc_ids_of, id_terms
 from projections.search.index.format.storage import INDEX, LOCK, MANIFEST, WRITE_LOCK, Directory
-from projections.search.index.merge.merging import Part, merge
+from projections.search.index.merge.merging import merge
 
 _TURN = 1.0
 """Seconds for which a writer waits until another one, such as a merge's, is done."""
@@ -120,18 +120,18 @@ class CommitWriter:
         a segment of the group is gone, nothing happens. `check` is called often; what it raises
         ends the merge.
         """
-        parts = [Part(opened.arrays[segment.segment_id()], segment.dead) for segment in group]
+        views = {view.name: view for view in opened.snapshot.views}
+        names = [segment.segment_id() for segment in group]
         merged = Segment(INDEX, sum(segment.doc_count() for segment in group))
         self._unfinished.add(merged.file)
         try:
             with _write_errors():
                 with closing(merged.create_file(self._storage, EXTENSION)) as stream:
-                    renumbered = merge(parts, ArrayFile(stream), check)
+                    renumbered = merge([views[name] for name in names], ArrayFile(stream), check)
                 self._storage.sync([merged.file])
                 crc = self._storage.crc(merged.file)
             with self._writing():
                 newest = self._follower.existing()
-                names = [segment.segment_id() for segment in group]
                 if all(name in newest.segments for name in names):
                     for name, new in zip(names, renumbered, strict=True):
                         dead = newest.segments[name].dead
@@ -236,7 +236,7 @@ def _without(opened: OpenedCommit, ids: Sequence[str]) -> list[Segment]:
     """The segments, with the documents of these ids dead."""
     terms = id_terms(ids)
     segments = []
-    for name, segment in opened.segments.items():
-        replaced = doc_ids_of(opened.arrays[name], ids, terms)
+    for view, segment in zip(opened.snapshot.views, opened.segments.values(), strict=True):
+        replaced = doc_ids_of(view.arrays, ids, terms)
         segments.append(segment.with_dead(np.array(replaced, np.int64)) if replaced else segment)
     return segments
