@@ -16,7 +16,7 @@ from domain.reading.history import folded
 from projections.feeding.log_fingerprint import fingerprint_at
 from projections.feeding.port import Checkpoint, Progress
 from projections.search.documents.documents import is_indexed
-from projections.search.engine import SearchedPaths, SearchEngine
+from projections.search.engine import DocumentChanges, SearchedPaths, SearchEngine
 from projections.search.projection import EntityDocuments
 from projections.search.searched_paths import searched_paths
 
@@ -66,7 +66,7 @@ def load(engine: SearchEngine, log: EventStore, progress: Progress) -> None:
                 progress(start + bisect_right(part, entity.id), total)
     checkpoint = _commit(engine, batch, reached, checkpoint, searched)
     progress(total, total)
-    engine.apply({}, reached.upto, reached.fingerprint, after=checkpoint, searched=searched)
+    engine.apply(DocumentChanges({}, reached.upto, checkpoint, reached.fingerprint, searched))
 
 
 def _commit(
@@ -82,7 +82,7 @@ def _commit(
     reached.after = next(reversed(entities))
     fingerprint = msgspec.json.encode(reached).decode()
     documents = EntityDocuments(entities, searched)
-    engine.apply(documents, 0, fingerprint, after=checkpoint, searched=searched)
+    engine.apply(DocumentChanges(documents, 0, checkpoint, fingerprint, searched))
     return 0, fingerprint
 
 

@@ -2,16 +2,21 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint
-from projections.search.documents.documents import SearchDocument
 from projections.search.documents.objects import ReadObjects
-from projections.search.engine import EngineHits, EngineQuery, IndexSnapshot, SearchedPaths
+from projections.search.engine import (
+    DocumentChanges,
+    EngineHits,
+    EngineQuery,
+    IndexSnapshot,
+    SearchedPaths,
+)
 from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
 from projections.search.index.format.codec import Segment
@@ -143,21 +148,11 @@ class WhooshEngine:
         """Forget all documents; the checkpoint becomes 0. Raises StoreUnavailable."""
         self._writer.reset()
 
-    def apply(
-        self,
-        documents: Mapping[str, SearchDocument | None],
-        position: int,
-        fingerprint: str = "",
-        *,
-        after: Checkpoint,
-        searched: SearchedPaths | None = None,
-    ) -> None:
+    def apply(self, changes: DocumentChanges) -> None:
         """Commit documents with position and fingerprint; see the port."""
         if not self._writable:
             raise StoreUnavailable("the search index was opened for reading only")
-        segments = self._writer.apply(
-            documents, position, fingerprint, after=after, searched=searched
-        )
+        segments = self._writer.apply(changes)
         if next_merge(segments):
             self.merges.wake()
             if len(segments) > 2 * MAX_SEGMENTS:

@@ -7,13 +7,12 @@ the cluster, by its own log of operations, before `apply` returns.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import IO
 
 from domain.errors import StoreUnavailable
-from projections.feeding.port import Checkpoint, Overtaken, moved_on
-from projections.search.documents.documents import SearchDocument
-from projections.search.engine import SearchedPaths
+from projections.feeding.port import Overtaken, moved_on
+from projections.search.engine import DocumentChanges
 from projections.search.opensearch.cluster import (
     Cluster,
     IndexMissing,
@@ -47,29 +46,20 @@ class Commits:
         self._feed = feed
         self._newest = newest
 
-    def apply(
-        self,
-        documents: Mapping[str, SearchDocument | None],
-        position: int,
-        fingerprint: str,
-        *,
-        after: Checkpoint,
-        searched: SearchedPaths | None,
-    ) -> None:
+    def apply(self, changes: DocumentChanges) -> None:
         """Commit documents with a checkpoint; see the port of engines.
 
         A cluster compares nothing in one step with the writing of many documents: `after` is
         compared before, and whoever is overtaken from then on writes nothing over what is newer.
         """
-        newest = self._newest()
-        if (newest.position, newest.fingerprint) != after:
-            raise moved_on("search index", after)
+        newest, position = self._newest(), changes.position
+        if (newest.position, newest.fingerprint) != changes.after:
+            raise moved_on("search index", changes.after)
         made = Lines(newest.life)
         # All are made before any is sent: one that cannot be made must leave nothing behind.
         with tempfile.SpooledTemporaryFile(_HELD_BYTES) as lines:
             sizes = []
-            for entity_id in documents:
-                document = documents[entity_id]
+            for entity_id, document in changes.documents.items():
                 line = (
                     made.delete(entity_id, position)
                     if document is None
@@ -80,8 +70,8 @@ class Commits:
             lines.seek(0)
             for body in _parts(lines, sizes):
                 self._send(body)
-        kept = newest.searched if searched is None else searched
-        if self._send(made.checkpoint(position, fingerprint, kept)):
+        kept = newest.searched if changes.searched is None else changes.searched
+        if self._send(made.checkpoint(position, changes.fingerprint, kept)):
             raise VersionConflict(
                 f"another process has projected beyond position {position} already"
             )

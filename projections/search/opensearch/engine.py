@@ -9,11 +9,11 @@ from uuid import uuid4
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint, Damaged
 from projections.search.answers.decisions import decided
-from projections.search.documents.documents import SearchDocument
 from projections.search.documents.objects import ReadObjects
 from projections.search.engine import (
     SCORE,
     TOTAL_CAP,
+    DocumentChanges,
     EngineHits,
     EngineQuery,
     FacetResult,
@@ -266,17 +266,9 @@ class OpenSearchEngine:
 
     # Writing
 
-    def apply(
-        self,
-        documents: Mapping[str, SearchDocument | None],
-        position: int,
-        fingerprint: str = "",
-        *,
-        after: Checkpoint,
-        searched: SearchedPaths | None = None,
-    ) -> None:
+    def apply(self, changes: DocumentChanges) -> None:
         """Commit documents with position and fingerprint; see the port."""
-        self._writing().apply(documents, position, fingerprint, after=after, searched=searched)
+        self._writing().apply(changes)
 
     def reset(self) -> None:
         """Forget all documents; the checkpoint becomes 0. Raises StoreUnavailable."""

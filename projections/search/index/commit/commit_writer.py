@@ -25,9 +25,9 @@ from whoosh.index import TOC
 from whoosh.util.filelock import try_for
 
 from domain.errors import StoreUnavailable
-from projections.feeding.port import Checkpoint, moved_on
+from projections.feeding.port import moved_on
 from projections.search.documents.documents import SearchDocument
-from projections.search.engine import SearchedPaths
+from projections.search.engine import DocumentChanges
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.commit.checksums import WARNING
 from projections.search.index.commit.commit_follower import CommitFollower
@@ -85,27 +85,22 @@ class CommitWriter:
             generation = 0 if before is None else before.generation + 1
             self._commit(Manifest(generation, 0, self._follower.digest, {}), [])
 
-    def apply(
-        self,
-        documents: Mapping[str, SearchDocument | None],
-        position: int,
-        fingerprint: str,
-        *,
-        after: Checkpoint,
-        searched: SearchedPaths | None = None,
-    ) -> Sequence[Segment]:
-        """Replace, add or (None) remove documents by id; returns the segments of the commit.
+    def apply(self, changes: DocumentChanges) -> Sequence[Segment]:
+        """Replace, add or remove documents; returns the segments of the commit.
 
-        Raises StoreUnavailable when the newest commit is not at the checkpoint `after`.
+        Raises StoreUnavailable when the newest commit is not that which the changes come `after`.
         """
         with self._writing():
             opened = self._follower.existing()
-            if (opened.position, opened.fingerprint) != after:
-                raise moved_on("search index", after)
+            if (opened.position, opened.fingerprint) != changes.after:
+                raise moved_on("search index", changes.after)
             with self._follower.reading(opened):
-                kept = _without(opened, list(documents))
-            segments = [*kept, *self._write(documents)]
-            self._commit(opened.manifest.after(position, fingerprint, searched), segments)
+                kept = _without(opened, list(changes.documents))
+            segments = [*kept, *self._write(changes.documents)]
+            manifest = opened.manifest.after(
+                changes.position, changes.fingerprint, changes.searched
+            )
+            self._commit(manifest, segments)
             return segments
 
     def merge(

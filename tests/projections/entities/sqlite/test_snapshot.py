@@ -10,7 +10,7 @@ import pytest
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
 from projections.entities.verification_source import list_differences
-from tests.commits import commit
+from tests.commits import store
 from tests.contracts.test_sorted_read_model import stored, uuid
 
 
@@ -47,7 +47,7 @@ def test_comparison_of_lists_is_linear_in_the_references_of_one_entity(
     done = []
     for position, n in enumerate((200, 800), 1):
         query = stored(1, "q", "query", scopes=[uuid(number) for number in range(10, 10 + n)])
-        commit(model, {query.id: query}, position, "")
+        store(model, {query.id: query}, position, "")
         done.append(work(model))
 
     (steps, texts), (more_steps, more_texts) = done
@@ -80,7 +80,7 @@ def test_every_row_that_departs_from_the_entities_is_found(
     ten, eleven, nine = uuid(10), uuid(11), uuid(9)
     for number, name, scopes in ((1, "a", [ten, eleven]), (2, "b", [ten]), (3, "d", [])):
         query = stored(number, name, "query", scopes=scopes)
-        commit(model, {query.id: query}, number, "")
+        store(model, {query.id: query}, number, "")
     with model.database.transaction() as connection:
         assert connection.execute(WRONG[damage], {"ten": ten, "nine": nine}).rowcount
 
@@ -111,13 +111,13 @@ def expected(connection: sqlite3.Connection) -> list[tuple[bool, str]]:
 def test_write_of_an_entity_touches_only_the_lists_that_change(model: SqliteReadModel) -> None:
     scopes = [uuid(number) for number in range(10, 60)]
     before = stored(1, "q", "query", scopes=scopes)
-    commit(model, {before.id: before}, 1, "")
+    store(model, {before.id: before}, 1, "")
     connection = model.database.connection
 
     def rows(position: int, *scopes: str, name: str = "q") -> int:
         changed = stored(1, name, "query", scopes=list(scopes), position=position)
         count = connection.total_changes
-        commit(model, {changed.id: changed}, position, "")
+        store(model, {changed.id: changed}, position, "")
         with model.snapshot() as snapshot:
             assert [*list_differences(snapshot)] == []
         return connection.total_changes - count

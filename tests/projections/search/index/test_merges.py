@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from projections.search.documents.documents import SearchDocument
+from projections.search.engine import DocumentChanges
 from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
 from projections.search.index.engine import WhooshEngine
@@ -85,14 +86,16 @@ def test_compact_leaves_one_segment_without_dead(engine, storage):
 
 
 def test_documents_that_die_during_a_merge_stay_dead(writer, storage):
-    writer.apply(documents(1, 2, 3), 1, "one", after=(0, ""))
-    writer.apply(documents(4, 5), 2, "two", after=(1, "one"))
+    writer.apply(DocumentChanges(documents(1, 2, 3), 1, (0, ""), "one"))
+    writer.apply(DocumentChanges(documents(4, 5), 2, (1, "one"), "two"))
     done = []
 
     def commit_meanwhile():
         if not done:
             done.append(True)
-            writer.apply({"id1": None, **documents(4, 9, digest=2)}, 3, "three", after=(2, "two"))
+            writer.apply(
+                DocumentChanges({"id1": None, **documents(4, 9, digest=2)}, 3, (2, "two"), "three")
+            )
 
     writer.merge(opened(storage), segments(storage), commit_meanwhile)
     newest = opened(storage)
@@ -109,8 +112,8 @@ def test_documents_that_die_during_a_merge_stay_dead(writer, storage):
 
 
 def test_reset_during_a_merge_leaves_nothing(writer, storage):
-    writer.apply(documents(1, 2, 3), 1, "one", after=(0, ""))
-    writer.apply(documents(4, 5), 2, "two", after=(1, "one"))
+    writer.apply(DocumentChanges(documents(1, 2, 3), 1, (0, ""), "one"))
+    writer.apply(DocumentChanges(documents(4, 5), 2, (1, "one"), "two"))
     done = []
 
     def reset_meanwhile():
@@ -142,8 +145,8 @@ def test_commit_keeps_the_file_of_a_merge_that_began_beside_it(tmp_path):
     storage = BeginsMergeAtList(tmp_path)
     writer = CommitWriter(storage, CommitFollower(storage))
     writer.reset()
-    writer.apply(documents(1, 2, 3), 1, "one", after=(0, ""))
-    writer.apply(documents(4, 5), 2, "two", after=(1, "one"))
+    writer.apply(DocumentChanges(documents(1, 2, 3), 1, (0, ""), "one"))
+    writer.apply(DocumentChanges(documents(4, 5), 2, (1, "one"), "two"))
     created, go_on, failures = threading.Event(), threading.Event(), []
 
     def wait():
@@ -163,7 +166,7 @@ def test_commit_keeps_the_file_of_a_merge_that_began_beside_it(tmp_path):
         assert created.wait(60)
 
     storage.begin_merge = begin_merge
-    writer.apply(documents(6), 3, "three", after=(2, "two"))
+    writer.apply(DocumentChanges(documents(6), 3, (2, "two"), "three"))
     go_on.set()
     thread.join(60)
     assert failures == []
