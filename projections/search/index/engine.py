@@ -76,7 +76,10 @@ class WhooshEngine:
         """
         engine = cls(Directory(path), writable=writable, deadline=deadline, clock=clock)
         if writable:
-            _make_directory(path)
+            try:
+                path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreUnavailable(f"the search index cannot be made: {error}") from error
             try:
                 engine._writer.keep_whoosh_out()
                 engine._open_or_create()
@@ -183,10 +186,3 @@ class WhooshEngine:
             if group:
                 self._writer.merge(opened, group, check)
             return bool(group)
-
-
-def _make_directory(path: Path) -> None:
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreUnavailable(f"the search index cannot be made: {error}") from error

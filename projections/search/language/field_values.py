@@ -83,7 +83,9 @@ def typed(
     if known == "not kept":
         return tree.MatchNone()
     if known == "object":
-        raise InvalidInput(_holds_objects(field))
+        below = fields_below(field)[:3]
+        hint = f", such as {', '.join(below)}" if below else ""
+        raise InvalidInput(f"{field[:_SHOWN]} holds objects: name a field of theirs{hint}")
     path = indexed_path(field)
     if is_whole(path):
         return _whole(node, field)
@@ -96,7 +98,9 @@ def typed(
     if known == "keyword":
         return _keyword(node, f"{path}.keyword")
     if is_prose(path):
-        _check_prose(node, field)
+        if isinstance(node, tree.Range):
+            raise InvalidInput(f"{field[:_SHOWN]} is prose, found by its words, and has no ranges")
+        _check_no_whole_prose(field)
     match node:
         case tree.Range():
             return _range(node, known, formats, zone, now)
@@ -118,12 +122,6 @@ def _exists(field: str) -> Node:
     return tree.Exists(path)
 
 
-def _holds_objects(field: str) -> str:
-    below = fields_below(field)[:3]
-    hint = f", such as {', '.join(below)}" if below else ""
-    return f"{field[:_SHOWN]} holds objects: name a field of theirs{hint}"
-
-
 def _keyword(node: Node, whole: str) -> Node:
     """The leaf over the whole values of a field that has a closed set of them."""
     match node:
@@ -139,13 +137,6 @@ def _begun_whole(whole: str, text: str) -> Node:
     pattern = tree.escape_wildcards(text) + "*"
     wildcard(pattern)
     return tree.Wildcard(whole, pattern)
-
-
-def _check_prose(node: Node, field: str) -> None:
-    """Raise InvalidInput for a question about whole values, which sentences do not have."""
-    if isinstance(node, tree.Range):
-        raise InvalidInput(f"{field[:_SHOWN]} is prose, found by its words, and has no ranges")
-    _check_no_whole_prose(field)
 
 
 def _check_no_whole_prose(field: str) -> None:

@@ -156,14 +156,11 @@ class OpenSearchEngine:
             return self._rows(asked, MAX_CANDIDATES + 1, deadline)
 
         nested = NestedSearch(read, Candidates(read_objects, deadline, self._search_objects))
-        filters = [facet.filter for facet in query.facets]
-        compiler = Compiler(nested.clauses(query.tree, query.filter, query.post_filter, *filters))
+        compiler = Compiler(nested)
         restricted = [*kinds]
         if query.filter is not None:
             restricted.append(compiler.filter(query.filter))
         asked: Dsl = {"must": [compiler.clause(query.tree)], "filter": restricted}
-        if nested.undecided:
-            asked["must_not"] = [{"terms": {"id": nested.undecided}}]
         sort = query.sort or pages.BEST_FIRST
         body: Dsl = {
             "query": {"bool": asked},
@@ -186,6 +183,8 @@ class OpenSearchEngine:
             made = facets.compiled(facet.aggregation, "")
             own = {"match_all": {}} if facet.filter is None else compiler.filter(facet.filter)
             body.setdefault("aggs", {})[str(number)] = {"filter": own, "aggs": made}
+        if nested.undecided:
+            asked["must_not"] = [{"terms": {"id": nested.undecided}}]
         return body, bool(nested.undecided)
 
     def _answer(
@@ -223,7 +222,7 @@ class OpenSearchEngine:
         deciding = mapping.of_kinds(query.visible, include_deleted=query.include_deleted)
         candidates = Candidates(None, deadline, self._search_objects)
         nested = NestedSearch(lambda _: iter(()), candidates)
-        clause = Compiler(nested.clauses(node)).filter(node)
+        clause = Compiler(nested).filter(node)
         body = {
             "query": {"bool": {"filter": [*deciding, clause]}},
             "size": 0,

@@ -15,7 +15,6 @@ from projections.search.index.format.arrays import (
     ArrayFile,
     Arrays,
     Inverted,
-    Slot,
     ranges,
     read_texts,
     text_arrays,
@@ -87,7 +86,9 @@ class MergedField:
             if impacts is not None:
                 impacts.write(block.impacts)
             if places is not None and begins is not None:
-                written += self._write_positions(block, places, begins, written)
+                places.write(block.positions[ranges(block.begins, block.sizes)])
+                begins.write(np.cumsum(block.sizes) + written)
+                written += int(block.sizes.sum())
         used = np.flatnonzero(counts)
         file.put(f"{name}.starts", starts_of(counts[used]))
         if name == WHOLE:
@@ -160,12 +161,6 @@ class MergedField:
             np.concatenate(sizes)[order] if sizes else none,
             np.concatenate(pieces) if pieces else none,
         )
-
-    @staticmethod
-    def _write_positions(block: "_Block", places: Slot, begins: Slot, written: int) -> int:
-        places.write(block.positions[ranges(block.begins, block.sizes)])
-        begins.write(np.cumsum(block.sizes) + written)
-        return int(block.sizes.sum())
 
 
 class _Block(msgspec.Struct, frozen=True):
