@@ -171,12 +171,8 @@ class IndexSnapshot(Protocol):
         """The paths that the commit searches."""
 
     @property
-    def position(self) -> int:
-        """The checkpoint of the commit."""
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint committed with the checkpoint."""
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint of the commit, and the fingerprint committed with it."""
 
     def digests(self) -> Mapping[str, tuple[int, int]]:
         """Kind -> number of its documents and sum of their digests modulo 2**64.

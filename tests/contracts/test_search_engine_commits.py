@@ -40,7 +40,7 @@ def test_engine_begins_empty(engine: SearchEngine) -> None:
     assert engine.checkpoint_and_fingerprint() == (0, "")
     assert ids(engine) == set()
     with engine.snapshot() as snapshot:
-        assert (snapshot.position, snapshot.fingerprint) == (0, "")
+        assert snapshot.checkpoint == (0, "")
         assert (dict(snapshot.digests()), list(snapshot.entries())) == ({}, [])
 
 
@@ -219,7 +219,7 @@ def test_snapshot_stays_as_it_is(engine: SearchEngine) -> None:
         for position in range(2, 30):
             commit(engine, {"a": made("a", digest=position), "b": None}, position, "later")
         engine.reset()
-        assert (snapshot.position, snapshot.fingerprint) == (1, "1")
+        assert snapshot.checkpoint == (1, "1")
         assert dict(snapshot.digests()) == {"table": (2, 3)}
         assert sorted(snapshot.entries()) == [("a", "table", 1), ("b", "table", 2)]
 

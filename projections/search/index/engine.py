@@ -111,11 +111,11 @@ class WhooshEngine:
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint committed with it."""
         opened = self._follower.newest()
-        return (opened.position, opened.fingerprint) if opened else (0, "")
+        return opened.checkpoint if opened else (0, "")
 
     def revision(self) -> int:
         """The position of the commit that searches read now; see the port."""
-        return self._follower.recent().position
+        return self._follower.recent().checkpoint[0]
 
     def count(self) -> int:
         """Return the number of documents, soft-deleted ones included."""

@@ -104,21 +104,14 @@ class Clauses(FilterReader):
 
     def clause_match_phrase(self, body: Any, path: str) -> Node:
         """`match_phrase`: documents with these words next to each other in a field."""
-        field, options, path = self.field(body, path, "query", ("slop",))
-        return self._phrase(tree.Phrase, field, options, path)
+        return self._phrase(tree.Phrase, body, path)
 
     def clause_match_phrase_prefix(self, body: Any, path: str) -> Node:
         """`match_phrase_prefix`: the same, of the last word at least the beginning."""
-        field, options, path = self.field(body, path, "query", ("slop",))
-        return self._phrase(tree.PhrasePrefix, field, options, path)
+        return self._phrase(tree.PhrasePrefix, body, path)
 
-    def _phrase(
-        self,
-        form: type[tree.Phrase | tree.PhrasePrefix],
-        field: str,
-        options: Mapping[str, Any],
-        path: str,
-    ) -> Node:
+    def _phrase(self, form: type[tree.Phrase | tree.PhrasePrefix], body: Any, path: str) -> Node:
+        field, options, path = self.field(body, path, "query", ("slop",))
         slop = self.whole(options.get("slop", 0), f"{path}.slop", text.MAX_SLOP)
         return self.leaf(form(field, self.scalar(options["query"], path), slop), options, path)
 

@@ -53,7 +53,7 @@ class Commits:
         compared before, and whoever is overtaken from then on writes nothing over what is newer.
         """
         newest, position = self._newest(), changes.position
-        if (newest.position, newest.fingerprint) != changes.after:
+        if newest.checkpoint != changes.after:
             raise moved_on("search index", changes.after)
         made = Lines(newest.life)
         # All are made before any is sent: one that cannot be made must leave nothing behind.

@@ -83,8 +83,7 @@ class OpenSearchEngine:
 
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint committed with it."""
-        newest = self._newest()
-        return newest.position, newest.fingerprint
+        return self._newest().checkpoint
 
     def _newest(self) -> Committed:
         return read_checkpoint(self._search)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from domain.errors import StoreUnavailable
-from projections.feeding.port import Damaged
+from projections.feeding.port import Checkpoint, Damaged
 from projections.search.engine import SearchedPaths
 from projections.search.opensearch import pages
 from projections.search.opensearch.cluster import (
@@ -27,8 +27,7 @@ _MODULUS = 1 << 64
 class Committed(NamedTuple):
     """A commit's account of itself."""
 
-    position: int
-    fingerprint: str
+    checkpoint: Checkpoint
     life: str
     """The life of the index, see `rows.Lines`."""
     searched: SearchedPaths
@@ -61,22 +60,17 @@ class Pinned:
         return response
 
     @property
-    def position(self) -> int:
-        """The checkpoint of the commit."""
-        return self._checkpoint.position
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint committed with the checkpoint."""
-        return self._checkpoint.fingerprint
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint of the commit, and the fingerprint committed with it."""
+        return self._committed.checkpoint
 
     @property
     def searched(self) -> SearchedPaths:
         """The paths that the commit searches."""
-        return self._checkpoint.searched
+        return self._committed.searched
 
     @cached_property
-    def _checkpoint(self) -> Committed:
+    def _committed(self) -> Committed:
         return read_checkpoint(self.search)
 
     def digests(self) -> dict[str, tuple[int, int]]:
@@ -125,8 +119,7 @@ def read_checkpoint(search: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Co
         raise Damaged("the search index has no checkpoint")
     fields = hits[0]["fields"]
     return Committed(
-        int(fields["position"][0]),
-        fields["fingerprint"][0],
+        (int(fields["position"][0]), fields["fingerprint"][0]),
         fields["life"][0],
         msgspec.json.decode(fields["searched"][0], type=SearchedPaths),
     )

@@ -61,7 +61,7 @@ class WrongSums:
     """A snapshot whose kept digests are not those of its documents, or with a double."""
 
     def __init__(self, snapshot: Any, *, double: bool) -> None:
-        self.position, self.fingerprint = snapshot.position, snapshot.fingerprint
+        self.checkpoint = snapshot.checkpoint
         self.searched = snapshot.searched
         self._snapshot = snapshot
         self._double = double

@@ -92,7 +92,7 @@ class CommitWriter:
         """
         with self._writing():
             opened = self._follower.existing()
-            if (opened.position, opened.fingerprint) != changes.after:
+            if opened.checkpoint != changes.after:
                 raise moved_on("search index", changes.after)
             with self._follower.reading(opened):
                 kept = _without(opened, list(changes.documents))
@@ -134,7 +134,7 @@ class CommitWriter:
                             died = new[dead]
                             merged = merged.with_dead(died[died >= 0])
                     others = [s for name, s in newest.segments.items() if name not in names]
-                    manifest = newest.manifest.after(newest.position, newest.fingerprint)
+                    manifest = newest.manifest.after(*newest.checkpoint)
                     self._commit(manifest, [*others, merged], {merged.file: crc})
         finally:
             self._unfinished.discard(merged.file)

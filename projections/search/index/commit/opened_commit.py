@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from domain.errors import StoreUnavailable
+from projections.feeding.port import Checkpoint
 from projections.search.engine import SearchedPaths
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
 from projections.search.index.format.codec import Segment
@@ -81,14 +82,9 @@ class OpenedCommit(msgspec.Struct, frozen=True):
     """The same segments, as searches read them."""
 
     @property
-    def position(self) -> int:
-        """The checkpoint committed with the documents."""
-        return self.manifest.position
-
-    @property
-    def fingerprint(self) -> str:
-        """The text committed with the checkpoint."""
-        return self.manifest.fingerprint
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint committed with the documents, and its fingerprint."""
+        return self.manifest.position, self.manifest.fingerprint
 
     @property
     def searched(self) -> SearchedPaths:

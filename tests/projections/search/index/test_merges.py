@@ -108,7 +108,7 @@ def test_documents_that_die_during_a_merge_stay_dead(writer, storage):
     }
     sizes = sorted((s.doc_count(), s.size) for s in newest.segments.values())
     assert sizes == [(2, 2), (3, 5)]
-    assert (newest.position, newest.fingerprint, newest.snapshot.documents) == (3, "three", 5)
+    assert (newest.checkpoint, newest.snapshot.documents) == ((3, "three"), 5)
 
 
 def test_reset_during_a_merge_leaves_nothing(writer, storage):
@@ -123,7 +123,7 @@ def test_reset_during_a_merge_leaves_nothing(writer, storage):
 
     writer.merge(opened(storage), segments(storage), reset_meanwhile)
     newest = opened(storage)
-    assert (newest.position, newest.fingerprint, newest.snapshot.documents) == (0, "", 0)
+    assert (newest.checkpoint, newest.snapshot.documents) == ((0, ""), 0)
     assert list(newest.segments) == []
 
 
