@@ -24,7 +24,7 @@ from projections.search.documents.documents import SORTABLE
 from projections.search.documents.sources import check_paths
 from projections.search.facets.facets import terms
 from projections.search.language import filter_json
-from projections.search.language.countable_fields import check_moments
+from projections.search.language.field_values import UnknownField, known_type
 from projections.search.language.filter_reader import FilterReader
 from projections.search.language.regex import regex
 from projections.visibility.field_paths import indexed_path
@@ -140,9 +140,11 @@ class _AggregationReader(FilterReader):
         body = self.object(value, path, allowed)
         field = self._field(body, path)
         try:
-            check_moments(field)
-        except InvalidInput as error:
+            known = known_type(field)
+        except UnknownField as error:
             raise self.error(f"{path}.field", error.message) from None
+        if known != "moment":
+            raise self.error(f"{path}.field", f"{field[:80]} holds no dates and times")
         least = self.whole(body.get("min_doc_count", 0), f"{path}.min_doc_count", 1)
         interval = self._interval(body, path)
         return DateHistogram(name=name, field=field, interval=interval, gaps=not least, below=below)

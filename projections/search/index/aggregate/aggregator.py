@@ -31,9 +31,7 @@ from projections.search.engine import (
     TopDocuments,
 )
 from projections.search.index.aggregate import merging
-from projections.search.index.aggregate.counting import counts
-from projections.search.index.aggregate.intervals import intervals
-from projections.search.index.aggregate.moments import number_prefix
+from projections.search.index.aggregate.counting import counts, intervals, number_prefix
 from projections.search.index.evaluate.lexicons import Span
 from projections.search.index.evaluate.results import Matches, Sparse
 from projections.search.index.evaluate.segments import Memory
