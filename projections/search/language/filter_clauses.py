@@ -8,7 +8,7 @@ from projections.search import tree
 from projections.search.language import text
 from projections.search.language.dates import DEFAULT_FORMATS
 from projections.search.language.field_types import is_object
-from projections.search.language.field_values import typed
+from projections.search.language.field_values import UnknownField, known_type, typed
 from projections.search.language.fields import Fields
 from projections.search.language.filter_reader import OPERATORS, FilterReader
 from projections.search.language.patterns import wildcard
@@ -305,7 +305,12 @@ class Clauses(FilterReader):
         self.choice(options.get("score_mode", "avg"), f"{path}.score_mode", _SCORE_MODES)
         unmapped = not is_object(objects)
         if unmapped and not self.flag(options, "ignore_unmapped", path):
-            self.refuse_objects(objects, f"{path}.path")
+            try:
+                kept = known_type(objects) != "not kept"
+            except UnknownField as error:
+                raise self.error(f"{path}.path", error.message) from None
+            if kept:
+                raise self.error(f"{path}.path", f"no kind has objects in {objects[:80]!r}")
         inner = self.node(options.get("query"), f"{path}.query")
         made = tree.MatchNone() if unmapped else tree.Nested(objects, inner)
         return self.boost(made, options, path)

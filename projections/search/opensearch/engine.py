@@ -137,7 +137,10 @@ class OpenSearchEngine:
             deadline.check()
             response = self._search(body, deadline)
         except OutOfTime:
-            return _nothing(query)
+            none = tuple(nothing(facet.aggregation) for facet in query.facets)
+            return EngineHits(
+                total=0, relation="gte", hits=(), max_score=None, timed_out=True, facets=none
+            )
         return self._answer(query, response, deadline, timed_out=undecided)
 
     def _compiled(
@@ -281,15 +284,3 @@ class OpenSearchEngine:
     def _check_open(self) -> None:
         if self._closed:
             raise StoreUnavailable("the search index is closed")
-
-
-def _nothing(query: EngineQuery) -> EngineHits:
-    """The answer to a search for which there was no time."""
-    return EngineHits(
-        total=0,
-        relation="gte",
-        hits=(),
-        max_score=None,
-        timed_out=True,
-        facets=tuple(nothing(facet.aggregation) for facet in query.facets),
-    )

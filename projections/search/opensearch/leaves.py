@@ -227,12 +227,9 @@ def _many(clauses: Sequence[tuple[str, str, Dsl]]) -> Dsl:
     each = [{name: {field: options}} for name, field, options in clauses]
     top = f"top_terms_blended_freqs_{_SCORED}"
     scored = [{name: {field: options | {"rewrite": top}}} for name, field, options in clauses]
-    return {"bool": {"filter": [any_of(each)], "must": [_at_least(_best(scored))]}}
-
-
-def _at_least(clause: Dsl) -> Dsl:
-    """Every document; those of the clause with its scores."""
-    return {"bool": {"should": [clause, constant(MATCH_ALL, 0.0)]}}
+    # Every document at least, and those of the likeliest terms with their scores.
+    at_least = {"bool": {"should": [_best(scored), constant(MATCH_ALL, 0.0)]}}
+    return {"bool": {"filter": [any_of(each)], "must": [at_least]}}
 
 
 def _prefix(field: str | None, start: str) -> list[tuple[str, str, Dsl]]:

@@ -155,9 +155,9 @@ class Aggregator:
         places: dict[int, list[tuple[Matching, int, int]]] = {}
         for part in parts:
             self._check()
-            for each in intervals(part.view, part.allowed, path, asked.interval):
-                total[each.begin] = total.get(each.begin, 0) + each.count
-                places.setdefault(each.begin, []).append((part, each.low, each.high))
+            for key, low, high, count in intervals(part.view, part.allowed, path, asked.interval):
+                total[key] = total.get(key, 0) + count
+                places.setdefault(key, []).append((part, low, high))
         keys = with_gaps(sorted(total), asked.interval) if asked.gaps else sorted(total)
         self._count_buckets(len(keys))
         buckets = []

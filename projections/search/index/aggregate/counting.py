@@ -5,7 +5,6 @@ Everything is counted by whole arrays, in one segment.
 
 from collections.abc import Callable
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,22 +53,14 @@ def grouped(present: Mask, begins: NDArray[np.int64]) -> Counts:
     return np.add.reduceat(present, begins, dtype=np.int64)
 
 
-class Interval(msgspec.Struct, frozen=True):
-    """An interval of time with documents of one segment in it."""
-
-    begin: int
-    """In milliseconds since 1970."""
-    low: int
-    high: int
-    """The first of its terms, and the one after the last."""
-    count: int
-    """Documents of the mask."""
-
-
 def intervals(
     view: SegmentView, mask: Mask | None, path: str, interval: str | int
-) -> list[Interval]:
-    """The intervals in which any document of the mask (None: of all) has a moment, in order."""
+) -> list[tuple[int, int, int, int]]:
+    """The intervals in which any document of the mask (None: of all) has a moment, in order.
+
+    Each is its beginning in milliseconds since 1970, the first of its terms, the one after the
+    last, and the number of documents of the mask.
+    """
     low, values = moments(view, path)
     if not len(values):
         return []
@@ -84,7 +75,7 @@ def intervals(
         counted.tolist(),
         strict=True,
     )
-    return [Interval(*row) for row in rows if row[-1]]
+    return [row for row in rows if row[-1]]
 
 
 def _counted(view: SegmentView, mask: Mask | None, bounds: Counts) -> Counts:

@@ -13,7 +13,7 @@ A merge does step 1 beside other commits, and the rest as a commit at the positi
 
 import contextlib
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from types import MappingProxyType
 from typing import Any
@@ -204,19 +204,15 @@ class CommitWriter:
         made = msgspec.structs.replace(manifest, files=files, sizes=sizes)
         write_manifest(storage, made)
         follower.show(made, segments, [*fresh, *summed])
-        warnings = {name + WARNING for name in files}
-        self._remove_all_but({*files, *warnings, MANIFEST, LOCK, WRITE_LOCK})
-
-    def _remove_all_but(self, kept: Collection[str]) -> None:
-        """Remove the files of older commits and of failed ones."""
         # A merge names its file before it creates it, so that files listed first are all named.
-        present = self._storage.list()
-        unfinished = set(self._unfinished)
+        present = storage.list()
+        warnings = {name + WARNING for name in files}
+        kept = {*files, *warnings, MANIFEST, LOCK, WRITE_LOCK, *self._unfinished}
         for name in present:
-            if name not in kept and name not in unfinished:
+            if name not in kept:
                 # What cannot be removed now is tried again after the next commit.
                 with contextlib.suppress(OSError):
-                    self._storage.delete_file(name)
+                    storage.delete_file(name)
 
 
 @contextmanager
