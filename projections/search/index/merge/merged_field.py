@@ -15,6 +15,7 @@ from projections.search.index.format.arrays import (
     ArrayFile,
     Arrays,
     Inverted,
+    distinct,
     ranges,
     read_texts,
     text_arrays,
@@ -36,8 +37,7 @@ def _mapped_digests(lexicons: Sequence[NDArray[Any]]) -> tuple[list[Int64Array],
     The union is uint64, (different texts,): the texts read as big-endian numbers.
     """
     digests = [texts.view(">u8").astype(np.uint64) for texts in lexicons]
-    union = np.sort(np.concatenate(digests))
-    union = union[np.append(True, union[1:] != union[:-1])[: len(union)]]
+    union = distinct(np.concatenate(digests))
     return [np.searchsorted(union, texts) for texts in digests], union
 
 
