@@ -197,6 +197,7 @@ class SearchEngine(Protocol):
 
     def checkpoint(self) -> int:
         """The log position of the newest commit; 0 when there is none."""
+        return self.checkpoint_and_fingerprint()[0]
 
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of one commit, the newest; 0 and "" before any."""

@@ -16,6 +16,7 @@ from projections.search.engine import (
     EngineQuery,
     IndexSnapshot,
     SearchedPaths,
+    SearchEngine,
 )
 from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
@@ -35,7 +36,7 @@ DEADLINE = 2.0
 """Seconds after which a search answers with what it has."""
 
 
-class WhooshEngine:
+class WhooshEngine(SearchEngine):
     """A search engine over an index in a directory; see `open`."""
 
     def __init__(
@@ -103,10 +104,6 @@ class WhooshEngine:
         self._writer.close()
 
     # What there is
-
-    def checkpoint(self) -> int:
-        """The log position committed with the documents; 0 when there are none."""
-        return self.checkpoint_and_fingerprint()[0]
 
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint committed with it."""

@@ -19,6 +19,7 @@ from projections.search.engine import (
     FacetResult,
     IndexSnapshot,
     SearchedPaths,
+    SearchEngine,
     nothing,
 )
 from projections.search.matching.candidates import MAX_CANDIDATES, Candidates, SearchObjects
@@ -39,7 +40,7 @@ GRACE = 1.0
 """Seconds that the cluster may take to say that it ran out of time."""
 
 
-class OpenSearchEngine:
+class OpenSearchEngine(SearchEngine):
     """A search engine over one index of a cluster, which must be there already."""
 
     def __init__(
@@ -76,10 +77,6 @@ class OpenSearchEngine:
         self._cluster.close()
 
     # What there is
-
-    def checkpoint(self) -> int:
-        """The log position of the newest commit; 0 when there is none."""
-        return self.checkpoint_and_fingerprint()[0]
 
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint committed with it."""

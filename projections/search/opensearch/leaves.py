@@ -1,6 +1,6 @@
 """Leaves of the query tree in the language of the cluster: the same terms as in our own index."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
 from projections.search import tree
@@ -271,29 +271,20 @@ def _wildcard(field: str | None, pattern: str) -> Dsl:
     folded = fold(pattern)
     if folded.endswith("\\") and not folded.endswith("\\\\"):
         folded = folded[:-1]  # escapes nothing
-    return _matching(
-        field,
-        wildcard(pattern),
-        lambda name, before: {
-            "wildcard": {name: {"value": tree.escape_wildcards(before) + folded}}
-        },
-    )
+    clauses = [
+        {"wildcard": {name: {"value": tree.escape_wildcards(before) + folded}}}
+        for name, before in _spaces(field)
+    ]
+    return constant(any_of([*clauses, *_booleans(field, wildcard(pattern))]))
 
 
 def _regex(field: str | None, pattern: str) -> Dsl:
     source = lucene(pattern)
-    return _matching(
-        field,
-        regex(pattern),
-        lambda name, before: {
-            "regexp": {name: {"value": f"{lucene_escaped(before)}({source})", "flags": "NONE"}}
-        },
-    )
-
-
-def _matching(field: str | None, pattern: TermPattern, clause: Callable[[str, str], Dsl]) -> Dsl:
-    clauses = [clause(name, before) for name, before in _spaces(field)]
-    return constant(any_of([*clauses, *_booleans(field, pattern)]))
+    clauses = [
+        {"regexp": {name: {"value": f"{lucene_escaped(before)}({source})", "flags": "NONE"}}}
+        for name, before in _spaces(field)
+    ]
+    return constant(any_of([*clauses, *_booleans(field, regex(pattern))]))
 
 
 def _range(node: tree.Range) -> Dsl:
