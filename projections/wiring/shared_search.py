@@ -13,7 +13,7 @@ from projections.search import bulk_build
 from projections.search import projection as search_projection
 from projections.search.engine import SearchEngine
 from projections.search.index.evaluate.object_search import ObjectSearch
-from projections.search.opensearch import indexes, mapping
+from projections.search.opensearch import commits, mapping
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster, IndexMissing
 from projections.search.opensearch.engine import OpenSearchEngine
@@ -102,7 +102,7 @@ class SharedSearch(Backend[SearchEngine]):
         over what this one wrote to before.
         """
         before = self._feeds.pop(address, None)
-        self._feeds[address] = feed = indexes.take_over(self._cluster, address, before)
+        self._feeds[address] = feed = commits.take_over(self._cluster, address, before)
         return feed
 
     def _load(self, address: str, log: EventStore, progress: Progress) -> None:
@@ -110,7 +110,7 @@ class SharedSearch(Backend[SearchEngine]):
             engine = self._open(address, True)
         except IndexMissing:
             # It is refused where another process has made one meanwhile.
-            indexes.make(self._cluster, address)
+            commits.make(self._cluster, address)
             engine = self._open(address, True)
         with closing(engine):
             bulk_build.load(engine, log, progress)

@@ -25,9 +25,8 @@ from projections.search.engine import (
 from projections.search.matching.candidates import MAX_CANDIDATES, Candidates, SearchObjects
 from projections.search.matching.deadline import Clock, Deadline, OutOfTime
 from projections.search.matching.stored_document import StoredDocument
-from projections.search.opensearch import facets, indexes, mapping, pages
+from projections.search.opensearch import commits, facets, mapping, pages
 from projections.search.opensearch.cluster import LOOK_ANSWER_SECONDS, Cluster, TooManyBuckets
-from projections.search.opensearch.commits import Commits
 from projections.search.opensearch.leaves import Dsl
 from projections.search.opensearch.pinned import Committed, check_shards, pinned, read_checkpoint
 from projections.search.opensearch.queries import Compiler, NestedSearch
@@ -64,8 +63,8 @@ class OpenSearchEngine(SearchEngine):
         self._search_objects = search_objects
         self._deadline = deadline
         self._clock = clock
-        alias = indexes.feed(index) if feed is None else feed
-        self._commits = Commits(cluster, index, alias, self._newest) if writable else None
+        alias = commits.feed(index) if feed is None else feed
+        self._commits = commits.Commits(cluster, index, alias, self._newest) if writable else None
         self._closed = False
         self._copy = f"host-{uuid4().hex}"
         """Has every search of this engine asked of the same copy, so that none sees less than one
@@ -272,7 +271,7 @@ class OpenSearchEngine(SearchEngine):
         """Forget all documents; the checkpoint becomes 0. Raises StoreUnavailable."""
         self._writing().reset()
 
-    def _writing(self) -> Commits:
+    def _writing(self) -> commits.Commits:
         self._check_open()
         if self._commits is None:
             raise StoreUnavailable("the search index was opened for reading only")
