@@ -77,8 +77,11 @@ def typed(
         return node
     if isinstance(node, tree.Exists):
         return _exists(field)
+    value = _one_value(node)
     if field == _ID:
-        return _ids(node)
+        if value is None:
+            raise InvalidInput("_id takes a whole id")
+        return tree.Ids((value,))
     known = known_type(field)
     if known == "not kept":
         return tree.MatchNone()
@@ -88,7 +91,11 @@ def typed(
         raise InvalidInput(f"{field[:_SHOWN]} holds objects: name a field of theirs{hint}")
     path = indexed_path(field)
     if is_whole(path):
-        return _whole(node, field)
+        if value is None:
+            raise InvalidInput(
+                f"{field[:_SHOWN]} is found by whole values only, not by patterns or ranges"
+            )
+        return tree.Exact(field, value)
     if dated:
         if known not in ("undefined", "moment"):
             raise InvalidInput(
@@ -96,16 +103,20 @@ def typed(
             )
         known = "moment"
     if known == "keyword":
-        return _keyword(node, f"{path}.keyword")
+        whole = f"{path}.keyword"
+        if value is not None:
+            return tree.Exact(whole, value)
+        if isinstance(node, tree.PhrasePrefix):
+            return _begun_whole(whole, node.text)
+        return msgspec.structs.replace(node, field=whole)
     if is_prose(path):
         if isinstance(node, tree.Range):
             raise InvalidInput(f"{field[:_SHOWN]} is prose, found by its words, and has no ranges")
         _check_no_whole_prose(field)
-    match node:
-        case tree.Range():
-            return _range(node, known, formats, zone, now)
-        case tree.Term(text=value) | tree.Phrase(text=value) | tree.Exact(value=value):
-            return _value(node, field, known, value, now)
+    if isinstance(node, tree.Range):
+        return _range(node, known, formats, zone, now)
+    if value is not None:
+        return _value(node, field, known, value, now)
     if isinstance(node, tree.PhrasePrefix) and field.endswith(".keyword"):
         return _begun_whole(field, node.text)
     if known in _TAKES:
@@ -122,14 +133,12 @@ def _exists(field: str) -> Node:
     return tree.Exists(path)
 
 
-def _keyword(node: Node, whole: str) -> Node:
-    """The leaf over the whole values of a field that has a closed set of them."""
+def _one_value(node: Node) -> str | None:
+    """The text of a node that asks for one value; None for any other node."""
     match node:
         case tree.Term(text=value) | tree.Phrase(text=value) | tree.Exact(value=value):
-            return tree.Exact(whole, value)
-        case tree.PhrasePrefix(text=value):
-            return _begun_whole(whole, value)
-    return msgspec.structs.replace(node, field=whole)
+            return value
+    return None
 
 
 def _begun_whole(whole: str, text: str) -> Node:
@@ -144,20 +153,6 @@ def _check_no_whole_prose(field: str) -> None:
     path = indexed_path(field)
     if field.endswith(".keyword") and is_prose(path):
         raise InvalidInput(f"{path[:_SHOWN]} is prose, found by its words, and has no .keyword")
-
-
-def _ids(node: Node) -> Node:
-    match node:
-        case tree.Term(text=value) | tree.Phrase(text=value) | tree.Exact(value=value):
-            return tree.Ids((value,))
-    raise InvalidInput("_id takes a whole id")
-
-
-def _whole(node: Node, field: str) -> Node:
-    match node:
-        case tree.Term(text=value) | tree.Phrase(text=value) | tree.Exact(value=value):
-            return tree.Exact(field, value)
-    raise InvalidInput(f"{field[:_SHOWN]} is found by whole values only, not by patterns or ranges")
 
 
 def _value(node: Node, field: str, known: FieldType, value: str, now: dates.Now | None) -> Node:

@@ -11,10 +11,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from projections.search.index.evaluate.segments import SegmentView
 from projections.search.index.format.arrays import (
     ArrayFile,
-    Arrays,
-    Inverted,
     distinct,
     ranges,
     read_texts,
@@ -47,22 +46,22 @@ class MergedField:
     def __init__(
         self,
         name: str,
-        arrays: Sequence[Arrays],
+        segments: Sequence[SegmentView],
         new_ids: Sequence[Int64Array],
         check: Callable[[], None],
     ) -> None:
-        """`arrays` are those of the segments; `new_ids` has for each segment the number of each of
-        its documents in the merged one, -1 for the dead; `check` is called for each block.
+        """`new_ids` has for each segment the number of each of its documents in the merged one, -1
+        for the dead; `check` is called for each block.
         """
         self._name = name
-        self._parts = [Inverted.of(each, name) for each in arrays]
+        self._parts = [view.fields[name] for view in segments]
         self._new_ids = new_ids
         self._check = check
         self._union: Any
         if name == WHOLE:
             self._terms, self._union = _mapped_digests([part.lexicon for part in self._parts])
         else:
-            self._terms, self._union = united([read_texts(each, name) for each in arrays])
+            self._terms, self._union = united([read_texts(view.arrays, name) for view in segments])
 
     def write(self, file: ArrayFile) -> None:
         """Write the arrays of the field."""

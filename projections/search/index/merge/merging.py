@@ -31,9 +31,8 @@ def merge(
     called often; what it raises ends the merge.
     """
     new_ids = _renumbered(parts)
-    arrays = [part.arrays for part in parts]
     for field in FIELDS:
-        MergedField(field, arrays, new_ids, check).write(file)
+        MergedField(field, parts, new_ids, check).write(file)
     kinds, names = _ranks(parts, new_ids, "kind", "kind")
     file.put("kind", kinds.astype(np.uint8))
     file.put_all(text_arrays("kind", names))
@@ -54,7 +53,9 @@ def merge(
 
 def _renumbered(parts: Sequence[SegmentView]) -> list[Int64Array]:
     """Old number -> new number of each part, in the order of name and id."""
-    live = [_live(part) for part in parts]
+    live = [
+        np.arange(part.size) if part.live is None else np.flatnonzero(part.live) for part in parts
+    ]
     names, _ = united([read_texts(part.arrays, "sort.name") for part in parts])
     ranks = [
         np.append(new, _NONE)[part.arrays["sort.name.rank"][some]]
@@ -75,10 +76,6 @@ def _renumbered(parts: Sequence[SegmentView]) -> list[Int64Array]:
         new[some], place = place[: len(some)], place[len(some) :]
         new_ids.append(new)
     return new_ids
-
-
-def _live(part: SegmentView) -> Int64Array:
-    return np.arange(part.size) if part.live is None else np.flatnonzero(part.live)
 
 
 def _placed(columns: Sequence[NDArray[Any]], new_ids: Sequence[Int64Array]) -> NDArray[Any]:
