@@ -500,7 +500,7 @@ def test_snapshot_gives_entities_as_they_were_stored(model: SortedReadModel) -> 
         assert (snapshot.position, snapshot.fingerprint) == (6, "at 6")
         assert [*snapshot.entities(None)] == [entities[1], entities[0]]
         assert [*snapshot.entities([uuid(2), uuid(9)])] == [entities[0]]
-        assert ([*snapshot.wrong_lists()], [*snapshot.wrong_totals()]) == ([], [])
+        assert [*snapshot.list_differences()] == []
     assert model.damage() == []
 
 
@@ -581,7 +581,7 @@ def state(
         pages += walk(model, limit, "before", before=back, **which)
     deleted = {kind: n for kind, n in model.deleted().items() if n}
     with model.snapshot() as snapshot:
-        wrong = [*snapshot.wrong_lists(), *snapshot.wrong_totals()]
+        wrong = [*snapshot.list_differences()]
     assert wrong == []
     return pages, model.digests(), model.count(), deleted
 

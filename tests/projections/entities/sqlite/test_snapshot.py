@@ -9,7 +9,6 @@ import pytest
 
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
-from projections.entities.verification_source import list_differences
 from tests.commits import store
 from tests.contracts.test_sorted_read_model import stored, uuid
 
@@ -36,7 +35,7 @@ def work(model: SqliteReadModel) -> tuple[int, int]:
     with model.database.snapshot() as connection:
         connection.create_function("json_valid", 1, is_json, deterministic=True)
         connection.set_progress_handler(step, 1)
-        assert [*list_differences(SqliteEntitySnapshot(connection))] == []
+        assert [*SqliteEntitySnapshot(connection).list_differences()] == []
         connection.set_progress_handler(None, 0)
     return counted["steps"], counted["texts"]
 
@@ -85,7 +84,12 @@ def test_every_row_that_departs_from_the_entities_is_found(
         assert connection.execute(WRONG[damage], {"ten": ten, "nine": nine}).rowcount
 
     with model.database.snapshot() as connection:
-        wrong = [(one.listed, one.scope) for one in SqliteEntitySnapshot(connection).wrong_lists()]
+        wrong = [
+            (pair.actual == "listed", pair.name)
+            for one in SqliteEntitySnapshot(connection).list_differences()
+            for pair in one.fields
+            if one.sort == "scope"
+        ]
         assert wrong == expected(connection)
     assert wrong
 
@@ -119,7 +123,7 @@ def test_write_of_an_entity_touches_only_the_lists_that_change(model: SqliteRead
         count = connection.total_changes
         store(model, {changed.id: changed}, position, "")
         with model.snapshot() as snapshot:
-            assert [*list_differences(snapshot)] == []
+            assert [*snapshot.list_differences()] == []
         return connection.total_changes - count
 
     alone = rows(2, *scopes)
