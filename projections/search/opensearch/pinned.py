@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -38,8 +37,15 @@ def pinned(cluster: Cluster, index: str) -> Iterator["Pinned"]:
     """One commit of an index, whatever is committed after it."""
     path = f"/{index}/_search/point_in_time"
     kept = cluster.request("POST", path, keep_alive=_KEPT)["pit_id"]
+
+    def search(body: Mapping[str, Any]) -> Any:
+        pit = {"id": kept, "keep_alive": _KEPT}
+        response = cluster.request("POST", "/_search", {**body, "pit": pit})
+        check_shards(response)
+        return response
+
     try:
-        yield Pinned(cluster, kept)
+        yield Pinned(search, read_checkpoint(search))
     finally:
         with suppress(StoreUnavailable):  # the cluster lets go of it by itself
             path = "/_search/point_in_time"
@@ -49,36 +55,17 @@ def pinned(cluster: Cluster, index: str) -> Iterator["Pinned"]:
 class Pinned:
     """One commit of an index, as `pinned` has the cluster keep it."""
 
-    def __init__(self, cluster: Cluster, kept: str) -> None:
-        self._cluster = cluster
-        self._pit = {"id": kept, "keep_alive": _KEPT}
-
-    def search(self, body: Mapping[str, Any]) -> Any:
-        """The answer to a search of this state."""
-        response = self._cluster.request("POST", "/_search", {**body, "pit": self._pit})
-        check_shards(response)
-        return response
-
-    @property
-    def checkpoint(self) -> Checkpoint:
-        """The checkpoint of the commit, and the fingerprint committed with it."""
-        return self._committed.checkpoint
-
-    @property
-    def searched(self) -> SearchedPaths:
-        """The paths that the commit searches."""
-        return self._committed.searched
-
-    @cached_property
-    def _committed(self) -> Committed:
-        return read_checkpoint(self.search)
+    def __init__(self, search: Callable[[dict[str, Any]], Any], committed: Committed) -> None:
+        """`search` gives the answer to a search of this commit."""
+        self._search = search
+        self.checkpoint, self.searched = committed.checkpoint, committed.searched
 
     def digests(self) -> dict[str, tuple[int, int]]:
         """Kind -> number of its documents and sum of their digests modulo 2**64."""
         parts = range(DIGEST_PARTS)
         sums = {str(part): {"sum": {"field": f"digest{part}"}} for part in parts}
         kinds = {"terms": {"field": "kind", "size": _KINDS}, "aggs": sums}
-        response = self.search({"size": 0, "track_total_hits": False, "aggs": {"kinds": kinds}})
+        response = self._search({"size": 0, "track_total_hits": False, "aggs": {"kinds": kinds}})
         # Sums of 16 bits each are exact in floating point for half a million million documents.
         return {
             bucket["key"]: (
@@ -97,7 +84,7 @@ class Pinned:
             "track_total_hits": False,
             **pages.ROW,
         }
-        while hits := self.search(body)["hits"]["hits"]:
+        while hits := self._search(body)["hits"]["hits"]:
             for hit in hits:
                 row = pages.row_of(hit)
                 yield row.id, row.kind, row.digest
