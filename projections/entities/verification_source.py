@@ -29,10 +29,7 @@ class StoredEntities:
     def __init__(self, model: SortedReadModel, snapshot: EntitySnapshot) -> None:
         self._model = model
         self._snapshot = snapshot
-
-    def ids(self) -> Iterator[str]:
-        """The ids of all entities, ascending."""
-        return self._snapshot.ids()
+        self.ids = snapshot.ids
 
     def model(self, ids: Sequence[str] | None) -> Model[StoredEntity]:
         """Return the stored rows of these entities (None: of all), beside those of the log."""

@@ -57,10 +57,8 @@ _BLANK = '"' + "".join(filter(str.isspace, map(chr, range(0x3001)))).translate(
 """Characters that spreadsheets may skip at the beginning of a cell."""
 _BEGINNING = re.compile(f"(?<=[{_SPLITTING}])(?=[{_BLANK}]*+[{re.escape(_FORMULA)}])")
 _TIER = "Tier."
-_KEYS = (
-    *("service", "serviceType", "fullyQualifiedName", "name", "displayName", "description"),
-    *("owners", "tags", "domains"),
-)
+_TEXTS = ("serviceType", "fullyQualifiedName", "name", "displayName", "description")
+_KEYS = ("service", *_TEXTS, "owners", "tags", "domains")
 
 Opened = AbstractContextManager[tuple[Engine, ReadSources]]
 """An engine and a reader of documents for as long as a page takes."""
@@ -170,11 +168,7 @@ def _row(kind: str, entity_json: bytes) -> tuple[str, ...]:
     cells = (
         kind,
         _joined(_objects(entity.get("service")), "name"),
-        entity.get("serviceType"),
-        entity.get("fullyQualifiedName"),
-        entity.get("name"),
-        entity.get("displayName"),
-        entity.get("description"),
+        *map(entity.get, _TEXTS),
         _joined(_objects(entity.get("owners")), "displayName", "name"),
         _joined([tag for tag in others if tag.get("source") != "Glossary"], "tagFQN"),
         _joined([tag for tag in others if tag.get("source") == "Glossary"], "tagFQN"),

@@ -194,16 +194,10 @@ class Reader:
         by_key = {int(bucket["key"]): bucket for bucket in answer["buckets"]}
         keys = with_gaps(sorted(by_key), asked.interval) if asked.gaps else sorted(by_key)
         self._count_buckets(len(keys))
-        buckets = []
-        for key in keys:
-            bucket = by_key.get(key)
-            below = (
-                tuple(map(nothing, asked.below))
-                if bucket is None
-                else self._inside(asked.below, bucket)
-            )
-            buckets.append(Bucket(key, bucket["doc_count"] if bucket else 0, below))
-        return Buckets(tuple(buckets))
+        buckets = dict.fromkeys(keys, (0, tuple(map(nothing, asked.below))))
+        for key, bucket in by_key.items():
+            buckets[key] = bucket["doc_count"], self._inside(asked.below, bucket)
+        return Buckets(tuple(Bucket(key, *inside) for key, inside in buckets.items()))
 
     def _inside(
         self, below: Sequence[Aggregation], bucket: Mapping[str, Any]
