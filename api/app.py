@@ -29,6 +29,7 @@ from api.routes.entities.writes import write_routes
 from api.routes.lineage.reads import lineage_read_routes
 from api.routes.lineage.writes import lineage_write_routes
 from api.routes.measurements.reports import measurement_routes, test_result_routes
+from api.routes.measurements.runs import pipeline_run_routes
 from api.routes.measurements.usage import usage_routes
 from api.routes.measurements.workflow import join_routes, query_cost_routes
 from api.routes.search.documents import document_routes
@@ -135,6 +136,7 @@ def create_app(
         *logical_suite_routes(services),
         *query_cost_routes(services),
         *test_result_routes(services),
+        *pipeline_run_routes(services),
         *system_routes(services, metrics, verifier),
         *docs_routes(),
         *site.routes,

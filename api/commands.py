@@ -35,7 +35,6 @@ from projections.wiring.url_options import search_option
 
 EXIT_BAD_LINES, EXIT_STOPPED = 1, 3
 EXIT_INTERRUPTED = 128 + signal.SIGINT
-_TEST_DEFINITIONS = Path(__file__).parent / "static" / "test_definitions.jsonl"
 
 
 @click.group()
@@ -179,9 +178,9 @@ def test_definitions(settings: Settings) -> None:
 
     What people wrote on them stays. Exit codes are those of import.
     """
-    from api.processes.first_start import ACTOR  # noqa: PLC0415 - start-up: as above
+    from api.processes.first_start import ACTOR, TEST_DEFINITIONS  # noqa: PLC0415 - start-up: as above
 
-    _load([_TEST_DEFINITIONS], ACTOR, settings, as_bot=True)
+    _load([TEST_DEFINITIONS], ACTOR, settings, as_bot=True)
 
 
 def _load(files: Sequence[Path], actor: str, settings: Settings, *, as_bot: bool) -> None:

@@ -1,7 +1,7 @@
 """Sorted read models in PostgreSQL, without a log: each in a schema of its own."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 
 from benchmarks.postgres_server import PostgresServer, new_schema
 from projections.entities.postgres.database import EntityDatabase
@@ -10,11 +10,13 @@ from projections.entities.postgres.opening import make, open_read_model
 
 
 @contextmanager
-def postgres_model(server: PostgresServer) -> Iterator[PostgresReadModel]:
-    """An empty sorted read model, fed by a session of its own."""
+def postgres_model(
+    server: PostgresServer, given: EntityDatabase | None = None
+) -> Iterator[PostgresReadModel]:
+    """An empty sorted read model, fed by a session of its own, in a database that may be given."""
     schema = f"{new_schema()}_entities_1"
     with (
-        closing(EntityDatabase(server.url("catalog"))) as database,
+        nullcontext(given) if given else closing(EntityDatabase(server.url("catalog"))) as database,
         closing(database.connections.connect()) as link,
     ):
         with link.transaction():

@@ -103,9 +103,21 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
             "properties": {"id": UUID},
             "required": ["id"],
         },
+        "MeasuredPipeline": {
+            "type": "object",
+            "description": "A pipeline.",
+            "properties": {"id": UUID},
+            "required": ["id"],
+        },
         **{
             f"{name}List": closed_object({"data": array(ref(name)), "paging": paging})
-            for name in ("TableProfile", "ColumnProfile", "SystemProfile", "TestResult")
+            for name in (
+                "TableProfile",
+                "ColumnProfile",
+                "SystemProfile",
+                "TestResult",
+                "PipelineRun",
+            )
         },
         "ColumnPage": closed_object(
             {

@@ -80,9 +80,10 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
         _QUALIFIED,
     ),
     "table": ("Id or qualified name of the table, or qualified name of a column.", _QUALIFIED),
+    "pipeline": ("Id or qualified name of the pipeline.", _QUALIFIED),
     "profile_type": ("What of the table to delete.", {"enum": ["table", "column", "system"]}),
     "at": (
-        "Time of the profile, in milliseconds.",
+        "Time of the profile or run, in milliseconds.",
         {"type": "integer", "minimum": 0, "maximum": 2**53 - 1},
     ),
     "day": ("A day.", {**TEXT, "format": "date"}),

@@ -16,6 +16,7 @@ from domain.kinds.bodies.base import annotated_fields
 from domain.kinds.bodies.profiling import PROFILER_CONFIG
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
+from domain.measurements.runs import MAX_RUNS
 from domain.openmetadata.entity_properties import REQUEST_ALIASES
 from domain.writing.bulk_put import MAX_REQUESTS
 from projections.search.aggregations import MAX_BUCKETS
@@ -107,6 +108,7 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
         "QueryUsage": array(to_kinds(())),
         "QueryUsers": array({"anyOf": [to_kinds(("user",)), TEXT]}),
         "QueryUsedBy": array(_PROGRAM),
+        "PipelineRuns": {**array(ref("PipelineRun")), "maxItems": MAX_RUNS},
         "RestoreEntity": closed_object({"id": UUID}),
         "AggregateRequest": _aggregate_request(),
         "JsonPatch": {

@@ -10,8 +10,11 @@ from domain.write_context import WriteContext
 from domain.writing.system_entities import create_system_entities
 from projections.wiring.stores import note_served, open_log, was_served
 
-CLASSIFICATIONS = Path(__file__).parents[1] / "static" / "classifications.jsonl"
+_STATIC = Path(__file__).parents[1] / "static"
+CLASSIFICATIONS = _STATIC / "classifications.jsonl"
 """The classifications `Tier` and `PII` with their tags, as lines of an import."""
+TEST_DEFINITIONS = _STATIC / "test_definitions.jsonl"
+"""The definitions of the tests that OpenMetadata's test workflow runs, as lines of an import."""
 ACTOR = "catalog"
 """Actor of the events that the catalog makes by itself."""
 
@@ -27,7 +30,11 @@ def make_new_catalog(directory: Path, database: str | None) -> None:
     """
     if was_served(directory):
         return
-    lines = CLASSIFICATIONS.read_bytes().splitlines()
+    lines = [
+        line
+        for file in (CLASSIFICATIONS, TEST_DEFINITIONS)
+        for line in file.read_bytes().splitlines()
+    ]
     with closing(open_log(directory, database)) as log:
         if not (database and log.head() > 0):
             context = WriteContext(actor=ACTOR, request_id=str(uuid4()))

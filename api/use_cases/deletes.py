@@ -11,7 +11,7 @@ from domain.errors import CatalogError, StoreUnavailable
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ATTACHED, kinds_below
 from domain.write_context import WriteContext
-from domain.writing.catalog import MAX_EVENTS, NOTHING, Delete, Proposal
+from domain.writing.catalog import NOTHING, Delete, Proposal
 from domain.writing.entity_cache import ByName
 from domain.writing.plans import Change
 
@@ -87,7 +87,8 @@ async def purge_beforehand(
     _, entity_ids = await services.write_for(request, find)
     # The conditions of the request are about the entity that is to be purged, and not about these.
     plain = WriteContext(actor=context.actor, request_id=context.request_id)
-    for start in range(0, len(entity_ids), MAX_EVENTS):
-        some = entity_ids[start : start + MAX_EVENTS]
+    most = services.catalog.most_events
+    for start in range(0, len(entity_ids), most):
+        some = entity_ids[start : start + most]
         purge = partial(services.catalog.planner.purge_all, some, plain)
         await services.write_for(request, partial(services.catalog.propose_steps, purge))

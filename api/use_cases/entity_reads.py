@@ -8,7 +8,7 @@ import msgspec
 from api.callers.permissions import Access, Action, Permission
 from api.services import Services
 from api.use_cases.list_parameters import named_in, parse_fields
-from api.use_cases.measured import id_of, joins_of, refuse_joins, with_member
+from api.use_cases.measured import id_of, measured_fields, refuse_joins, with_member
 from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, sole_kinds_below
@@ -37,11 +37,10 @@ def read_entity(
     fields = parse_fields(kind, given["fields"], withheld)
     named = named_in(given["fields"])
     include, described = given["include"], "changeDescription" in named
-    # `*` does not stand for joins.
-    joined = kind.name == "table" and "joins" in named
-    if joined:
+    measured = measured_fields(kind, named)
+    if "joins" in measured:
         refuse_joins(access, Action.VIEW)
-    if (described or joined) and most_bytes is not None:
+    if (described or measured) and most_bytes is not None:
         # The history or the measurements are read for it, however long that takes.
         raise EntityTooLarge
     below = [
@@ -63,12 +62,13 @@ def read_entity(
     for other, reference in added.items():
         if reference is not None:
             body = with_member(body, other, reference)
-    if joined:
-        body = with_member(body, "joins", joins_of(services, id_of(entity)))
+    for field, shown in measured.items():
+        if (value := shown(services, access, id_of(entity))) is not None:
+            body = with_member(body, field, value)
     if described and withheld is None:
         body = _with_change(stores, kind, body)
-    # What is below an entity comes and goes without an event of it, as joins do.
-    conditional = not below and not joined
+    # What is below an entity comes and goes without an event of it, as measurements do.
+    conditional = not below and not measured
     tag = etag(entity.version, entity.last_event, withheld.digest if withheld else None)
     headers = {"ETag": tag, "X-Catalog-Position": str(entity.position)}
     return body, {"headers": headers, "conditional": conditional}

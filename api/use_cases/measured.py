@@ -1,12 +1,13 @@
 """Reads and writes of measurements of an entity, as every route of measurements does them."""
 
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from api.answers.bodies import JSON_TYPES, check_media_type, read_body
 from api.answers.responses import Finished
@@ -18,7 +19,8 @@ from domain.kinds.bodies.refused_values import explained
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
 from domain.measurements.joins import first_day, summed
-from domain.measurements.reports import JOIN, moment_of
+from domain.measurements.reports import JOIN, RESULT, TestResult, moment_of
+from domain.measurements.runs import RUN
 from domain.patches.json_input import decode
 from projections.entities.single_entities import EntityAnswer, read_one
 
@@ -31,11 +33,15 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 def report(body: bytes, expected: type[T]) -> T:
     """Read the report in a body; raises InvalidInput naming the key that does not fit."""
-    values = decode(body, dict[str, Any], "the body")
+    return converted(decode(body, dict[str, Any], "the body"), expected, "the body")
+
+
+def converted(values: dict[str, Any], expected: type[T], where: str) -> T:
+    """Read one of the reports in a body; `where` it stands is told by an InvalidInput."""
     try:
         return msgspec.convert(values, expected)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"the body: {explained(error, expected)}") from None
+        raise InvalidInput(f"{where}: {explained(error, expected)}") from None
 
 
 Handler = Callable[..., Coroutine[Any, Any, Finished]]
@@ -190,6 +196,43 @@ def joins_of(services: Services, table_id: str) -> bytes:
         most_bytes=_MOST_BYTES,
     )
     return msgspec.json.encode(summed((body for _, body in page.points), day))
+
+
+_SAMPLE = b'"sampleData"'
+
+
+def shown_result(access: Access, body: bytes) -> bytes:
+    """The JSON of a test's result, without the rows that did not pass unless samples are shown."""
+    if _SAMPLE not in body or access.may(Permission(Action.SAMPLE, "testCase")):
+        return body
+    return msgspec.json.encode(
+        replace(msgspec.json.decode(body, type=TestResult), sample_data=None)
+    )
+
+
+def _newest_result(services: Services, access: Access, case_id: str) -> bytes | None:
+    body = services.measurements.latest(case_id, RESULT)
+    return None if body is None else shown_result(access, body)
+
+
+Measured = Callable[[Services, Access, str], bytes | None]
+"""The JSON of a field, from the measurements of the entity with an id; None without any."""
+
+_MEASURED: Mapping[str, Mapping[str, Measured]] = {
+    "table": {"joins": lambda services, _, table_id: joins_of(services, table_id)},
+    "pipeline": {
+        "pipelineStatus": lambda services, _, pipeline_id: services.measurements.latest(
+            pipeline_id, RUN
+        )
+    },
+    "testCase": {"testCaseResult": _newest_result},
+}
+
+
+def measured_fields(kind: EntityKind, named: Iterable[str]) -> dict[str, Measured]:
+    """Those of the named fields of a kind that come from measurements; `*` stands for none."""
+    known = _MEASURED.get(kind.name, {})
+    return {name: known[name] for name in named if name in known}
 
 
 def today() -> date:

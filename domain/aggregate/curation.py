@@ -29,7 +29,11 @@ _OF_ENTITIES = (
 """Keys of an entity whose value stays once it is not empty."""
 _OF_PARTS = ("displayName", "description", "extension")
 """Keys of a column or another named part whose value stays once it is not empty."""
+_TEXTS = ("displayName", "description")
+"""Keys of entities and parts whose text a bot's patch does not empty."""
 _EMPTY = frozenset((b"null", b"[]", b"{}", b'""'))
+
+_EMPTY_TEXT = Raw(b'""')
 
 _LIFE_CYCLE = "lifeCycle"
 _SAME_MS = 86_400_000
@@ -45,11 +49,14 @@ _decode = msgspec.json.decode
 def patched(kind: EntityKind, before: Body, body: Body) -> Body:
     """The body that a bot's patch leaves of an entity; a person's patch would leave `body`.
 
+    An empty text replaces none that is there: OpenMetadata's dbt workflow sends one for what has no
+    description in the project.
+
     When the patch changes more than what people curate, such as the foreign keys that a connector
     adds once it knows all tables, `sourceHash` no longer stands for what is there. It goes, so that
     the bot's next write is compared with the entity in full.
     """
-    body = _with_settled_times(before, body)
+    body = _with_texts(kind, before, _with_settled_times(before, body))
     if before.get(SOURCE_HASH) != body.get(SOURCE_HASH):
         return body
     parts = {key: inner for key, _, inner in (path.partition(".") for path in kind.body.parts)}
@@ -110,6 +117,31 @@ def _with_settled_times(before: Body, body: Body) -> Body:
         if key not in new or new[key]["timestamp"] - old[key]["timestamp"] < _SAME_MS
     }
     return {**body, _LIFE_CYCLE: _encode({**new, **settled})}
+
+
+def _with_texts(kind: EntityKind, before: Body, body: Body) -> Body:
+    """The body that a bot gives, with the texts that are there in place of empty ones."""
+    emptied = (key for key in _TEXTS if body.get(key) == _EMPTY_TEXT and _has_value(before, key))
+    kept = {key: before[key] for key in emptied}
+    for path in kind.body.parts:
+        key, _, inner = path.partition(".")
+        if key in before and key in body and before[key] != body[key]:
+            old, new = _decode(before[key]), _decode(body[key])
+            if inner:
+                _keep_texts(old.get(inner) or [], new.get(inner) or [])
+            else:
+                _keep_texts(old, new)
+            kept[key] = _encode(new)
+    return {**body, **kept}
+
+
+def _keep_texts(before: list[_Part], given: list[_Part]) -> None:
+    """Put the texts of the parts before into parts of the same name that have empty ones."""
+    known = {part["name"]: part for part in before}
+    for part in given:
+        old = known.get(part["name"], {})
+        part.update({key: old[key] for key in _TEXTS if part.get(key) == "" and old.get(key)})
+        _keep_texts(old.get(_CHILDREN) or [], part.get(_CHILDREN) or [])
 
 
 def _has_value(body: Body, key: str) -> bool:

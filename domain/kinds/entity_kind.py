@@ -242,6 +242,11 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
     @cached_property
+    def unordered(self) -> tuple[str, ...]:
+        """Keys of the body that hold lists whose order means nothing."""
+        return tuple(self.key_of[each] for each in annotated_fields(self.body, "unordered"))
+
+    @cached_property
     def key_of(self) -> Mapping[str, str]:
         """Attribute of the body -> its key in JSON."""
         info = msgspec.structs.fields(self.body)

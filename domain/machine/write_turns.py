@@ -19,14 +19,15 @@ from pathlib import Path
 
 from domain.errors import StoreUnavailable
 
-WAIT_SECONDS = 5.0
-"""Seconds that a writer waits for its turn."""
 _FIRST_PAUSE, _LAST_PAUSE = 0.0005, 0.01
 """Seconds between two looks whether another process has ended its turn."""
 
 
 class WriteTurns:
     """The turns of one file, for any thread; a process that dies ends its turn."""
+
+    wait_seconds = 5.0
+    """Seconds that a writer waits for its turn."""
 
     def __init__(self, database: Path) -> None:
         """Other processes take turns by a lock on `<database>.lock`, which nobody ever deletes."""
@@ -37,8 +38,8 @@ class WriteTurns:
     @contextmanager
     def held(self) -> Iterator[None]:
         """A turn for a block; raises StoreUnavailable when it does not come in time."""
-        ends = time.monotonic() + WAIT_SECONDS
-        if not self._threads.acquire(timeout=WAIT_SECONDS):
+        ends = time.monotonic() + self.wait_seconds
+        if not self._threads.acquire(timeout=self.wait_seconds):
             raise self._busy()
         try:
             self._lock(ends)

@@ -1,7 +1,6 @@
 """Bounds of measurements, in age, count and bytes, the same wherever they are kept."""
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 
 import msgspec
 
@@ -12,18 +11,8 @@ POINT_BYTES = 256 * 1024
 """The most bytes of JSON of one point, of a sample excepted."""
 SAMPLE_BYTES = 4_000_000
 """The most bytes of JSON of a sample."""
-ENTITY_BYTES = 32_000_000
-"""The most bytes of all points of an entity; beyond, its oldest points go."""
-MOST_POINTS = 1_000
-"""The most points of one part of a series; beyond, the oldest go."""
-_MOST: Mapping[str, int] = MappingProxyType({SAMPLE: 1})
-"""Series -> the most points of a part, where it is not MOST_POINTS."""
 OVERHEAD = 64
 """Bytes that a point is counted for beside its JSON and the characters of its part."""
-SWEPT_AT_ONCE = 1_000
-"""Points that one transaction of a sweep deletes."""
-SUM_SECONDS = 20.0
-"""Longest time for the sums of one request."""
 MOST_QUERIES = 100
 """Most queries whose costs are shown."""
 _AHEAD_MS = DAY_MS
@@ -34,12 +23,20 @@ Key = tuple[str, str, int]
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """The bounds that an operator sets."""
+    """The bounds that an operator sets, and those that are the same everywhere."""
 
     days: int
     """Points that are older go."""
     most_bytes: int
     """The most bytes of the points of all entities together; beyond, nothing is taken."""
+    entity_bytes: int = 32_000_000
+    """The most bytes of all points of an entity; beyond, its oldest points go."""
+    most_points: int = 1_000
+    """The most points of one part of a series, but for samples; beyond, the oldest go."""
+    at_once: int = 1_000
+    """Points that one transaction of a sweep deletes, and entities whose ranks one stores."""
+    sum_seconds: float = 20.0
+    """Longest time for the sums of one request."""
 
     def oldest(self, now: int) -> int:
         """The time of the oldest point that is kept, at a time in milliseconds since 1970."""
@@ -68,6 +65,14 @@ class Bounds(msgspec.Struct, frozen=True):
                 f" 1970), got {at}"
             )
 
+    def most_of(self, series: str) -> int:
+        """The most points of one part of a series."""
+        return 1 if series == SAMPLE else self.most_points
+
+    def entity_full(self) -> EntityOverLimit:
+        """The error for points of one write that take more bytes than an entity may have."""
+        return EntityOverLimit(f"the measurements of an entity may have {self.entity_bytes} bytes")
+
     def all_full(self) -> StoreUnavailable:
         """The error for points of all entities that take too many bytes."""
         return StoreUnavailable(
@@ -81,13 +86,3 @@ class Bounds(msgspec.Struct, frozen=True):
         if len(point.body) > most:
             raise EntityOverLimit(f"a {what} may have {most} bytes, got {len(point.body)}")
         self.check_time(point.at, now, what)
-
-
-def most_points(series: str) -> int:
-    """The most points of one part of a series."""
-    return _MOST.get(series, MOST_POINTS)
-
-
-def entity_full() -> EntityOverLimit:
-    """The error for points of one write that take more bytes than an entity may have."""
-    return EntityOverLimit(f"the measurements of an entity may have {ENTITY_BYTES} bytes")

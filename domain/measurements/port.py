@@ -46,6 +46,10 @@ class Measurements(ABC):
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
 
+    def oldest(self, now: int) -> int:
+        """The time of the oldest points that are kept."""
+        return self._bounds.oldest(now)
+
     def write(self, entity_id: str, points: Iterable[Point], now: int) -> None:
         """Store points of an entity; see `write_all`."""
         self.write_all({entity_id: points}, now)
@@ -107,7 +111,7 @@ class Measurements(ABC):
         before are replaced part by part.
         """
         self._bounds.check_time(day, now, "ranking")
-        for ranks in ranked(self._used(kind, day), day):
+        for ranks in ranked(self._used(kind, day), day, self._bounds):
             self.write_all(ranks, now)
 
     @abstractmethod
@@ -143,7 +147,7 @@ class Measurements(ABC):
 
     @abstractmethod
     def _sweep(self, entity_id: str | None, until: int | None) -> bool:
-        """Delete SWEPT_AT_ONCE points of an entity, or from before a time; True if it did."""
+        """Delete `Bounds.at_once` points of an entity, or from before a time; True if it did."""
 
     @abstractmethod
     def _used(self, kind: str, day: int) -> list[UseSums]:

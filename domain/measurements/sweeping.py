@@ -9,11 +9,6 @@ from domain.errors import StoreUnavailable
 from domain.measurements.port import Measurements
 from domain.measurements.reports import DAY_MS
 
-INTERVAL_SECONDS = 300.0
-"""Longest time after its purge until the measurements of an entity are deleted."""
-ASKED_AT_ONCE = 1_000
-"""Entities in one query of the log, since the log may be a round trip away."""
-
 Existing = Callable[[Sequence[str]], Collection[str]]
 """Tells of ids which of them the log has and did not purge: ids never come back."""
 
@@ -26,6 +21,7 @@ def sweep(
     now: int,
     known: int,
     go_on: Callable[[], bool] = lambda: True,
+    asked_at_once: int = 1_000,
 ) -> bool:
     """Delete the points of entities that do not exist, and of all that is too old.
 
@@ -33,11 +29,12 @@ def sweep(
     has been reached for sure. Unless that, or the newest point, is at most a day before `now`,
     nothing is deleted for its age, as the clock may be wrong; returns whether it was trusted.
     `go_on` is asked between two entities. Several hosts may sweep at once: what one of them has
-    deleted, another does not find. Raises StoreUnavailable.
+    deleted, another does not find. The log, which may be a round trip away, is asked of so many
+    entities at once. Raises StoreUnavailable.
     """
     entities = store.entities()
-    for start in range(0, len(entities), ASKED_AT_ONCE):
-        some = entities[start : start + ASKED_AT_ONCE]
+    for start in range(0, len(entities), asked_at_once):
+        some = entities[start : start + asked_at_once]
         left = existing(some) if go_on() else some
         for entity_id in some:
             if not go_on():
@@ -52,6 +49,9 @@ def sweep(
 
 class Sweeper:
     """Sweeps in a thread; for the one process that projects a data directory."""
+
+    interval_seconds = 300.0
+    """Longest time after its purge until the measurements of an entity are deleted."""
 
     def __init__(self, store: Measurements, existing: Existing, newest: Callable[[], int]) -> None:
         """`newest` tells the time of the newest event, in milliseconds since 1970.
@@ -76,7 +76,7 @@ class Sweeper:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stopped.wait(INTERVAL_SECONDS):
+        while not self._stopped.wait(self.interval_seconds):
             try:
                 now = int(time.time() * 1_000)
                 known = int(self._known_from_start + time.monotonic() * 1_000)

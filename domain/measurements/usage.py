@@ -8,12 +8,10 @@ from typing import NamedTuple
 
 from domain.errors import StoreUnavailable
 from domain.kinds.bodies.components import UsageStats, UsageSummary
-from domain.measurements.bounds import SUM_SECONDS
+from domain.measurements.bounds import Bounds
 from domain.measurements.reports import Point, UsageRanks
 
 _WEEK, _MONTH = 7, 30
-RANKED_AT_ONCE = 1_000
-"""Entities whose ranks one transaction stores."""
 
 
 class UseSums(NamedTuple):
@@ -51,19 +49,19 @@ def _stats(counts: Mapping[date, int], last: date, days: int, rank: float | None
     return UsageStats(count=used, percentile_rank=rank)
 
 
-def ranked(used: Sequence[UseSums], day: int) -> Iterator[dict[str, list[Point]]]:
-    """Entity id -> the point with its ranks on a day, in parts of RANKED_AT_ONCE.
+def ranked(used: Sequence[UseSums], day: int, bounds: Bounds) -> Iterator[dict[str, list[Point]]]:
+    """Entity id -> the point with its ranks on a day, in parts for a transaction each.
 
     A rank is the share of these entities that were used less, in percent to two places. Raises
     StoreUnavailable when the caller takes too long to store the parts.
     """
-    ended = time.monotonic() + SUM_SECONDS
+    ended = time.monotonic() + bounds.sum_seconds
     days = sorted(each.daily for each in used)
     weeks = sorted(each.weekly for each in used)
     months = sorted(each.monthly for each in used)
-    for start in range(0, len(used), RANKED_AT_ONCE):
+    for start in range(0, len(used), bounds.at_once):
         if time.monotonic() > ended:
-            raise StoreUnavailable(f"storing the ranks took more than {SUM_SECONDS:g} s")
+            raise StoreUnavailable(f"storing the ranks took more than {bounds.sum_seconds:g} s")
         yield {
             each.entity_id: [
                 UsageRanks(
@@ -72,7 +70,7 @@ def ranked(used: Sequence[UseSums], day: int) -> Iterator[dict[str, list[Point]]
                     monthly=_share(months, each.monthly),
                 ).point(day)
             ]
-            for each in used[start : start + RANKED_AT_ONCE]
+            for each in used[start : start + bounds.at_once]
         }
 
 

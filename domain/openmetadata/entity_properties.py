@@ -53,7 +53,8 @@ _NOT_HELD: Mapping[str, str] = MappingProxyType(
         "dataContract": "contractUpdates createdAt createdBy inherited latestResult testSuite",
     }
 )
-"""Kind -> the properties beside those of every kind that its entities never have a value for."""
+"""Kind -> the properties beside those of every kind that bodies of its entities never hold; reads
+make some of them from measurements."""
 
 _ALIASES: Mapping[str, Mapping[str, str]] = MappingProxyType({"table": {"owner": "owners"}})
 

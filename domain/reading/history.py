@@ -23,8 +23,6 @@ from domain.reading.changes import ChangeDescription
 
 STATES_HELD = 8
 """Most entity states in memory for each span of a stream that is walked backwards."""
-BYTES_HELD = 32 * 1024 * 1024
-"""Most bytes of these states together; of larger states fewer are kept, two at least."""
 
 
 class Revision(msgspec.Struct, frozen=True):
@@ -109,14 +107,16 @@ def revisions(
         yield revision
 
 
-def versions(store: EventStore, kind: EntityKind, entity_id: str) -> Iterator[Revision]:
+def versions(
+    store: EventStore, kind: EntityKind, entity_id: str, bytes_held: int = 32 * 1024 * 1024
+) -> Iterator[Revision]:
     """The entity as each of its versions left it, the newest first.
 
-    Few states are held at a time, however many there are. The first `next` raises NotFound for
-    an id that is not of this kind, or that was purged.
+    Few states are held at a time, however many there are: about `bytes_held`, but two at least.
+    The first `next` raises NotFound for an id that is not of this kind, or that was purged.
     """
     newest = _last(store, kind, entity_id)
-    yield from _newest_first(store, entity_id, None, newest.stream_version)
+    yield from _newest_first(store, entity_id, None, newest.stream_version, bytes_held)
 
 
 def version(store: EventStore, kind: EntityKind, entity_id: str, text: str) -> Revision:
@@ -145,7 +145,7 @@ def _last(store: EventStore, kind: EntityKind, entity_id: str) -> RecordedEvent:
 
 
 def _newest_first(
-    store: EventStore, entity_id: str, known: Entity | None, upto: int
+    store: EventStore, entity_id: str, known: Entity | None, upto: int, bytes_held: int
 ) -> Iterator[Revision]:
     """The revisions after a state up to a stream version, the newest first.
 
@@ -154,7 +154,7 @@ def _newest_first(
     """
     after = known.stream_version if known else 0
     size = 1 if known is None else 1 + sum(map(len, known.body.values()))
-    most = max(2, min(STATES_HELD, BYTES_HELD // size))
+    most = max(2, min(STATES_HELD, bytes_held // size))
     remembered = [known]
     if upto - after > most:
         step = -(-(upto - after) // most)
@@ -166,5 +166,5 @@ def _newest_first(
         return
     while remembered:
         start = remembered.pop()
-        yield from _newest_first(store, entity_id, start, upto)
+        yield from _newest_first(store, entity_id, start, upto, bytes_held)
         upto = start.stream_version if start else 0

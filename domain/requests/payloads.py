@@ -89,6 +89,7 @@ def resolve(
     check_entity_bytes(sum(map(len, body.values())))
     emptied: frozenset[str] = frozenset()
     if state is not None:
+        body.update(_reordered(kind, body, state.body))
         emptied = frozenset(key for key in draft.given if key not in body and key != "name")
     return Payload(
         name=draft.name,
@@ -124,6 +125,19 @@ def _settled(
                 _check_agreement(kind, key, given, raw)
             settled[key] = raw
     return settled
+
+
+def _reordered(kind: EntityKind, body: Body, before: Body) -> Body:
+    """The lists as they were of the keys that have the same elements in another order now."""
+    return {
+        key: before[key]
+        for key in kind.unordered
+        if key in body and key in before and _elements(body[key]) == _elements(before[key])
+    }
+
+
+def _elements(raw: Raw) -> list[bytes]:
+    return sorted(map(bytes, msgspec.json.decode(raw, type=list[Raw])))
 
 
 def _check_agreement(kind: EntityKind, key: str, given: Ref, raw: Raw) -> None:

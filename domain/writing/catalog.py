@@ -31,8 +31,6 @@ T = TypeVar("T")
 
 Delete = Callable[[Planner, str], Plan]
 """Plans the delete of the entity with an id."""
-MAX_EVENTS = 1_000
-"""After how many events, or entities, a transaction takes no further entity."""
 
 _ATTEMPTS = 20
 _PAUSE_SECONDS = 0.001
@@ -63,6 +61,9 @@ class EntityProposal(Proposal, frozen=True, kw_only=True):
 class Catalog:
     """Decides writes of entities and of the lineage, and stores them; threads may share it."""
 
+    most_events = 1_000
+    """After how many events, or entities, a transaction takes no further entity."""
+
     def __init__(
         self,
         store: EventStore,
@@ -90,7 +91,7 @@ class Catalog:
         if self._remembered(context) is not None:
             return []
         before = self.planner.purged_before(kind, which, context, recursive=recursive)
-        return before if len(before) > MAX_EVENTS else []
+        return before if len(before) > self.most_events else []
 
     def propose(self, plan: Callable[[], Plan], context: WriteContext) -> EntityProposal:
         """Decide a write on the newest state, without storing anything.
@@ -152,7 +153,9 @@ class Catalog:
         """
 
         def decide(epoch: int) -> tuple[Proposal, dict[str, Change | CatalogError]]:
-            steps, results = _decide_deletes(self.store, self._now, entity_ids, delete)
+            steps, results = _decide_deletes(
+                self.store, self._now, entity_ids, delete, self.most_events
+            )
             return self._unless_stored(append_of(steps, epoch)), results
 
         return self._in_one_epoch(decide)
@@ -255,7 +258,7 @@ class Catalog:
 
 
 def _decide_deletes(
-    store: EventStore, now: Callable[[], int], entity_ids: Sequence[str], delete: Delete
+    store: EventStore, now: Callable[[], int], entity_ids: Sequence[str], delete: Delete, most: int
 ) -> tuple[list[Step], dict[str, Change | CatalogError]]:
     """Decide on the deletes of the first of these entities, as many as one transaction takes.
 
@@ -269,7 +272,7 @@ def _decide_deletes(
     results: dict[str, Change | CatalogError] = {}
     events = 0
     for entity_id in entity_ids:
-        if max(events, len(results)) >= MAX_EVENTS:
+        if max(events, len(results)) >= most:
             break
         if entity_id in steps:
             purged = steps[entity_id].after.purged

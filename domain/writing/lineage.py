@@ -1,5 +1,6 @@
 """Decides writes of the lineage, whose edges join entities, on the present state of the log."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from domain.event_store.entity_reads import EntityReads
 from domain.event_store.stored import Claim
 from domain.events import Body
 from domain.kinds.bodies.components import Reference
-from domain.kinds.bodies.lineage import MANUAL, MAX_MAPPINGS, ColumnLineage, LineageEdge
+from domain.kinds.bodies.lineage import DBT, MANUAL, MAX_MAPPINGS, ColumnLineage, LineageEdge
 from domain.kinds.registry import KINDS, LINEAGE_EDGE
 from domain.openmetadata import document
 from domain.patches import json_patch
@@ -27,6 +28,7 @@ from domain.writing.plans import Change, Plan, PlannerBase, Step, creation, step
 from domain.writing.staged_log import StagedLog
 
 _COLUMNS, _DRAWN = "columnsLineage", "drawnColumns"
+_creates_table = re.compile(r"\s*create\s+table\s", re.IGNORECASE).match
 _mappings = msgspec.json.Decoder(list[ColumnLineage])
 
 
@@ -67,6 +69,7 @@ class LineagePlanner(PlannerBase):
         if context.by_bot:
             ingestion = commands.Ingestion()
             _keep_drawn(edge, state)
+            _keep_model(edge, state)
         edge.drawn_columns = _drawn(edge, state, by_person=False)
         return self._change(edge, state, context, at, ingestion, unseen)
 
@@ -76,7 +79,10 @@ class LineagePlanner(PlannerBase):
         operations: Sequence[Mapping[str, Any]],
         context: WriteContext,
     ) -> Plan:
-        """Apply an RFC 6902 patch to the edge's `lineageDetails`; raises what `put` raises."""
+        """Apply an RFC 6902 patch to the edge's `lineageDetails`; raises what `put` raises.
+
+        A bot's patch keeps the text of a dbt model, see `_keep_model`.
+        """
         json_patch.check_size(operations)
         claims = StagedLog(self._store)
         beginning, end = self._live_ends(claims, ends)
@@ -91,6 +97,8 @@ class LineagePlanner(PlannerBase):
             if not json_patch.same(details.get(key), value):
                 raise InvalidInput(f"{key} is set by the catalog and cannot be patched")
         edge = self._edge(claims, beginning, end, details, state)
+        if context.by_bot:
+            _keep_model(edge, state)
         edge.drawn_columns = _drawn(edge, state, by_person=not context.by_bot)
         return self._change(edge, state, context, self._now())
 
@@ -255,6 +263,17 @@ def _keep_drawn(edge: LineageEdge, state: Entity) -> None:
             f"columnsLineage: with the {len(drawn)} mappings that a person drew, which a bot's"
             f" write keeps, there are more than {MAX_MAPPINGS:,}"
         )
+
+
+def _keep_model(edge: LineageEdge, state: Entity) -> None:
+    """Let the query of an edge of dbt stay the text of the model, as dbt has it.
+
+    OpenMetadata's dbt workflow sends of an edge first the model, then the statement that it parses
+    for the columns: `create table ... as`, the model, and `?` for what is literal.
+    """
+    before, given = state.value("sqlQuery"), edge.sql_query
+    if edge.source == DBT and before and given and not _creates_table(before):
+        edge.sql_query = before if _creates_table(given) else given
 
 
 def _drawn(edge: LineageEdge, state: Entity, *, by_person: bool) -> list[ColumnLineage] | None:

@@ -16,8 +16,6 @@ from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, kinds_above, kinds_right_below
 
-MAX_STALE = 100_000
-"""The most stale entities of one search."""
 PAGE = 1_000
 """Number of entities that are read from the log at a time."""
 _SERVICE = "service"
@@ -55,14 +53,24 @@ class StaleSearch:
     """Looks, in small steps, for the live entities of a kind below a scope that were not seen."""
 
     def __init__(
-        self, log: EventStore, kind: EntityKind, scope: Claim, seen: Iterable[str]
+        self,
+        log: EventStore,
+        kind: EntityKind,
+        scope: Claim,
+        seen: Iterable[str],
+        *,
+        page: int = PAGE,
+        most: int = 100_000,
     ) -> None:
         """`seen` are qualified names; quotes that a name does not need make no difference.
+
+        `page` is how many entities are read at a time, `most` how many may be stale.
 
         Raises InvalidInput for a name that is none: a run that cannot say what it has seen must not
         have all the rest deleted.
         """
         self._log = log
+        self._page, self._most = page, most
         self._kind = kind
         self._seen = frozenset(map(_plainly_quoted, seen))
         self._steps = _steps(kind)
@@ -77,7 +85,7 @@ class StaleSearch:
     def look_on(self, pages: int) -> bool:
         """Read some pages of the log; returns whether there is more to be read.
 
-        Raises InvalidInput as soon as there are more than MAX_STALE, and StoreUnavailable.
+        Raises InvalidInput as soon as there are more than `most`, and StoreUnavailable.
         """
         for _ in range(pages):
             page = next(self._pages, None)
@@ -89,23 +97,23 @@ class StaleSearch:
 
     def _walk(self, scope: Claim) -> Iterator[list[Claim]]:
         """The entities of the kind, page by page, those above others first."""
-        waiting = deque([(scope.kind, scope.id)])
+        waiting, size = deque([(scope.kind, scope.id)]), self._page
         while waiting:
             above, parent_id = waiting.popleft()
             for below in self._steps[above]:
                 after, more = "", True
-                while more and (page := self._log.live_children(parent_id, below, after, PAGE)):
+                while more and (page := self._log.live_children(parent_id, below, after, size)):
                     if below in self._steps:
                         waiting += [(below, claim.id) for claim in page]
                     yield page if below == self._kind.name else []
-                    after, more = page[-1].fqn, len(page) == PAGE
+                    after, more = page[-1].fqn, len(page) == size
 
     def _judge(self, claim: Claim) -> None:
         """Count an entity as stale, or keep what it stands below."""
         if claim.fqn not in self._seen:
-            if len(self._stale) == MAX_STALE:
+            if len(self._stale) == self._most:
                 raise InvalidInput(
-                    f"more than {MAX_STALE:,} {self._kind.collection} there are not among"
+                    f"more than {self._most:,} {self._kind.collection} there are not among"
                     " seenFqns: name a narrower scope"
                 )
             self._stale[claim.id] = StaleEntity(claim.id, claim.fqn, claim.parent_id)

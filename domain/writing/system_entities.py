@@ -1,4 +1,4 @@
-"""The entities that a new catalog has from its start: classifications with their tags.
+"""The entities that a new catalog has from its start: classifications with tags, test definitions.
 
 Their ids follow from their names, and the stream of an id begins once: whoever tries, however
 often, each is created once in the life of a log, and not again when somebody has deleted it.
@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from domain.errors import CatalogError, StaleVersion
 from domain.event_store.port import EventStore
-from domain.kinds.entity_kind import EntityKind
-from domain.kinds.names import split
+from domain.kinds.names import quote, split
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
 from domain.writing.bulk_put import BulkPut
@@ -24,7 +23,8 @@ from domain.writing.catalog import Catalog, Proposal
 _IDS = UUID("5b0a7c3e-7d5f-5c55-9a0c-4a1d3a0f8a11")
 """Namespace of the ids of system entities; never change it, ids are recorded."""
 Request = Mapping[str, Any]
-"""An entity to be created: the body, with `entityType` and `fullyQualifiedName`."""
+"""An entity to be created, as a line of an import: the body, the kind as `kind` or `entityType`,
+and `fullyQualifiedName` unless the entity stands alone."""
 
 
 def create_system_entities(
@@ -43,7 +43,9 @@ def create_system_entities(
         ids = iter(map(_id_of, wanted := _missing(store, requests)))
         puts = BulkPut(store, lambda: time.time_ns() // 1_000_000, lambda: next(ids), epoch)
         for request in wanted:
-            (result,) = puts.decide(_kind(request), [_body(request)], new, lambda _: None)
+            (result,) = puts.decide(
+                KINDS[_kind_name(request)], [_body(request)], new, lambda _: None
+            )
             if isinstance(result, StaleVersion):
                 # Another writer has taken a name since they were looked up.
                 return propose()
@@ -58,22 +60,33 @@ def create_system_entities(
 def _missing(store: EventStore, requests: Sequence[Request]) -> list[Request]:
     """The requests of roots that were never created and whose names are free."""
     missing: list[Request] = []
-    for _, of_root in groupby(requests, lambda each: split(each["fullyQualifiedName"])[0]):
+    for _, of_root in groupby(requests, lambda each: split(_fqn(each))[0]):
         root, *below = of_root
         created = next(store.stream(_id_of(root), upto=1), None) is not None
-        if not created and store.claim(_kind(root).name, root["fullyQualifiedName"]) is None:
+        if not created and store.claim(_kind_name(root), _fqn(root)) is None:
             missing += [root, *below]
     return missing
 
 
 def _id_of(request: Request) -> str:
-    return str(uuid5(_IDS, f"{request['entityType']}:{request['fullyQualifiedName']}"))
+    return str(uuid5(_IDS, f"{_kind_name(request)}:{_fqn(request)}"))
 
 
-def _kind(request: Request) -> EntityKind:
-    return KINDS[request["entityType"]]
+def _fqn(request: Request) -> str:
+    fqn: str | None = request.get("fullyQualifiedName")
+    return fqn or quote(request["name"])
+
+
+def _kind_name(request: Request) -> str:
+    # Some kind has a key `entityType` of its own.
+    name: str = request[_kind_key(request)]
+    return name
+
+
+def _kind_key(request: Request) -> str:
+    return "kind" if "kind" in request else "entityType"
 
 
 def _body(request: Request) -> Request:
-    outside = ("entityType", "fullyQualifiedName")
+    outside = (_kind_key(request), "fullyQualifiedName")
     return {key: value for key, value in request.items() if key not in outside}

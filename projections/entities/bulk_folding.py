@@ -26,10 +26,6 @@ from projections.entities.stored_entity import StoredEntity
 
 T = TypeVar("T")
 
-PART = 1_000
-"""Entities in a part: a request with their ids must fit in a pipe, or both sides could wait."""
-PROCESSES_FROM = 50_000
-"""Position of the log's end from which processes are worth their start."""
 _MOST_PROCESSES = 4
 _ASKED = 2
 """Parts that a process has been asked for and not given yet."""
@@ -37,22 +33,29 @@ _ASKED = 2
 
 @contextmanager
 def folded_parts(
-    log: EventStore, make: Callable[[list[StoredEntity]], T], form: type[T]
+    log: EventStore,
+    make: Callable[[list[StoredEntity]], T],
+    form: type[T],
+    *,
+    size: int = 1_000,
+    processes_from: int = 50_000,
 ) -> Iterator[tuple[LiveStreams, Iterator[T]]]:
     """The entities of the log in order of their names, and what is made of them, in that order.
 
-    `make` is a function of a module, for processes to call, and takes at most PART entities of
-    about PIECE_BYTES; `form` is the type of what it makes, which msgspec encodes.
+    `make` is a function of a module, for processes to call, and takes at most `size` entities of
+    about PIECE_BYTES; `form` is the type of what it makes, which msgspec encodes. Processes are
+    worth their start from the position `processes_from` of the log's end on. A request with the
+    ids of `size` entities must fit in a pipe, or both sides could wait.
     """
     cores = len(os.sched_getaffinity(0))
-    if cores == 1 or log.head() < PROCESSES_FROM:
+    if cores == 1 or log.head() < processes_from:
         live = log.live(by_name=True)
         yield (
             live,
             (
                 make(piece)
-                for start in range(0, len(live), PART)
-                for piece in fold_streams(log, live.part(start, PART), live.head)
+                for start in range(0, len(live), size)
+                for piece in fold_streams(log, live.part(start, size), live.head)
             ),
         )
         return
@@ -63,19 +66,19 @@ def folded_parts(
         ]
         # They start while the names are read.
         live = log.live(by_name=True)
-        yield live, _made(pipes, live, msgspec.msgpack.Decoder(form))
+        yield live, _made(pipes, live, size, msgspec.msgpack.Decoder(form))
 
 
 def _made(
-    pipes: list[Connection], live: LiveStreams, decoder: msgspec.msgpack.Decoder[T]
+    pipes: list[Connection], live: LiveStreams, size: int, decoder: msgspec.msgpack.Decoder[T]
 ) -> Iterator[T]:
     """Ask the processes in turn, so that their answers come in the order of `live`."""
     asked: deque[Connection] = deque()
-    starts = iter(range(0, len(live), PART))
+    starts = iter(range(0, len(live), size))
 
     def ask(pipe: Connection) -> None:
         if (start := next(starts, None)) is not None:
-            pipe.send((live.part(start, PART), live.head))
+            pipe.send((live.part(start, size), live.head))
             asked.append(pipe)
 
     try:

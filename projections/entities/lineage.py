@@ -19,16 +19,23 @@ from domain.kinds.bodies.lineage import RUNNING_KINDS
 from projections.entities.port import EdgeReader, SortedReadModel
 from projections.visibility.edges import EdgeSight
 
-MAX_EDGES = 2_000
-"""The most edges that one answer shows in each direction."""
-MAX_SEEN = 20_000
-"""The most edges that are looked at in each direction: some lead to what the caller may not see."""
-MAX_BYTES = 4_000_000
-"""Bytes of edges that are read in each direction; the last one may go beyond them."""
-MAX_SECONDS = 0.5
-"""Seconds for which edges of each direction are read."""
-CLOCK_EVERY = 32
-"""Number of edges that are read between two looks at the clock."""
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """The bounds of a walk in each direction."""
+
+    shown: int = 2_000
+    """The most edges that one answer shows."""
+    seen: int = 20_000
+    """The most edges that are looked at: some lead to what the caller may not see."""
+    bytes: int = 4_000_000
+    """Bytes of edges that are read; the last one may go beyond them."""
+    seconds: float = 0.5
+    """Seconds for which edges are read."""
+    clock_every: int = 32
+    """Number of edges that are read between two looks at the clock."""
+
+
+BOUNDS = Bounds()
 
 
 class Node(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -82,6 +89,27 @@ _node = msgspec.json.Decoder(Node)
 _run = msgspec.json.Decoder(_Run)
 
 
+class _Left:
+    """The remainder of the bounds of one direction."""
+
+    def __init__(self, bounds: Bounds, clock: Callable[[], float]) -> None:
+        self._bounds = bounds
+        self._clock = clock
+        self._ends_at = clock() + bounds.seconds
+        self._seen = self._bytes = 0
+
+    def admit(self, size: int, shown: int) -> bool:
+        """Return True if one more edge may be looked at, of a size in bytes, beside those shown."""
+        most = self._bounds
+        if shown >= most.shown or self._seen >= most.seen or self._bytes >= most.bytes:
+            return False
+        if self._seen % most.clock_every == 0 and self._clock() >= self._ends_at:
+            return False
+        self._seen += 1
+        self._bytes += size
+        return True
+
+
 class _Walk:
     """One direction of an answer in the making."""
 
@@ -89,16 +117,14 @@ class _Walk:
         self,
         reader: EdgeReader,
         sight: EdgeSight,
-        clock: Callable[[], float],
+        left: _Left,
         *,
         upstream: bool,
     ) -> None:
         self._reader = reader
         self._sight = sight
         self._upstream = upstream
-        self._clock = clock
-        self._ends_at = clock() + MAX_SECONDS
-        self._seen = self._bytes = 0
+        self._left = left
         self.met: dict[str, Node] = {}
         """Id -> each entity that was met, the first of them where the walk began."""
         self.edges: dict[tuple[str, str], Edge] = {}
@@ -118,11 +144,9 @@ class _Walk:
     def _step(self, node: Node) -> None:
         """Take in the edges of one entity."""
         for core in self._cores(node):
-            if self._is_bounded():
+            if not self._left.admit(len(core), len(self.edges)):
                 self.truncated = True
                 return
-            self._seen += 1
-            self._bytes += len(core)
             fields = _fields.decode(core)
             beginning, end = (_node.decode(fields[key]) for key in ("fromEntity", "toEntity"))
             own, other = (end, beginning) if self._upstream else (beginning, end)
@@ -133,12 +157,6 @@ class _Walk:
             between = (other.id, node.id) if self._upstream else (node.id, other.id)
             self.edges.setdefault(between, Edge(*between, fields))
             self.met.setdefault(other.id, other)
-
-    def _is_bounded(self) -> bool:
-        """Return True if no more edges may be looked at."""
-        if len(self.edges) >= MAX_EDGES or self._seen >= MAX_SEEN or self._bytes >= MAX_BYTES:
-            return True
-        return self._seen % CLOCK_EVERY == 0 and self._clock() >= self._ends_at
 
     def _cores(self, node: Node) -> Iterator[bytes]:
         if self.truncated:
@@ -162,6 +180,7 @@ def read_lineage(
     upstream: int,
     downstream: int,
     clock: Callable[[], float] = time.monotonic,
+    bounds: Bounds = BOUNDS,
 ) -> Lineage:
     """The lineage of a live entity, at most so many steps upstream and downstream.
 
@@ -171,8 +190,8 @@ def read_lineage(
     if entity.deleted:
         raise NotFound(f"{root.type} instance for {root.id or root.fully_qualified_name} not found")
     with model.edges() as reader:
-        up = _Walk(reader, sight, clock, upstream=True)
-        down = _Walk(reader, sight, clock, upstream=False)
+        up = _Walk(reader, sight, _Left(bounds, clock), upstream=True)
+        down = _Walk(reader, sight, _Left(bounds, clock), upstream=False)
         up.go(entity, upstream)
         down.go(entity, downstream)
         nodes = {**up.met, **down.met}

@@ -15,27 +15,33 @@ from projections.entities.single_entities import with_fields
 
 MOST_ROWS, MOST_BYTES = 2_000, 256 * 1024
 """The most rows and bytes of a page that is said to be quick: a millisecond or two of work."""
-CHUNK_BYTES = 256 * 1024
-"""Bytes that are read for each chunk of a page that takes long, but for the first."""
 
 
-def list_page(model: SortedReadModel, request: ListRequest) -> Generator[bytes]:
+def list_page(
+    model: SortedReadModel,
+    request: ListRequest,
+    *,
+    most_rows: int = MOST_ROWS,
+    most_bytes: int = MOST_BYTES,
+    chunk_bytes: int = 256 * 1024,
+) -> Generator[bytes]:
     """The JSON envelope of one page, in chunks.
 
     The first `next` takes some milliseconds at most. It gives the whole page, or an empty chunk:
     what follows takes long then, and may be made in other threads, one after the other. All of a
     page is read from one consistent state, until the chunks are used up or the generator is closed.
+    `chunk_bytes` are read for each chunk of a page that takes long, but for the first.
 
     Raises InvalidInput for a cursor of another list, and for a filter by names that would take too
     long.
     """
     place = _place(request)
     with model.read_list(request, place) as reader:
-        takes_long = request.limit > MOST_ROWS or _looked_at(request, reader) > MOST_ROWS
+        takes_long = request.limit > most_rows or _looked_at(request, reader) > most_rows
         if takes_long:
             reader.hand_over()
             yield b""
-        head = reader.head(MOST_BYTES)
+        head = reader.head(most_bytes)
         if not head.cut_off:
             yield _whole(request, place, head)
             return
@@ -43,7 +49,7 @@ def list_page(model: SortedReadModel, request: ListRequest) -> Generator[bytes]:
             reader.hand_over()
         yield b""
         chunk, ends = b'{"data":[', None
-        for part in filter(None, _parts(request, reader, head)):
+        for part in filter(None, _parts(request, reader, head, chunk_bytes)):
             opening = chunk + b"," if ends else chunk
             ends, chunk = _ends(ends, part), b""
             yield opening + _taken(request, part)
@@ -53,8 +59,10 @@ def list_page(model: SortedReadModel, request: ListRequest) -> Generator[bytes]:
         yield chunk + _paging(request, place, head, ends, ahead)
 
 
-def small_page(model: SortedReadModel, request: ListRequest) -> bytes | None:
-    """The JSON envelope of one page; None, once MOST_BYTES are read, for a larger one.
+def small_page(
+    model: SortedReadModel, request: ListRequest, *, most_bytes: int = MOST_BYTES
+) -> bytes | None:
+    """The JSON envelope of one page; None, once `most_bytes` are read, for a larger one.
 
     Raises InvalidInput as `list_page` does.
     """
@@ -64,7 +72,7 @@ def small_page(model: SortedReadModel, request: ListRequest) -> bytes | None:
     with model.read_list(request, place) as reader:
         if _looked_at(request, reader) > MOST_ROWS:
             return None
-        head = reader.head(MOST_BYTES)
+        head = reader.head(most_bytes)
         return None if head.cut_off else _whole(request, place, head)
 
 
@@ -96,7 +104,7 @@ def _place(request: ListRequest) -> Place | None:
 
 
 def _parts(
-    request: ListRequest, reader: ListReader, head: ListHead
+    request: ListRequest, reader: ListReader, head: ListHead, chunk_bytes: int
 ) -> Iterator[list[ListedEntity]]:
     """All entities of a page whose head was cut off, in the order of the list.
 
@@ -104,7 +112,7 @@ def _parts(
     """
     ends = _ends(None, head.entities)
     nearest = None if ends is None else ends[0] if request.backward else ends[1]
-    rest = reader.rest(len(head.entities), nearest, CHUNK_BYTES)
+    rest = reader.rest(len(head.entities), nearest, chunk_bytes)
     if not request.backward:
         yield head.entities
     yield from rest

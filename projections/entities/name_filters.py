@@ -15,8 +15,6 @@ MAX_PATTERN = 4_096
 """The most characters of a regular expression."""
 MAX_PROGRAM = 16_000
 """The most instructions of a compiled expression; the dearest patterns take time with them."""
-MAX_WORK = 50_000_000
-"""Instructions times entities that a list may come to: some seconds for the dearest patterns."""
 _MEMORY = 4 << 20
 """Bytes that RE2 may take for a compiled expression and its remembered states."""
 _COMPILED = 8
@@ -48,6 +46,8 @@ class NameFilter(msgspec.Struct, frozen=True):
     """True if the entities that match are the ones left out."""
     by_fqn: bool = False
     """True if qualified names are matched rather than names."""
+    most_work: int = 50_000_000
+    """Instructions times entities that a list may come to, some seconds for the dearest ones."""
 
     @property
     def identity(self) -> str:
@@ -78,7 +78,7 @@ class NameFilter(msgspec.Struct, frozen=True):
 
         Raises InvalidInput when that is more than a request may take.
         """
-        if entities * self.size > MAX_WORK:
+        if entities * self.size > self.most_work:
             named = ", ".join(pattern.parameter for pattern in self.patterns)
             raise InvalidInput(
                 f"{named}: too large for the names of {entities} entities; shorten the regular"

@@ -23,8 +23,6 @@ ALONE_SECONDS = 0.1
 """The same where no other process serves: those that import wait for no projection."""
 PROGRESS_SECONDS = 0.5
 """Seconds between two times that the progress of a building is shared with other processes."""
-ANNOUNCED_SECONDS = 1.0
-"""The same where the log announces them: an announcement may be lost with its connection."""
 _FIRST_BACKOFF, _LAST_BACKOFF = 0.05, 5.0
 
 log = logging.getLogger("catalog.projections")
@@ -112,6 +110,7 @@ class Daemon:
         at_once: Mapping[str, ApplyAtOnce] = MappingProxyType({}),
         after: Mapping[str, str] = MappingProxyType({}),
         poll_seconds: float = POLL_SECONDS,
+        announced_seconds: float = 1.0,
         log: EventStore | None = None,
     ) -> None:
         """`pauses`: projection name -> seconds to gather events before the next commit.
@@ -120,7 +119,8 @@ class Daemon:
         `after`: projection name -> the one whose first piece of work is done before its own, such
         as building a read model, for which both would share the interpreter.
         Every `poll_seconds` the log is looked at for what other processes append; it is asked to
-        announce that, so that it need not be looked at all the time.
+        announce that, so that it need only be looked at every `announced_seconds`: an announcement
+        may be lost with its connection.
         """
         self._projectors = projectors
         self._directory = directory
@@ -131,6 +131,7 @@ class Daemon:
         """Set once the first piece of a projection's work is done, or has failed."""
         self._shared_at = float("-inf")
         self._poll_seconds = poll_seconds
+        self._announced_seconds = announced_seconds
         self._turns = {projector.name: threading.Lock() for projector in projectors}
         """Held by the thread that does a piece of the work of a projection."""
         self._failures: dict[str, Exception] = {}
@@ -259,7 +260,7 @@ class Daemon:
                 self._tell_listeners(projector.name)
             if not applied:
                 heard = self._announcements.are_heard()
-                wake.wait(ANNOUNCED_SECONDS if heard else self._poll_seconds)
+                wake.wait(self._announced_seconds if heard else self._poll_seconds)
             elif pause:
                 self._stopping.wait(pause)
 

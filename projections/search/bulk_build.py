@@ -20,9 +20,6 @@ from projections.search.engine import DocumentChanges, SearchedPaths, SearchEngi
 from projections.search.projection import EntityDocuments
 from projections.search.searched_paths import searched_paths
 
-ENTITIES_PER_COMMIT = 5_000
-BYTES_PER_COMMIT = 32_000_000
-"""JSON of the entities in a commit; the last one may go beyond."""
 _STREAMS_AT_A_TIME = 1_000
 """Entities whose streams are asked for together; the log reads them in bounded pieces."""
 
@@ -37,8 +34,18 @@ class _Reached(msgspec.Struct):
     """The last id that was looked at."""
 
 
-def load(engine: SearchEngine, log: EventStore, progress: Progress) -> None:
-    """Fill an empty index, or go on with one half filled from this log."""
+def load(
+    engine: SearchEngine,
+    log: EventStore,
+    progress: Progress,
+    *,
+    most_entities: int = 5_000,
+    most_bytes: int = 32_000_000,
+) -> None:
+    """Fill an empty index, or go on with one half filled from this log.
+
+    The bounds are of a commit: its entities, and their JSON, of which the last may go beyond.
+    """
     checkpoint = engine.checkpoint_and_fingerprint()
     if checkpoint[0]:
         return
@@ -60,7 +67,7 @@ def load(engine: SearchEngine, log: EventStore, progress: Progress) -> None:
         for entity in _entities(log, ids, reached.upto):
             batch[entity.id] = entity
             size += sum(map(len, entity.body.values()))
-            if len(batch) >= ENTITIES_PER_COMMIT or size >= BYTES_PER_COMMIT:
+            if len(batch) >= most_entities or size >= most_bytes:
                 checkpoint = _commit(engine, batch, reached, checkpoint, searched)
                 batch, size = {}, 0
                 progress(start + bisect_right(part, entity.id), total)

@@ -6,23 +6,26 @@ test has put into a directory before.
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
+from msgspec.structs import replace
 
 from api.app import create_app
+from api.callers.limits import Places, WorkQueue
 from api.callers.tokens.issuers import Issuer
 from api.callers.tokens.minting import mint
 from api.callers.tokens.verifier import TokenVerifier, open_verifier
 from api.processes.server import make_daemon
-from api.services import make_services
+from api.services import READ_YOUR_WRITES_SECONDS, Services, make_services
 from api.settings import Settings
 from api.telemetry.logs import LogWriter
 from api.telemetry.metrics import Metrics
@@ -78,9 +81,10 @@ def body_of(response: Any) -> Any:
 class Client:
     """Requests with a token of a role; `ask` gives status and decoded body, as `body_of` does."""
 
-    def __init__(self, http: TestClient[Litestar], directory: Path) -> None:
+    def __init__(self, http: TestClient[Litestar], directory: Path, services: Services) -> None:
         self.http = http
         self.directory = directory
+        self.services = services
 
     def request(
         self,
@@ -124,6 +128,11 @@ class Client:
         schema = "service.database.schema"
         return self.create("tables", name=name, databaseSchema=schema, columns=columns, **body)
 
+    def many(self, count: int) -> None:
+        """So many services, by one request."""
+        services = [{"name": f"many{n:03}", "serviceType": "Mysql"} for n in range(count)]
+        assert self.ask("PUT", "/v1/services/databaseServices/bulk", json=services)[0] == 200
+
     def search_until(self, found: Callable[[Any], bool], **params: Any) -> Any:
         """The first search answer that satisfies `found`."""
         answer = None
@@ -139,9 +148,18 @@ class Client:
 
 @contextmanager
 def running(
-    directory: Path, *, verifier: TokenVerifier | None = None, **options: Any
+    directory: Path,
+    *,
+    verifier: TokenVerifier | None = None,
+    patience: float = READ_YOUR_WRITES_SECONDS,
+    services: Mapping[str, Any] = MappingProxyType({}),
+    **options: Any,
 ) -> Iterator[Client]:
-    """A client of an application over stores in a directory, with settings of its own."""
+    """A client of an application over stores in a directory, with settings of its own.
+
+    `patience` is how long an answer waits for lists, and `services` has some of `Services`, to be
+    taken in place of those that settings mean.
+    """
     given = {
         "search_refresh": 0.01,
         "jwt_secret": SECRET,
@@ -153,10 +171,10 @@ def running(
     with ProjectorLock(directory):
         stores = open_stores(directory, settings.database_url, settings.search_url)
         daemon = make_daemon(stores, settings)
-        services = make_services(settings, stores, daemon)
+        made = replace(make_services(settings, stores, daemon, patience), **services)
         opened = verifier or open_verifier(settings)
         app = create_app(
-            services,
+            made,
             opened,
             LogWriter(2, lambda: None),
             Metrics(SharedCounts.made(1)),
@@ -164,12 +182,17 @@ def running(
         daemon.start()
         try:
             with TestClient(app) as http:
-                yield Client(http, directory)
+                yield Client(http, directory, made)
         finally:
-            services.close()
+            made.close()
             daemon.stop()
             stores.close()
             opened.close()
+
+
+def without_reads() -> dict[str, WorkQueue]:
+    """Services that have no place for a read which is not done on the event loop."""
+    return {name: WorkQueue(1, Places(0, "reads")) for name in ("heavy_reads", "lookups")}
 
 
 @contextmanager

@@ -56,7 +56,8 @@ _RESULTS = "/v1/dataQuality/testCases/testCaseResults/"
 _COSTS = "/v1/queryCostRecord"
 _COLUMNS_NAMED = ("excludeColumns", "includeColumns")
 """Keys of profiler configurations that name columns, which have to be there."""
-_MEASURED = ("/v1/tables/{table}", "/v1/usage/", _RESULTS, _COSTS)
+_RUNS = "/v1/pipelines/{pipeline}"
+_MEASURED = ("/v1/tables/{table}", "/v1/usage/", _RUNS, _RESULTS, _COSTS)
 _COLLECTIONS = {kind.collection: kind for kind in KINDS.values()}
 
 
@@ -186,6 +187,11 @@ class World:
             kind = "databaseService"
             if isinstance(case.body, dict):
                 case.body |= {"timestamp": NOW, "queryReference": self._reference("query")}
+        if case.path.startswith(_RUNS):
+            kind = "pipeline"
+            for each in case.body if isinstance(case.body, list) else [case.body]:
+                if isinstance(each, dict):
+                    each["timestamp"] = NOW
         if case.path.startswith(_RESULTS):
             kind = "testCase"
             if isinstance(case.body, dict):
@@ -193,6 +199,7 @@ class World:
         target = self.entities[kind]
         fqn = target["fullyQualifiedName"]
         named = {
+            "pipeline": target["id"],
             "table": f"{fqn}.column" if case.path.endswith("/columnProfile") else target["id"],
             "entity_id": target["id"],
             "fqn": quote(fqn, safe=""),
@@ -203,7 +210,10 @@ class World:
         }
         for name in case.path_parameters:
             case.path_parameters[name] = named[name]
-        if case.method == "DELETE":
+        if case.method == "DELETE" and kind == "pipeline":
+            report: dict[str, Any] = {"timestamp": NOW, "executionStatus": "Failed"}
+            self.client.request("PUT", f"/v1/pipelines/{target['id']}/status", json=report)
+        elif case.method == "DELETE":
             report = {"tableProfile": {"timestamp": NOW}}
             self.client.request("PUT", f"/v1/tables/{target['id']}/tableProfile", json=report)
         if isinstance(case.body, dict):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.postgres_server import PostgresServer, new_schema
-from domain.event_store.postgres import connections
+from domain.event_store.postgres.connections import Connections
 from tests.api.conftest import Client, running
 from tests.waiting import until
 
@@ -21,7 +21,7 @@ def client(
     postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Client]:
     with running(tmp_path, database_url=postgres.url(new_schema())) as started:
-        monkeypatch.setattr(connections, "WAIT_SECONDS", 0.1)
+        monkeypatch.setattr(Connections, "wait_seconds", 0.1)
         yield started
 
 

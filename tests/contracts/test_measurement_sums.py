@@ -7,13 +7,13 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from domain.measurements import bounds, usage
-from domain.measurements.bounds import Bounds
+from domain.measurements.bounds import MOST_QUERIES, Bounds
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
 from domain.measurements.port import Measurements
 from domain.measurements.reports import COST, DAY_MS, RANK, USAGE, Point, UsageRanks
-from tests.contracts.measurement_backends import Backend
+from tests.contracts.measurement_backends import BOUNDS, Backend
 from tests.depth import examples
 
 NOW = 1_700_000_000_000
@@ -83,10 +83,8 @@ def test_ranks_of_use_are_those_of_plain_python(
     assert ranks_of(store) == {each: ranks(sums, each) for each in used}
 
 
-def test_ranks_of_many_are_stored_in_parts_and_ties_are_equal(
-    store: Measurements, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(usage, "RANKED_AT_ONCE", 2)
+def test_ranks_of_many_are_stored_in_parts_and_ties_are_equal(backend: Backend) -> None:
+    store = backend.open(replace(BOUNDS, at_once=2))
     for number, entity_id in enumerate(ENTITIES):
         body = b'{"date":"2023-11-14","count":%d}' % (number // 2)
         store.write(entity_id, [Point(USAGE, "table", DAY, body)], NOW)
@@ -161,10 +159,10 @@ def test_costs_that_are_next_to_nothing_or_no_round_numbers_are_summed(
 
 
 def test_the_dearest_queries_alone_are_shown(store: Measurements) -> None:
-    for number in range(bounds.MOST_QUERIES + 5):
+    for number in range(MOST_QUERIES + 5):
         body = b'{"cost":%d,"count":1}' % (number // 2)
         store.write(f"query-{number:03}", [Point(COST, "service", NOW, body)], NOW)
     whole, *queries = store.query_costs("service")
     assert whole.total == sum(number // 2 for number in range(105))
     assert [each.entity_id for each in queries[:3]] == ["query-104", "query-102", "query-103"]
-    assert len(queries) == bounds.MOST_QUERIES
+    assert len(queries) == MOST_QUERIES

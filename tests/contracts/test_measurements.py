@@ -5,14 +5,14 @@ import threading
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from domain.errors import EntityOverLimit, InvalidInput, StoreUnavailable
-from domain.measurements import bounds
-from domain.measurements.bounds import Bounds
+from domain.measurements.bounds import POINT_BYTES, Bounds
 from domain.measurements.port import Measurements, Page
 from domain.measurements.reports import COLUMN, DAY_MS, JOIN, SAMPLE, TABLE, Point
 from domain.measurements.sweeping import sweep
-from tests.contracts.measurement_backends import Backend
+from tests.contracts.measurement_backends import BOUNDS, Backend
 from tests.depth import examples
 
 NOW = 1_700_000_000_000
@@ -139,10 +139,8 @@ def test_pages_are_those_of_plain_python(
     assert got == Page(len(inside), shown, more=len(taken) < len(left))
 
 
-def test_the_oldest_points_of_a_part_go_beyond_the_count(
-    backend: Backend, store: Measurements, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bounds, "MOST_POINTS", 3)
+def test_the_oldest_points_of_a_part_go_beyond_the_count(backend: Backend) -> None:
+    store = backend.open(replace(BOUNDS, most_points=3))
     store.write(ONE, [point(NOW - age) for age in range(5)], NOW)
     store.write(ONE, [point(NOW, "c", COLUMN)], NOW)
     assert times(store) == [NOW, NOW - 1, NOW - 2]
@@ -154,10 +152,8 @@ def test_the_oldest_points_of_a_part_go_beyond_the_count(
     assert_sizes_are_right(backend)
 
 
-def test_the_oldest_points_of_an_entity_go_beyond_its_bytes(
-    backend: Backend, store: Measurements, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bounds, "ENTITY_BYTES", 1_000)
+def test_the_oldest_points_of_an_entity_go_beyond_its_bytes(backend: Backend) -> None:
+    store = backend.open(replace(BOUNDS, entity_bytes=1_000))
     for age in (3, 2, 1):
         store.write(ONE, [point(NOW - age, body=b"x" * 300)], NOW)
     assert times(store) == [NOW - 1, NOW - 2]
@@ -200,7 +196,7 @@ def test_times_beyond_retention_or_in_the_future_are_refused(store: Measurements
 
 def test_a_point_that_is_too_large_is_refused(store: Measurements) -> None:
     with pytest.raises(EntityOverLimit, match="column measurement of 'c' may have 262144 bytes"):
-        store.write(ONE, [point(NOW, "c", COLUMN, b"x" * (bounds.POINT_BYTES + 1))], NOW)
+        store.write(ONE, [point(NOW, "c", COLUMN, b"x" * (POINT_BYTES + 1))], NOW)
 
 
 def test_points_are_deleted_by_time_or_all_of_them(backend: Backend, store: Measurements) -> None:
@@ -216,10 +212,8 @@ def test_points_are_deleted_by_time_or_all_of_them(backend: Backend, store: Meas
     assert_sizes_are_right(backend)
 
 
-def test_a_sweep_forgets_what_was_purged_and_what_is_too_old(
-    backend: Backend, store: Measurements, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bounds, "SWEPT_AT_ONCE", 2)
+def test_a_sweep_forgets_what_was_purged_and_what_is_too_old(backend: Backend) -> None:
+    store = backend.open(replace(BOUNDS, at_once=2))
     for entity_id in (ONE, TWO):
         store.write(entity_id, [point(NOW - age * DAY_MS) for age in range(5)], NOW)
     assert store.newest_time() == NOW
@@ -262,11 +256,9 @@ def test_sizes_are_those_of_the_points(
 
 
 def test_writers_of_the_same_entities_keep_the_bounds_and_wait_for_no_circle(
-    backend: Backend, monkeypatch: pytest.MonkeyPatch
+    backend: Backend,
 ) -> None:
-    monkeypatch.setattr(bounds, "MOST_POINTS", 3)
-    monkeypatch.setattr(bounds, "ENTITY_BYTES", 700)
-    monkeypatch.setattr(bounds, "SWEPT_AT_ONCE", 2)
+    narrow = replace(BOUNDS, most_points=3, entity_bytes=700, at_once=2)
     entities = [f"0191ab00-0000-7000-8000-00000000001{number}" for number in range(6)]
     refused: list[Exception] = []
     barrier = threading.Barrier(4)
@@ -286,7 +278,9 @@ def test_writers_of_the_same_entities_keep_the_bounds_and_wait_for_no_circle(
         except Exception as error:
             refused.append(error)
 
-    threads = [threading.Thread(target=change, args=(each, backend.open())) for each in range(4)]
+    threads = [
+        threading.Thread(target=change, args=(each, backend.open(narrow))) for each in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -18,7 +18,6 @@ from benchmarks.postgres_server import PostgresServer
 from domain.errors import InvalidInput, StoreUnavailable
 from domain.kinds.names import name_key, split
 from domain.kinds.registry import KINDS
-from projections.entities import list_pages
 from projections.entities.cursors import Place
 from projections.entities.list_pages import list_page
 from projections.entities.name_filters import name_filter
@@ -446,7 +445,7 @@ def test_list_is_narrowed_by_the_filters_that_kinds_share(model: SortedReadModel
 @pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize("most", [1, 60, 150, 10_000])
 def test_page_cut_off_by_its_size_is_whole_with_its_rest(
-    model: SortedReadModel, monkeypatch: pytest.MonkeyPatch, most: int, backward: bool
+    model: SortedReadModel, most: int, backward: bool
 ) -> None:
     fill(model, *(stored(n, name) for n, name in enumerate("abcdefg")))
     cursor = page(model, 1)["paging"]["after"]
@@ -455,10 +454,9 @@ def test_page_cut_off_by_its_size_is_whole_with_its_rest(
         options = {"before": page(model, 5, after=cursor)["paging"]["after"]}
         options = {"before": page(model, 1, after=options["before"])["paging"]["before"]}
     expected = page(model, 4, **options)
-    monkeypatch.setattr(list_pages, "MOST_BYTES", most)
 
     request = ListRequest(kind=TABLE, limit=4, **options)
-    chunks = list_page(model, request)
+    chunks = list_page(model, request, most_bytes=most)
     first = next(chunks)
     with ThreadPoolExecutor(1) as thread:
         rest = thread.submit(b"".join, chunks).result()

@@ -105,13 +105,17 @@ def serving(
     *arguments: str,
     token: str | None = None,
     log: IO[str] | None = None,
+    interpreters: bool = False,
     **environment: str,
 ) -> Iterator[Server]:
     """A server over a data directory, ready, on a free port.
 
     It is asked with `token`, or with one of its own, and logs to `log`, or to our standard error.
+    Several processes are forked, as the server is, unless `interpreters` is True.
     """
-    process = forked.serve(directory, *arguments, err=log, **environment)
+    workers = int(arguments[arguments.index("--workers") + 1]) if "--workers" in arguments else 1
+    spares = 1 + workers if workers > 1 and not interpreters else 0
+    process = forked.serve(directory, *arguments, err=log, spares=spares, **environment)
     try:
         assert process.stdout is not None
         said = process.stdout.readline()

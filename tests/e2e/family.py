@@ -29,12 +29,13 @@ class Family:
         workers = 0
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
             try:
-                arguments = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+                said = Path(f"/proc/{child}/cmdline").read_text().split("\0")
+                said += Path(f"/proc/{child}/comm").read_text().split()
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has ended since the list was read
-            if b"project" in arguments:
+            if "project" in said:
                 found["project"] = int(child)
-            elif b"worker" in arguments:
+            elif "worker" in said:
                 workers += 1
                 found[f"worker-{workers}"] = int(child)
         return found
@@ -46,13 +47,18 @@ class Family:
 
 
 @contextmanager
-def family(directory: Path, **environment: str) -> Iterator[Family]:
+def family(directory: Path, *, interpreters: bool = False, **environment: str) -> Iterator[Family]:
     file = directory / "log"
     settings = {"CATALOG_WORKER_TIMEOUT": str(TIMEOUT), "CATALOG_ACCESS_LOG": "false"}
     with (
         file.open("w") as log,
         serving(
-            directory / "d", "--workers", "2", log=log, **{**settings, **environment}
+            directory / "d",
+            "--workers",
+            "2",
+            log=log,
+            interpreters=interpreters,
+            **{**settings, **environment},
         ) as server,
     ):
         # A process that has given no sign of life yet may be silent for long.

@@ -4,8 +4,9 @@ An interpreter works for a second until it has the program, which the tests star
 What is about a start, or about signals during it, starts an interpreter of its own.
 
 `python -m tests.e2e.forked DESCRIPTOR` is the process that is forked from. It takes requests from
-a socket: module, arguments, environment and directory as JSON, together with three files, for
-standard output, standard error, and what becomes of the process, its id first, its exit code later.
+a socket: module, arguments, environment, directory and the number of spares (`tests/e2e/spares.py`)
+as JSON, together with three files, for standard output, standard error, and what becomes of the
+process, its id first, its exit code later.
 """
 
 import atexit
@@ -14,9 +15,7 @@ import importlib
 import io
 import json
 import os
-import select
 import selectors
-import signal
 import socket
 import subprocess
 import sys
@@ -26,9 +25,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 from projections.wiring.stores import open_stores
+from tests.e2e.spares import MAX_REQUEST, Awaited, have_spares, run_module
 
 PROGRAM = (
     "api.commands",
@@ -40,71 +40,52 @@ PROGRAM = (
     "api.callers.tokens.register",
     "replay_tool.commands",
 )
-_MAX_REQUEST = 1 << 17
 
 
-class Forked:
+class Forked(Awaited):
     """A process that runs a command; it is asked as a `subprocess.Popen` is."""
 
     def __init__(
-        self, module: str, arguments: Sequence[str], env: Mapping[str, str], out: int, err: int
+        self,
+        module: str,
+        arguments: Sequence[str],
+        env: Mapping[str, str],
+        out: int,
+        err: int,
+        *,
+        spares: int = 0,
     ) -> None:
-        self.returncode: int | None = None
         self.stdout: IO[str] | None = None
         told, tell = os.pipe()
         # Without a buffer, in which a line would be hidden from `select`.
-        self._told = os.fdopen(told, "rb", buffering=0)
-        message = json.dumps([[module, *arguments], dict(env), os.getcwd()]).encode()
-        assert len(message) < _MAX_REQUEST
+        lines = os.fdopen(told, "rb", buffering=0)
+        message = json.dumps([[module, *arguments], dict(env), os.getcwd(), spares]).encode()
+        assert len(message) < MAX_REQUEST
         try:
             socket.send_fds(origin(), [message], [out, err, tell])
         finally:
             os.close(tell)
-        self.pid = int(self._told.readline())
-
-    def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while the process runs."""
-        if self.returncode is None and select.select([self._told], [], [], 0)[0]:
-            self.returncode = int(self._told.readline())
-            self._told.close()
-        return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        """The exit code, once there is one; raises TimeoutExpired after so many seconds."""
-        if self.returncode is None:
-            select.select([self._told], [], [], timeout)
-        if self.poll() is None:
-            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
-        assert self.returncode is not None
-        return self.returncode
-
-    def send_signal(self, number: int) -> None:
-        """Send a signal, unless the process has ended."""
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def terminate(self) -> None:
-        """Send SIGTERM, unless the process has ended."""
-        self.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """Send SIGKILL, unless the process has ended."""
-        self.send_signal(signal.SIGKILL)
+        super().__init__(int(lines.readline()), lines, lambda: int(lines.readline()))
 
 
 def serve(
-    directory: Path, *arguments: str, err: IO[str] | None = None, **environment: str
+    directory: Path,
+    *arguments: str,
+    err: IO[str] | None = None,
+    spares: int = 0,
+    **environment: str,
 ) -> Forked:
     """A server on a free port, whose standard output is read from `stdout`.
 
-    Standard error goes to `err`, or to that of the tests.
+    Standard error goes to `err`, or to that of the tests. Of its children, `spares` are forked.
     """
     command = ["serve", "--port=0", f"--data={directory}", *arguments]
     env = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
     read, write = os.pipe()
     stdout = os.fdopen(read)
     try:
-        process = Forked("api.commands", command, env, write, 2 if err is None else err.fileno())
+        error = 2 if err is None else err.fileno()
+        process = Forked("api.commands", command, env, write, error, spares=spares)
     except BaseException:
         stdout.close()
         raise
@@ -173,7 +154,7 @@ def main(descriptor: int) -> None:
                     os.close(key.fd)
                     os.close(tell)
                     continue
-                message, files, _, _ = socket.recv_fds(requests, _MAX_REQUEST, 3)
+                message, files, _, _ = socket.recv_fds(requests, MAX_REQUEST, 3)
                 if not message:
                     return
                 out, err, tell = files
@@ -206,15 +187,18 @@ def _tell(descriptor: int, number: int) -> None:
 
 
 def _become(
-    command: Sequence[str], env: Mapping[str, str], directory: str, out: int, err: int
-) -> None:
+    command: Sequence[str],
+    env: Mapping[str, str],
+    directory: str,
+    spares: int,
+    out: int,
+    err: int,
+) -> NoReturn:
     """Run a command as its own process would, and exit."""
     for descriptor, standard in ((out, 1), (err, 2)):
         os.dup2(descriptor, standard)
         os.close(descriptor)
-    os.environ.clear()
-    os.environ.update(env)
-    buffering = 0 if os.environ.get("PYTHONUNBUFFERED") else -1
+    buffering = 0 if env.get("PYTHONUNBUFFERED") else -1
     for name, descriptor, errors in (("stdout", 1, "strict"), ("stderr", 2, "backslashreplace")):
         written = os.fdopen(descriptor, "wb", buffering, closefd=False)
         text = io.TextIOWrapper(
@@ -222,9 +206,9 @@ def _become(
         )
         setattr(sys, name, text)
     os.chdir(directory)
-    module, *_ = sys.argv = list(command)
-    importlib.import_module(module).main()
-    sys.exit()
+    if spares:
+        have_spares(spares)
+    run_module(command, env)
 
 
 if __name__ == "__main__":

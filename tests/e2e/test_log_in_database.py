@@ -39,7 +39,7 @@ def test_hosts_share_the_log_and_nobody_sees_the_password(tmp_path: Path, url: s
     with (
         (tmp_path / "log").open("w") as log,
         serving(one, log=log, **known) as first,
-        serving(two, "--workers", "2", log=log, **known) as second,
+        serving(two, "--workers", "2", log=log, interpreters=True, **known) as second,
     ):
         first.post(SERVICES, name="first", serviceType="Mysql")
         assert names(first.get(SERVICES)) == ["first", "imported"]

@@ -55,7 +55,7 @@ def test_worker_whose_event_loop_is_blocked_is_replaced(tmp_path: Path) -> None:
         "import signal, time\nsignal.signal(signal.SIGUSR1, lambda *_: time.sleep(3_600))\n"
     )
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    with family(tmp_path, PYTHONPATH=path) as running:
+    with family(tmp_path, interpreters=True, PYTHONPATH=path) as running:
         victim = running.children()["worker-2"]
         os.kill(victim, signal.SIGUSR1)
         until(lambda: victim not in running.children().values() and len(running.children()) == 3)

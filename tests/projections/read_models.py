@@ -6,11 +6,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmarks.direct_catalog import DirectCatalog
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
+from projections.entities import stored_entity
 from projections.entities.list_pages import list_page
 from projections.entities.port import ListRequest
 from projections.generations.building import build
@@ -97,6 +100,14 @@ def opened(
         yield stores
     finally:
         stores.close()
+
+
+@contextmanager
+def other_code() -> Iterator[None]:
+    """A block in which lists are made by code of another release."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(stored_entity, "VERSION", stored_entity.VERSION + 1)
+        yield
 
 
 def files(directory: Path) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from api.callers.tokens.safe import Safe
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.clock import ClockGuard
-from domain.event_store.postgres.connections import CHECK_SECONDS, Connections
+from domain.event_store.postgres.connections import Connections
 from domain.event_store.postgres.link import Link
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ class DatabaseSafe(Safe):
         self._connections.close()
 
     def _ask(self, work: Callable[[Link], T]) -> T:
-        return self._connections.ask(work, within=CHECK_SECONDS)
+        return self._connections.ask(work, within=self._connections.check_seconds)
 
 
 def _put(link: Link, document: str, row: tuple[bytes, str] | None, content: bytes) -> Any:

@@ -12,10 +12,6 @@ from domain.errors import InvalidInput
 
 MAX_BYTES = 262_144
 """The largest key set that is read."""
-STEP_SECONDS = 5.0
-"""Longest time to connect, and for each read of the answer."""
-TOTAL_SECONDS = 10.0
-"""Longest time for the whole answer, once a connection stands."""
 
 
 class Unreachable(InvalidInput):
@@ -48,16 +44,23 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def fetch(url: str, form: str | None = None, authorization: str | None = None) -> bytes:
+def fetch(
+    url: str,
+    form: str | None = None,
+    authorization: str | None = None,
+    *,
+    step_seconds: float = 5.0,
+    total_seconds: float = 10.0,
+) -> bytes:
     """The document at a URL that `check_url` accepted; redirects are not followed.
 
     With a form, encoded, it is the answer to a POST of the form; `authorization` is sent as the
-    header of that name. Blocks for 10 seconds at most, once a connection stands. Raises
-    Unreachable, saying why.
+    header of that name. Blocks for `total_seconds` at most, once a connection stands, and for
+    `step_seconds` to connect and in each read of the answer. Raises Unreachable, saying why.
     """
     address = urlsplit(url)
     connect = HTTPSConnection if address.scheme == "https" else HTTPConnection
-    connection = connect(address.hostname or "", address.port, timeout=STEP_SECONDS)
+    connection = connect(address.hostname or "", address.port, timeout=step_seconds)
     target = (address.path or "/") + (f"?{address.query}" if address.query else "")
     headers = {"Accept": "application/json"}
     if form is not None:
@@ -66,7 +69,7 @@ def fetch(url: str, form: str | None = None, authorization: str | None = None) -
         headers["Authorization"] = authorization
     try:
         connection.connect()
-        with _limited(connection.sock):
+        with _limited(connection.sock, total_seconds):
             connection.request("GET" if form is None else "POST", target, form, headers)
             with connection.getresponse() as response:
                 return _read(response)
@@ -91,9 +94,9 @@ def _read(response: HTTPResponse) -> bytes:
 
 
 @contextmanager
-def _limited(connection: socket.socket) -> Iterator[None]:
-    """Cut a connection off after the total time: a socket only limits each read."""
-    watchdog = threading.Timer(TOTAL_SECONDS, _cut, [connection])
+def _limited(connection: socket.socket, seconds: float) -> Iterator[None]:
+    """Cut a connection off after so many seconds: a socket only limits each read."""
+    watchdog = threading.Timer(seconds, _cut, [connection])
     watchdog.daemon = True
     watchdog.start()
     try:

@@ -27,12 +27,6 @@ from api.settings import Settings
 
 MAX_TOKEN_BYTES = 8_192
 """Longer tokens are refused before they are decoded."""
-MOST_REMEMBERED = 10_000
-"""Most verified tokens that are remembered; then the least recently used one is forgotten."""
-TICK_SECONDS = 5.0
-"""Time between two looks for issuers whose keys are due to be loaded again."""
-FOLLOW_SECONDS = 0.5
-"""Time between two looks into the safe for revocations and new keys."""
 
 log = logging.getLogger("catalog.tokens")
 
@@ -53,6 +47,13 @@ class _Verified(msgspec.Struct, frozen=True, eq=False):
 
 class TokenVerifier:
     """Checks tokens of several issuers; a good one is remembered by its digest."""
+
+    most_remembered = 10_000
+    """Most verified tokens that are remembered; then the least recently used one is forgotten."""
+    tick_seconds = 5.0
+    """Time between two looks for issuers whose keys are due to be loaded again."""
+    follow_seconds = 0.5
+    """Time between two looks into the safe for revocations and new keys."""
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class TokenVerifier:
         token = _token(header)
         verified = await self._verify(token)
         self._remembered[_digest(token)] = verified
-        if len(self._remembered) > MOST_REMEMBERED:
+        if len(self._remembered) > self.most_remembered:
             self._remembered.popitem(last=False)
         return verified.principal
 
@@ -165,7 +166,7 @@ class TokenVerifier:
         """Keep keys and safe current while the block runs (a lifespan of the application)."""
         async with create_task_group() as tasks:
             for _, cache in self._trusted.values():
-                tasks.start_soon(_keep_current, cache)
+                tasks.start_soon(self._keep_current, cache)
             tasks.start_soon(self._keep_following)
             yield
             tasks.cancel_scope.cancel()
@@ -177,9 +178,14 @@ class TokenVerifier:
                 if issuer.is_own:
                     await cache.reload()
 
+    async def _keep_current(self, cache: CachedKeys) -> None:
+        while True:
+            await sleep(self.tick_seconds)
+            await cache.reload_if_due()
+
     async def _keep_following(self) -> None:
         while True:
-            await sleep(FOLLOW_SECONDS)
+            await sleep(self.follow_seconds)
             try:
                 await self.follow()
             except Exception:
@@ -224,12 +230,6 @@ def open_verifier(settings: Settings) -> TokenVerifier:
     return TokenVerifier(
         trusted, safe, leeway=settings.jwt_leeway, max_lifetime=settings.jwt_max_lifetime
     )
-
-
-async def _keep_current(cache: CachedKeys) -> None:
-    while True:
-        await sleep(TICK_SECONDS)
-        await cache.reload_if_due()
 
 
 def _is_signed(token: bytes, key: jwt.PyJWK) -> bool:

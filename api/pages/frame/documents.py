@@ -13,9 +13,6 @@ OPTIONAL = ("displayName", "description", "entityStatus", "owners", "domains", "
 MOST_NAME = 500
 """Characters of what an entity is called, which lists show many of."""
 
-
-STEP = 16_384
-"""Bytes of JSON that are formatted at once."""
 _BYTES_OF_CHARACTER = 4
 """The most bytes that a character takes."""
 _ENDS: Mapping[bytes, bytes] = MappingProxyType({b"{": b"}", b"[": b"]"})
@@ -28,14 +25,14 @@ def complete(entity: Mapping[str, Any]) -> dict[str, Any]:
     return {**dict.fromkeys(OPTIONAL), **entity}
 
 
-def json_lines(value: bytes | Raw, depth: int = 0) -> Iterator[bytes]:
+def json_lines(value: bytes | Raw, depth: int = 0, step: int = 16_384) -> Iterator[bytes]:
     """The chunks of a JSON value in several lines, each indented by what it lies in.
 
-    Lines of what lies deep are many times as long as the value: no step formats more than `STEP`
+    Lines of what lies deep are many times as long as the value: no step formats more than `step`
     bytes of it, and a reader who needs no more takes no more chunks. `depth` is that of the value.
     """
     view, line = memoryview(value), b"\n" + b"  " * depth
-    if len(view) <= STEP:
+    if len(view) <= step:
         yield msgspec.json.format(bytes(view), indent=2).replace(b"\n", line)
         return
     first = bytes(view[:1])
@@ -51,7 +48,7 @@ def json_lines(value: bytes | Raw, depth: int = 0) -> Iterator[bytes]:
     before = first
     for key, raw in inside:
         yield b"%b%b  %b" % (before, line, key)
-        yield from json_lines(raw, depth + 1)
+        yield from json_lines(raw, depth + 1, step)
         before = b","
     yield line + _ENDS[first] if inside else first + _ENDS[first]
 

@@ -25,7 +25,7 @@ from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import RUNNING_KINDS, Source
 from domain.openmetadata import document
 from domain.patches.json_input import decode
-from domain.writing.catalog import MAX_EVENTS, NOTHING, EntityProposal, Proposal
+from domain.writing.catalog import NOTHING, EntityProposal, Proposal
 from domain.writing.lineage import Ends
 from domain.writing.plans import Plan
 from projections.entities.lineage import edges_over, find_entity
@@ -103,8 +103,9 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
         written, (target_id, edge_ids) = await services.write_for(request, find)
         deleted = 0
         # Once at least, for the position. Where the client leaves, what was removed stays removed.
-        for start in range(0, len(edge_ids) or 1, MAX_EVENTS):
-            some = edge_ids[start : start + MAX_EVENTS]
+        most = services.catalog.most_events
+        for start in range(0, len(edge_ids) or 1, most):
+            some = edge_ids[start : start + most]
             written, number = await services.write_for(request, partial(remove, some))
             deleted += number
         return Finished(msgspec.json.encode({"deleted": deleted}), headers=written.headers)

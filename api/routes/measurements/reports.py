@@ -5,9 +5,8 @@ from typing import Any, Literal
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
-from msgspec.structs import replace
 
-from api.callers.permissions import Access, Action, Permission
+from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, in_path, query
 from api.declaring.operation import Operation, Report
 from api.declaring.signatures import AnyRequest, name_in_path
@@ -22,6 +21,7 @@ from api.use_cases.measured import (
     reading,
     report,
     reporting,
+    shown_result,
     visible,
     with_member,
 )
@@ -192,7 +192,6 @@ def add_profiles(columns: list[dict[str, Any]], newest: dict[str, bytes], above:
 
 
 _MARKER = b"/testCaseResults/"
-_SAMPLE = b'"sampleData"'
 
 
 def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
@@ -205,15 +204,10 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
         entity_id = id_of(find(services, kind, name))
         result = given.of(entity_id, name)
         services.measurements.write(entity_id, result.points(), now())
-        return msgspec.json.encode(_shown(result, request.auth))
+        return shown_result(request.auth, msgspec.json.encode(result))
 
     def listed(request: AnyRequest, fqn: str, **period: Any) -> bytes:
-        def shown(body: bytes) -> bytes:
-            if _SAMPLE not in body:
-                return body
-            result = msgspec.json.decode(body, type=TestResult)
-            return msgspec.json.encode(_shown(result, request.auth))
-
+        shown = partial(shown_result, request.auth)
         entity = find(services, kind, name_in_path(request, _MARKER))
         return page(services, id_of(entity), RESULT, "", shown=shown, **period)
 
@@ -233,10 +227,3 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
             answer="TestResultList",
         ).at("GET", path, Permission(Action.VIEW, kind.name), reading(services, listed), PERIOD),
     ]
-
-
-def _shown(result: TestResult, access: Access) -> TestResult:
-    """The result without the rows that did not pass, unless the caller may see samples."""
-    if access.may(Permission(Action.SAMPLE, "testCase")):
-        return result
-    return replace(result, sample_data=None)

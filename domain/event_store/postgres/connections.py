@@ -22,18 +22,9 @@ T = TypeVar("T")
 LOG = "the event log"
 POOL_SIZE = 8
 """Most connections of a process to the log, beside one for each snapshot and restore."""
-WAIT_SECONDS = 2.0
-"""Longest time to wait for a connection of the pool."""
 _IDLE_SECONDS = 60.0
 _TRUSTED_SECONDS = 1.0
 """Time after its last use for which a connection is taken to be alive without a check."""
-READ_SECONDS, APPEND_SECONDS = 30.0, 62.0
-"""Longest time of the server for a read of the log, and for anything else.
-
-Its own `statement_timeout` is of no use where it hangs.
-"""
-CHECK_SECONDS = 2.0
-"""Longest time of the server for the check that a connection is alive."""
 _ATTEMPT_SECONDS = 0.2
 """Longest time of the pool's own attempt to connect, before another one is requested."""
 
@@ -117,13 +108,25 @@ class Standby(psycopg.OperationalError):
 class Connections:
     """A pool of connections, each with the settings of the address and to the newest timeline."""
 
-    def __init__(self, address: Address, *, what: str = LOG, size: int | None = None) -> None:
-        """`what` names, in errors, the store behind the `size` (None: POOL_SIZE) connections.
+    wait_seconds = 2.0
+    """Longest time to wait for a connection of the pool."""
+    read_seconds, append_seconds = 30.0, 62.0
+    """Longest time of the server for a read of the log, and for anything else.
+
+    Its own `statement_timeout` is of no use where it hangs.
+    """
+    check_seconds = 2.0
+    """Longest time of the server for the check that a connection is alive."""
+    settle_seconds = 10.0
+    """Longest time to find out the fate of an append whose connection broke."""
+
+    def __init__(self, address: Address, *, what: str = LOG, size: int = POOL_SIZE) -> None:
+        """`what` names, in errors, the store behind the `size` connections.
 
         Only the connections of the log write to the log file that the database is out of reach.
         """
         self._what = what
-        self._size = size or POOL_SIZE
+        self._size = size
         self._parameters: dict[str, Any] = {**address.parameters, "autocommit": True}
         self._lock = threading.Lock()
         self._server = known_server(address)
@@ -170,7 +173,7 @@ class Connections:
 
     def take(self) -> Link:
         """A connection of this epoch, which the caller gives back; raises StoreUnavailable."""
-        ends = time.monotonic() + WAIT_SECONDS
+        ends = time.monotonic() + self.wait_seconds
         while True:
             try:
                 connection = self._pool.getconn(timeout=_ATTEMPT_SECONDS)
@@ -179,7 +182,7 @@ class Connections:
                     raise self._unavailable() from None
                 continue
             if self.is_usable(connection):
-                connection.answers_within = APPEND_SECONDS
+                connection.answers_within = self.append_seconds
                 connection.sync_was_cut = False
                 return connection
             connection.close()
@@ -189,7 +192,7 @@ class Connections:
 
     def is_usable(self, connection: Link) -> bool:
         """True if a connection answers, and its server was not overtaken, as it may not know."""
-        return connection.epoch == self.epoch and is_alive(connection)
+        return connection.epoch == self.epoch and _is_alive(connection, self.check_seconds)
 
     def give_back(self, connection: Link) -> None:
         """Return a connection of `take`, in whatever state it is."""
@@ -203,13 +206,13 @@ class Connections:
     def ask(self, work: Callable[[Link], T], *, within: float | None = None) -> T:
         """The result of work that changes nothing; it is repeated on a new connection.
 
-        `within`: seconds that the server may take for a statement, READ_SECONDS if not said. Raises
-        StoreUnavailable, also for psycopg's errors.
+        `within`: seconds that the server may take for a statement, `read_seconds` if not said.
+        Raises StoreUnavailable, also for psycopg's errors.
         """
-        ends = time.monotonic() + WAIT_SECONDS
+        ends = time.monotonic() + self.wait_seconds
         while True:
             with self.use() as connection:
-                connection.answers_within = READ_SECONDS if within is None else within
+                connection.answers_within = self.read_seconds if within is None else within
                 try:
                     return work(connection)
                 except psycopg.Error as error:
@@ -273,11 +276,11 @@ def unavailable(error: psycopg.Error, why: str = "", what: str = LOG) -> StoreUn
     return StoreUnavailable(f"{what} cannot be used now: {why or 'its database is away'}")
 
 
-def is_alive(connection: Link) -> bool:
+def _is_alive(connection: Link, seconds: float) -> bool:
     """True if a connection answers; one that was used a moment ago is not checked."""
     if time.monotonic() - connection.used_at < _TRUSTED_SECONDS:
         return not connection.closed
-    connection.answers_within = CHECK_SECONDS
+    connection.answers_within = seconds
     try:
         ConnectionPool.check_connection(connection)
     except psycopg.Error:

@@ -34,8 +34,6 @@ from domain.event_store.postgres.features import CHECK, NAME_WITH, naming, read_
 from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Append, Refusal
 
-SETTLE_SECONDS = 10.0
-"""Longest time to find out the fate of an append whose connection broke."""
 _PAUSE_SECONDS = 0.05
 _ORDER = "SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(%b)"
 """Takes the order lock in a statement of its own: the next statement sees all earlier appends."""
@@ -175,7 +173,7 @@ class Transactions:
         in the log, was stored before: events have the id of their request, so that those of other
         requests differ.
         """
-        ends = time.monotonic() + SETTLE_SECONDS
+        ends = time.monotonic() + self._connections.settle_seconds
         session, cause = broken.session, broken
         while True:
             try:

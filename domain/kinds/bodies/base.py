@@ -161,7 +161,8 @@ def annotated_fields(body: type[EntityBody], key: str) -> Mapping[str, Any]:
     """Attribute -> what its annotation says under a key, for each field of `body` with the key.
 
     `refers_to` has the kinds that the field may refer to (empty: any), `outside` a kind that is not
-    kept here, and `or_outside` is there where the field may also refer to what is not held here.
+    kept here, `or_outside` is there where the field may also refer to what is not held here, and
+    `unordered` where it holds a list whose order means nothing.
     """
     return MappingProxyType(
         {

@@ -66,6 +66,10 @@ def outside(kind: str) -> Meta:
     return Meta(extra={"outside": kind})
 
 
+UNORDERED = Meta(extra={"unordered": True})
+"""Annotates a field that holds a list whose order means nothing."""
+
+
 def as_reference(given: Ref, kind: str) -> Reference:
     """`given` as an object; a bare text that is a UUID is an id, any other a qualified name."""
     if not isinstance(given, str):

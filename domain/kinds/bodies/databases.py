@@ -11,6 +11,7 @@ from domain.errors import InvalidInput
 from domain.kinds.bodies.base import Asset, Owned, Users
 from domain.kinds.bodies.columns import Column
 from domain.kinds.bodies.components import (
+    UNORDERED,
     Integer,
     NestedReference,
     Part,
@@ -105,7 +106,7 @@ class Table(Asset, kw_only=True):
     service: Annotated[Ref | None, refers_to("databaseService")] = None
     table_type: TableType | None = None
     columns: list[Column] | None = None
-    table_constraints: list[TableConstraint] | None = None
+    table_constraints: Annotated[list[TableConstraint] | None, UNORDERED] = None
     table_partition: TablePartition | None = None
     table_profiler_config: dict[str, Any] | None = None
     data_model: DataModel | None = None

@@ -10,6 +10,8 @@ from domain.kinds.bodies.components import MAX_INTEGER, Integer, Part, Ref, refe
 
 MANUAL: Literal["Manual"] = "Manual"
 """The source of what a person drew, and of what comes from no source in particular."""
+DBT: Literal["DbtLineage"] = "DbtLineage"
+"""The source of what a dbt project says."""
 RUNNING_KINDS = ("pipeline", "storedProcedure")
 """The kinds of what moves data along an edge, which the edge names as its pipeline."""
 MAX_MAPPINGS = 20_000

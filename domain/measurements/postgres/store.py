@@ -18,15 +18,7 @@ from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.clock import ClockGuard
 from domain.event_store.postgres.connections import Connections, unavailable
 from domain.event_store.postgres.link import Link
-from domain.measurements import bounds as limits
-from domain.measurements.bounds import (
-    MOST_QUERIES,
-    SUM_SECONDS,
-    Bounds,
-    Key,
-    entity_full,
-    most_points,
-)
+from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
 from domain.measurements.port import Measurements, Page, Statements
 from domain.measurements.reports import COST, DAY_MS, USAGE, Point
@@ -68,9 +60,7 @@ def _column(numbers: Iterable[Decimal | None]) -> list[Decimal | None] | None:
 
 
 _ANSWER_SECONDS = 5.0
-"""Time after SUM_SECONDS for the server to report that it has stopped."""
-IN_TIME = f"SET LOCAL statement_timeout = {SUM_SECONDS * 1_000:.0f}"
-"""Has the server give up the statements of a transaction that take longer."""
+"""Time after which the server has to report that it has stopped summing up."""
 
 
 class Numbers(msgspec.Struct, frozen=True):
@@ -199,16 +189,19 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
         return [CostSums(*row) for row in rows if row[4] is not None]
 
     def _sums(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a statement; raises StoreUnavailable where it takes over SUM_SECONDS."""
+        """The rows of a statement; raises StoreUnavailable where it takes too long."""
+
+        seconds = self._bounds.sum_seconds
+        in_time = f"SET LOCAL statement_timeout = {seconds * 1_000:.0f}".encode()
 
         def read(link: Link) -> list[tuple[Any, ...]]:
-            link.answers_within = SUM_SECONDS + _ANSWER_SECONDS
+            link.answers_within = seconds + _ANSWER_SECONDS
             try:
                 with link.transaction():
-                    link.execute(IN_TIME.encode())
+                    link.execute(in_time)
                     return link.rows(statement, *values)
             except QueryCanceled:
-                raise StoreUnavailable(f"the sums took more than {SUM_SECONDS:g} s") from None
+                raise StoreUnavailable(f"the sums took more than {seconds:g} s") from None
 
         return self._connections.ask(read)
 
@@ -238,21 +231,21 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
             [*times],
             [_utf8(part) for part in parts],
             [*given],
-            [len(body) + len(part) + limits.OVERHEAD for _, _, part, _, body in points],
+            [len(body) + len(part) + OVERHEAD for _, _, part, _, body in points],
             _column(each.count for each in numbers),
             _column(each.cost for each in numbers),
             _column(each.duration for each in numbers),
-            [most_points(of) for of in series],
-            limits.ENTITY_BYTES,
+            [*map(self._bounds.most_of, series)],
+            self._bounds.entity_bytes,
             self._bounds.most_bytes,
         )
         if refusal == "entity":
-            raise entity_full()
+            raise self._bounds.entity_full()
         if refusal == "all":
             raise self._bounds.all_full()
 
     def _sweep(self, entity_id: str | None, until: int | None) -> bool:
-        most = limits.SWEPT_AT_ONCE
+        most = self._bounds.at_once
         return self._change(lambda link: bool(link.one(_SWEEP, entity_id, until, most) == (most,)))
 
     def _change(self, work: Callable[[Link], T]) -> T:

@@ -10,8 +10,7 @@ from typing import Any
 
 from domain.errors import StoreUnavailable
 from domain.machine.write_turns import WriteTurns, writing
-from domain.measurements import bounds
-from domain.measurements.bounds import OVERHEAD, Bounds, Key, entity_full, most_points
+from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
 from domain.measurements.port import Measurements, Page, Statements
 from domain.measurements.reports import COST, DAY_MS, USAGE, Point
@@ -119,14 +118,14 @@ class SqliteMeasurements(Measurements):
             [(entity_id, *key, body) for key, body in bodies.items()],
         )
         for part in {(entity_id, *key[:2]) for key in bodies}:
-            connection.execute(_DROP_OLDEST, (*part, *part, most_points(part[1])))
+            connection.execute(_DROP_OLDEST, (*part, *part, self._bounds.most_of(part[1])))
         self._fit(connection, entity_id, bodies.keys())
 
     def _fit(
         self, connection: sqlite3.Connection, entity_id: str, written: Collection[Key]
     ) -> None:
         """Delete the oldest points of an entity that has too many bytes, but for those written."""
-        left = self._size(connection, entity_id) - bounds.ENTITY_BYTES
+        left = self._size(connection, entity_id) - self._bounds.entity_bytes
         if left <= 0:
             return
         oldest = connection.execute(
@@ -139,7 +138,7 @@ class SqliteMeasurements(Measurements):
                 connection.execute(_DELETE, (entity_id, series, part, at))
                 left -= size
         if left > 0:
-            raise entity_full()
+            raise self._bounds.entity_full()
 
     @staticmethod
     def _size(connection: sqlite3.Connection, entity_id: str) -> int:
@@ -197,18 +196,18 @@ class SqliteMeasurements(Measurements):
 
     def _used(self, kind: str, day: int) -> list[UseSums]:
         values = {"kind": kind, "day": day, "week": day - 7 * DAY_MS, "month": day - 30 * DAY_MS}
-        with self._reading() as connection, _in_time(connection):
+        with self._reading() as connection, _in_time(connection, self._bounds.sum_seconds):
             return [UseSums(*row) for row in connection.execute(_USED, values)]
 
     def query_costs(self, service_id: str) -> list[CostSums]:
         """Sum up by two statements; see `Measurements.query_costs`."""
-        with self._reading() as connection, _in_time(connection):
+        with self._reading() as connection, _in_time(connection, self._bounds.sum_seconds):
             whole = connection.execute(f"SELECT {_SUMS} {_OF_SERVICE}", (service_id,)).fetchone()
             if whole[3] is None:
                 return []
             queries = connection.execute(
                 f"SELECT entity, {_SUMS} {_OF_SERVICE} GROUP BY entity ORDER BY 2 DESC, 1"
-                f" LIMIT {bounds.MOST_QUERIES}",
+                f" LIMIT {MOST_QUERIES}",
                 (service_id,),
             )
             return [CostSums("", *whole), *(CostSums(*row) for row in queries)]
@@ -220,10 +219,10 @@ class SqliteMeasurements(Measurements):
         with self._transaction() as connection:
             keys = connection.execute(
                 f"SELECT entity, series, part, at FROM points WHERE {where} LIMIT ?",
-                (value, bounds.SWEPT_AT_ONCE),
+                (value, self._bounds.at_once),
             ).fetchall()
             connection.executemany(_DELETE, keys)
-        return len(keys) == bounds.SWEPT_AT_ONCE
+        return len(keys) == self._bounds.at_once
 
     def close(self) -> None:
         """Close all connections; see `Measurements.close`."""
@@ -269,15 +268,15 @@ class SqliteMeasurements(Measurements):
 
 
 @contextmanager
-def _in_time(connection: sqlite3.Connection) -> Iterator[None]:
-    """Have what SQLite does in a block end after bounds.SUM_SECONDS, with StoreUnavailable."""
-    ended = time.monotonic() + bounds.SUM_SECONDS
+def _in_time(connection: sqlite3.Connection, seconds: float) -> Iterator[None]:
+    """Have what SQLite does in a block end after so many seconds, with StoreUnavailable."""
+    ended = time.monotonic() + seconds
     connection.set_progress_handler(lambda: time.monotonic() > ended, _STEPS)
     try:
         yield
     except sqlite3.OperationalError:
         if time.monotonic() > ended:
-            raise StoreUnavailable(f"the sums took more than {bounds.SUM_SECONDS:g} s") from None
+            raise StoreUnavailable(f"the sums took more than {seconds:g} s") from None
         raise
     finally:
         connection.set_progress_handler(None, 0)

@@ -13,7 +13,6 @@ import msgspec
 import psycopg
 
 from domain.errors import StoreUnavailable
-from domain.event_store.postgres import connections as pools
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections
 from domain.event_store.postgres.link import Link
@@ -25,10 +24,6 @@ T = TypeVar("T")
 
 MOST_KEPT = 16
 """Connections of a process that large pages keep while they are sent, at most."""
-MOST_MILLISECONDS = 10_000
-"""The most milliseconds of a statement; those of a request take some milliseconds."""
-GRACE_SECONDS = 2
-"""Seconds after that time when a server is given up that does not even end a statement."""
 READERS = 8
 """Connections to read by that a process has at most, beside those that are kept for long."""
 _PAUSE_SECONDS = 0.1
@@ -67,9 +62,9 @@ class Readers:
 
     def take(self) -> Link:
         """A connection that the caller gives back; raises StoreUnavailable."""
-        ends = time.monotonic() + pools.WAIT_SECONDS
+        ends = time.monotonic() + self._connections.wait_seconds
         try:
-            self._places.get(timeout=pools.WAIT_SECONDS)
+            self._places.get(timeout=self._connections.wait_seconds)
         except Empty:
             raise StoreUnavailable(
                 f"{WHAT} cannot be used now: all {READERS} connections are in use"
@@ -97,7 +92,7 @@ class Readers:
 
         Raises StoreUnavailable, also for psycopg's errors, and Superseded when tables are gone.
         """
-        ends = time.monotonic() + pools.WAIT_SECONDS
+        ends = time.monotonic() + self._connections.wait_seconds
         while True:
             link = self.take()
             try:
@@ -143,17 +138,23 @@ class Readers:
 class EntityDatabase:
     """The database in which the generations of a catalog are; opened by one process."""
 
-    def __init__(self, url: str) -> None:
-        """Raise InvalidInput for what is no URL of a database."""
+    def __init__(self, url: str, *, most_seconds: float = 10, grace_seconds: float = 2) -> None:
+        """Raise InvalidInput for what is no URL of a database.
+
+        A statement takes `most_seconds` at most; those of a request take some milliseconds. A
+        server that does not even end it is given up `grace_seconds` after that.
+        """
         address = read_address(url, writable=True)
-        options = f"{address.parameters['options']} {_SETTINGS.format(MOST_MILLISECONDS)}"
+        options = f"{address.parameters['options']} {_SETTINGS.format(int(most_seconds * 1_000))}"
         address = msgspec.structs.replace(
             address, parameters={**address.parameters, "options": options}
         )
         self.catalog = address.schema
         """The schema of the log, after which those of the generations are named."""
         self.connections = Connections(address, what=WHAT, size=_LOOKERS)
-        self.readers = Readers(self.connections, _patience())
+        self.patience = most_seconds + grace_seconds
+        """Seconds after which a server is given up that should have ended a statement."""
+        self.readers = Readers(self.connections, self.patience)
         self.kept = threading.BoundedSemaphore(MOST_KEPT)
         self.connections.open()
 
@@ -204,10 +205,10 @@ class EntityTables:
         connections, kept = self._database.connections, self._database.kept
         if not own:
             link = self._database.readers.take()
-        elif kept.acquire(timeout=pools.WAIT_SECONDS):
+        elif kept.acquire(timeout=connections.wait_seconds):
             try:
                 link = connections.connect()
-                link.answers_within = _patience()
+                link.answers_within = self._database.patience
             except BaseException:
                 kept.release()
                 raise
@@ -272,8 +273,3 @@ class EntityTables:
 def _if_live(sql: str, is_live: str) -> str:
     """A statement that tells in front of each row whether the generation is live."""
     return f"SELECT ({is_live}), asked.* FROM ({sql}) asked"
-
-
-def _patience() -> float:
-    """Seconds after which a server is given up that should have ended a statement."""
-    return MOST_MILLISECONDS / 1_000 + GRACE_SECONDS

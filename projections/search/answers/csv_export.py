@@ -36,17 +36,8 @@ HEADER = (
     "Domains",
     "Tier",
 )
-MAX_ROWS = 200_000
-PAGE = 1_000
-"""Rows of which the entities are looked up together."""
-CHUNK = 256 * 1024
-"""Characters of a part of the file, which one more piece may exceed."""
-PIECE = 64 * 1024
-"""Characters of a cell that are written in one step."""
 _QUOTED = (",", '"', "\r", "\n")
 """Characters for which a cell has quotes around it."""
-READ_BYTES = 4_000_000
-"""Bytes of documents that are read in one turn, which one more document may exceed."""
 _FORMULA = "=+-@＝＋－＠"  # noqa: RUF001 (spreadsheets take the wide ones too)
 _BREAKS = "\t\r\n"
 _SPLITTING = f";{_BREAKS}"
@@ -60,69 +51,91 @@ _TIER = "Tier."
 _TEXTS = ("serviceType", "fullyQualifiedName", "name", "displayName", "description")
 _KEYS = ("service", *_TEXTS, "owners", "tags", "domains")
 
+PIECE = 64 * 1024
+"""Characters of a cell that are written in one step."""
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """The bounds of an export."""
+
+    rows: int = 200_000
+    page: int = 1_000
+    """Rows of which the entities are looked up together."""
+    part: int = 256 * 1024
+    """Characters of a part of the file, which one more piece may exceed."""
+    piece: int = PIECE
+    read_bytes: int = 4_000_000
+    """Bytes of documents that are read in one turn, which one more document may exceed."""
+
+
+BOUNDS = Bounds()
+
 Opened = AbstractContextManager[tuple[Engine, ReadSources]]
 """An engine and a reader of documents for as long as a page takes."""
 
 
 def export(
-    request: SearchRequest, visibility: Visibility, opened: Callable[[], Opened]
+    request: SearchRequest,
+    visibility: Visibility,
+    opened: Callable[[], Opened],
+    bounds: Bounds = BOUNDS,
 ) -> Generator[bytes]:
     """The file in parts of some 256 kB, with an empty part wherever others may have their turn.
 
     By name where the request has no order. Each page is of what is indexed then: an entity that
     another one passes meanwhile may be missing or come twice. Raises InvalidInput, before the first
-    part, for more than MAX_ROWS, and StoreUnavailable where a page took too long: a file that ends
+    part, for too many rows, and StoreUnavailable where a page took too long: a file that ends
     is complete.
     """
     part: list[str] = []
     size = 0
-    for piece in _pieces(request, visibility, opened):
+    for piece in _pieces(request, visibility, opened, bounds):
         if piece is None:
             yield b""
             continue
         part.append(piece)
         size += len(piece)
-        if size > CHUNK:
+        if size > bounds.part:
             yield "".join(part).encode()
             part, size = [], 0
     yield "".join(part).encode()
 
 
 def _pieces(
-    request: SearchRequest, visibility: Visibility, opened: Callable[[], Opened]
+    request: SearchRequest, visibility: Visibility, opened: Callable[[], Opened], bounds: Bounds
 ) -> Iterator[str | None]:
     """The file in pieces of little work, with None wherever others may have their turn."""
     query, _ = engine_query(request, visibility)
     query = msgspec.structs.replace(
-        query, sort=query.sort or Sort("name"), size=PAGE, exact_total=True
+        query, sort=query.sort or Sort("name"), size=bounds.page, exact_total=True
     )
-    yield from row_pieces(HEADER)
+    yield from row_pieces(HEADER, bounds.piece)
     rows = 0
     while True:
         with opened() as (engine, read_sources):
             page = engine.search(query, object_reader(read_sources))
-        _check(page)
+        _check(page, bounds.rows)
         left = deque(page.hits)
         while left:
             with opened() as (_, read_sources):
-                some = _rows(left, read_sources, visibility)
+                some = _rows(left, read_sources, visibility, bounds)
             for row in some:
-                yield from row_pieces(row)
+                yield from row_pieces(row, bounds.piece)
             yield None
         rows += len(page.hits)
         # What is added meanwhile must not make a file that never ends.
-        if len(page.hits) < PAGE or rows >= MAX_ROWS:
+        if len(page.hits) < bounds.page or rows >= bounds.rows:
             break
         query = msgspec.structs.replace(query, search_after=page.hits[-1].sort)
 
 
 def _rows(
-    left: deque[EngineHit], read_sources: ReadSources, visibility: Visibility
+    left: deque[EngineHit], read_sources: ReadSources, visibility: Visibility, bounds: Bounds
 ) -> list[tuple[str, ...]]:
     """The rows of the first hits, which are taken away, until enough was read for one turn."""
     rows = []
     read = written = 0
-    while left and read <= READ_BYTES and written <= CHUNK:
+    while left and read <= bounds.read_bytes and written <= bounds.part:
         hit = left.popleft()
         entity_json = read_sources((hit.id,)).get(hit.id, b"")
         read += len(entity_json)
@@ -133,7 +146,7 @@ def _rows(
     return rows
 
 
-def row_pieces(row: Sequence[str]) -> Iterator[str]:
+def row_pieces(row: Sequence[str], size: int = PIECE) -> Iterator[str]:
     """A row as the standard library's writer has its guarded cells, in pieces of little work.
 
     That writer looks at a cell character by character, and all the while no other thread may go on.
@@ -141,19 +154,19 @@ def row_pieces(row: Sequence[str]) -> Iterator[str]:
     for place, cell in enumerate(row):
         quoted = any(mark in cell for mark in _QUOTED)
         yield ("," if place else "") + ('"' if quoted else "")
-        for piece in guarded(cell):
+        for piece in guarded(cell, size):
             yield piece.replace('"', '""') if quoted else piece
         if quoted:
             yield '"'
     yield "\r\n"
 
 
-def _check(page: EngineHits) -> None:
+def _check(page: EngineHits, most: int) -> None:
     if page.timed_out:
         raise StoreUnavailable("the search takes too long to be exported: make it narrower")
-    if page.total > MAX_ROWS:
+    if page.total > most:
         raise InvalidInput(
-            f"an export may have {MAX_ROWS:,} rows, and {page.total:,} entities match: narrow it"
+            f"an export may have {most:,} rows, and {page.total:,} entities match: narrow it"
             " with q, index or queryFilter"
         )
 
@@ -178,13 +191,13 @@ def _row(kind: str, entity_json: bytes) -> tuple[str, ...]:
     return tuple(cell if isinstance(cell, str) else "" for cell in cells)
 
 
-def guarded(cell: str) -> Iterator[str]:
+def guarded(cell: str, size: int = PIECE) -> Iterator[str]:
     """The text in pieces, made one that no spreadsheet runs as a formula, nor any part of it."""
     if cell.startswith(tuple(_BREAKS)) or cell.lstrip().startswith(tuple(_FORMULA)):
         yield "'"
     begins = False
-    for start in range(0, len(cell), PIECE):
-        piece = cell[start : start + PIECE]
+    for start in range(0, len(cell), size):
+        piece = cell[start : start + size]
         if begins and piece.lstrip(_BLANK).startswith(tuple(_FORMULA)):
             yield "'"
         yield _BEGINNING.sub("'", piece)

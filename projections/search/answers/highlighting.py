@@ -40,7 +40,7 @@ Highlights = Mapping[str, list[str]]
 class Highlighter:
     """Highlights the words of one query in the hits of one answer, in their order."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, most_bytes: int = MAX_BYTES) -> None:
         """`node` asks for nothing that the caller may not see."""
         leaves = dict.fromkeys(_wanted(node))
         self._leaves: dict[str | None, list[Node]] = {}
@@ -49,7 +49,7 @@ class Highlighter:
             path = None if field is None else indexed_path(field)
             self._leaves.setdefault(path, []).append(leaf)
         self._words: dict[str | None, SoughtWords] = {}
-        self._left = MAX_BYTES
+        self._left = most_bytes
 
     def highlights(self, kind: str, visible_json: bytes) -> Highlights:
         """The highlights of a hit, given what the caller may see of it; none where none fit."""

@@ -47,13 +47,17 @@ class Candidates:
     """Decides which candidates have an object that a nested node asks for, for one query."""
 
     def __init__(
-        self, read_objects: ReadObjects | None, deadline: Deadline, search: SearchObjects
+        self,
+        read_objects: ReadObjects | None,
+        deadline: Deadline,
+        search: SearchObjects,
+        most: int = MAX_CANDIDATES,
     ) -> None:
         """Without `read_objects`, a node that needs objects to be read is refused."""
         self.deadline = deadline
         self._read = read_objects
         self._search = search
-        self._left = MAX_CANDIDATES
+        self._most = self._left = most
 
     def decide(
         self, node: tree.Nested, count: int, candidates: Iterable[StoredDocument]
@@ -67,7 +71,7 @@ class Candidates:
         self._left -= count
         if self._left < 0:
             raise InvalidInput(
-                f"nested {node.path!r} would have to look into more than {MAX_CANDIDATES} "
+                f"nested {node.path!r} would have to look into more than {self._most} "
                 "documents: make its conditions narrower"
             )
         path = indexed_path(node.path)

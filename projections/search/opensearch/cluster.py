@@ -28,10 +28,6 @@ from projections.search.opensearch.address import SearchAddress
 
 REQUEST_SECONDS = 30.0
 """The most seconds of anything that is neither a search nor a look."""
-LOOK_ANSWER_SECONDS = 2.0
-"""The most seconds of a look at the state of the cluster, for which its asker waits."""
-REVISION_SECONDS = 1.0
-"""The same of a look whether anything has changed, for which searches wait."""
 _CONNECTIONS = 16
 _SHOWN = 300
 _TOO_MUCH = (
@@ -88,9 +84,17 @@ class _Json(Serializer):
 class Cluster:
     """A connection to the nodes behind one address, for any number of threads."""
 
-    def __init__(self, address: SearchAddress) -> None:
-        """Connect at the first request."""
+    def __init__(
+        self, address: SearchAddress, *, look_seconds: float = 2.0, glance_seconds: float = 1.0
+    ) -> None:
+        """Connect at the first request.
+
+        `look_seconds` bounds a `look`, for which its asker waits, and `glance_seconds` a `glance`,
+        for which searches wait.
+        """
         self.address = address
+        self.look_seconds = look_seconds
+        self._glance_seconds = glance_seconds
         secured: dict[str, Any] = {}
         if address.scheme == "https":
             try:
@@ -115,11 +119,11 @@ class Cluster:
 
     def look(self, path: str, **parameters: str) -> Any:
         """The answer to a GET of what there is, as `request`; soon, or StoreUnavailable."""
-        return self.request("GET", path, None, seconds=LOOK_ANSWER_SECONDS, **parameters)
+        return self.request("GET", path, None, seconds=self.look_seconds, **parameters)
 
     def glance(self, path: str) -> Any:
         """The same of what is looked at again and again, to see whether it has changed."""
-        return self.request("GET", path, seconds=REVISION_SECONDS)
+        return self.request("GET", path, seconds=self._glance_seconds)
 
     def request(
         self,

@@ -26,7 +26,7 @@ from projections.search.matching.candidates import MAX_CANDIDATES, Candidates, S
 from projections.search.matching.deadline import Clock, Deadline, OutOfTime
 from projections.search.matching.stored_document import StoredDocument
 from projections.search.opensearch import commits, facets, mapping, pages
-from projections.search.opensearch.cluster import LOOK_ANSWER_SECONDS, Cluster, TooManyBuckets
+from projections.search.opensearch.cluster import Cluster, TooManyBuckets
 from projections.search.opensearch.leaves import Dsl
 from projections.search.opensearch.pinned import Committed, check_shards, pinned, read_checkpoint
 from projections.search.opensearch.queries import Compiler, NestedSearch
@@ -35,8 +35,6 @@ from projections.search.tree import Node
 
 DEADLINE = 2.0
 """Seconds after which a search answers with what it has."""
-GRACE = 1.0
-"""Seconds that the cluster may take to say that it ran out of time."""
 
 
 class OpenSearchEngine(SearchEngine):
@@ -63,6 +61,8 @@ class OpenSearchEngine(SearchEngine):
         self._search_objects = search_objects
         self._deadline = deadline
         self._clock = clock
+        self.grace = 1.0
+        """Seconds that the cluster may take to say that it ran out of time."""
         alias = commits.feed(index) if feed is None else feed
         self._commits = commits.Commits(cluster, index, alias, self._newest) if writable else None
         self._closed = False
@@ -247,9 +247,9 @@ class OpenSearchEngine(SearchEngine):
     def _search(self, body: Dsl, deadline: Deadline | None = None) -> Mapping[str, Any]:
         """The answer to a search; raises StoreUnavailable unless every shard answered."""
         self._check_open()
-        seconds = LOOK_ANSWER_SECONDS
+        seconds = self._cluster.look_seconds
         if deadline is not None:
-            seconds = deadline.left() + GRACE
+            seconds = deadline.left() + self.grace
             body = body | {"timeout": f"{max(1, int(1000 * deadline.left()))}ms"}
         path = f"/{self._index}/_search"
         try:

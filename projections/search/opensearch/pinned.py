@@ -10,11 +10,7 @@ from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint, Damaged
 from projections.search.engine import SearchedPaths
 from projections.search.opensearch import pages
-from projections.search.opensearch.cluster import (
-    LOOK_ANSWER_SECONDS,
-    Cluster,
-    reason_of,
-)
+from projections.search.opensearch.cluster import Cluster, reason_of
 from projections.search.opensearch.mapping import DIGEST_PARTS, MAX_WINDOW
 
 _KEPT = "5m"
@@ -49,7 +45,7 @@ def pinned(cluster: Cluster, index: str) -> Iterator["Pinned"]:
     finally:
         with suppress(StoreUnavailable):  # the cluster lets go of it by itself
             path = "/_search/point_in_time"
-            cluster.request("DELETE", path, {"pit_id": [kept]}, seconds=LOOK_ANSWER_SECONDS)
+            cluster.request("DELETE", path, {"pit_id": [kept]}, seconds=cluster.look_seconds)
 
 
 class Pinned:

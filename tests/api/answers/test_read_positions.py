@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from api import services
 from api.answers.read_positions import MAX_POSITION, MAX_WAITING, ReadPositions, may_wait
 from api.callers.permissions import Action, Permission, Principal
 from api.errors import Overloaded, TooManyRequests
 from benchmarks.direct_catalog import DirectCatalog
 from domain.event_store.opening import open_event_log
 from domain.kinds.registry import KINDS
-from projections.feeding import daemon
 from projections.feeding.passing import CheckpointWaiters
 from tests.api.conftest import Client, running
 from tests.projections.read_models import ME
@@ -116,10 +114,9 @@ def test_writes_and_routes_without_read_models_pass_the_header_over(
 
 
 @pytest.fixture
-def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+def impatient(tmp_path: Path) -> Iterator[Client]:
     """A catalog that waits for a moment only."""
-    monkeypatch.setattr(services, "READ_YOUR_WRITES_SECONDS", 0.05)
-    with running(tmp_path) as client:
+    with running(tmp_path, patience=0.05) as client:
         client.create("services/databaseServices", name="first", serviceType="Mysql")
         yield client
 
@@ -138,14 +135,10 @@ def test_position_that_the_log_never_gave_is_waited_for_and_refused(
     assert impatient.request("GET", path).status_code == 200
 
 
-def test_read_waits_for_what_another_process_has_appended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(daemon, "POLL_SECONDS", 0.3)
-    # However busy the machine is.
-    monkeypatch.setattr("api.services.READ_YOUR_WRITES_SECONDS", 30.0)
+def test_read_waits_for_what_another_process_has_appended(tmp_path: Path) -> None:
     with (
-        running(tmp_path, search_refresh=0.3) as client,
+        # However busy the machine is.
+        running(tmp_path, search_refresh=0.3, patience=30.0) as client,
         closing(open_event_log(tmp_path / "events.db")) as log,
     ):
         client.request("GET", SERVICES)  # which makes its token a known one

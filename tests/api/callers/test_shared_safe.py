@@ -18,6 +18,7 @@ from domain.event_store.opening import migrate_log
 from domain.event_store.postgres import schema
 from tests.api.conftest import Client, running
 from tests.api.pages.conftest import Browser
+from tests.postgres_logs import release_with
 from tests.waiting import until
 
 
@@ -148,11 +149,8 @@ def test_the_secret_of_a_further_directory_is_not_trusted(tmp_path: Path, url: s
         assert known not in catalog(one, url, "tokens").stdout
 
 
-def test_a_database_of_the_first_step_is_migrated_and_serves(
-    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as before:
-        before.setattr(schema, "VERSION", 1)
+def test_a_database_of_the_first_step_is_migrated_and_serves(tmp_path: Path, url: str) -> None:
+    with release_with(1):
         migrate_log(url)
     with pytest.raises(StoreUnavailable, match="then run catalog-replay migrate"):
         open_verifier(Settings(data=str(tmp_path / "one"), database_url=url))

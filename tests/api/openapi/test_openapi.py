@@ -121,6 +121,10 @@ OF_ONE_KIND = {
         ("put", "/{table}/joins"),
     },
     "query": {("put", f"/{{entity_id}}/{key}") for key in ("usage", "users", "usedBy")},
+    "pipeline": {
+        *((method, "/{pipeline}/status") for method in ("put", "get")),
+        *(("put", "/{pipeline}/status/bulk"), ("delete", "/{pipeline}/status/{at}")),
+    },
     "testSuite": {("put", "/executable")},
     "testCase": {
         ("put", "/logicalTestCases"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from api.processes.first_start import CLASSIFICATIONS, make_new_catalog
+from api.processes.first_start import CLASSIFICATIONS, TEST_DEFINITIONS, make_new_catalog
 from benchmarks.direct_catalog import DirectCatalog
 from domain.event_store.port import EventStore
 from domain.kinds.registry import KINDS
@@ -15,7 +15,8 @@ from domain.write_context import WriteContext
 from projections.wiring.stores import open_log, open_stores
 from replay_tool.commands import main
 
-CREATED = len(CLASSIFICATIONS.read_bytes().splitlines())
+FILES = (CLASSIFICATIONS, TEST_DEFINITIONS)
+CREATED = sum(len(file.read_bytes().splitlines()) for file in FILES)
 BODY = {"name": "d", "description": "x", "domainType": "Aggregate"}
 CONTEXT = WriteContext(actor="ann", request_id="r")
 

@@ -18,6 +18,7 @@ from domain.errors import (
     StaleVersion,
 )
 from domain.events import Body, Event
+from domain.patches.payload_bounds import MAX_MARKS
 from tests.domain.folding import fold
 
 ID = "01890a5d-ac96-774b-bcce-b302099a8057"
@@ -248,6 +249,33 @@ ANY_COMMAND = (
 def test_nothing_can_be_done_to_an_entity_that_is_not_there(command: Command) -> None:
     for past in ((), (contract(), purged(1, EARLIER))):
         given(*past).when(command).then_raises(NotFound, "there is no such entity")
+
+
+def test_commands_cannot_add_tags_to_an_entity_for_ever() -> None:
+    def tags(count: int, first: int = 0) -> list[dict[str, str]]:
+        return [{"tagFQN": f"c.t{number}"} for number in range(first, first + count)]
+
+    def refused(history: History, values: dict[str, Any]) -> None:
+        message = "an entity may have 5000 different tags, those of its parts included, got {}"
+        of_parts = [tag for part in values.get("columns", ()) for tag in part["tags"]]
+        message = message.format(len(values["tags"]) + len(of_parts))
+        history.then_raises(InvalidInput, message)
+
+    many = {"tags": tags(MAX_MARKS + 1)}
+    refused(given().when(create(**many)), many)
+    past = table(tags=tags(MAX_MARKS))
+    refused(given(past).when(change_table(**many)), many)
+    with_parts = {"tags": tags(MAX_MARKS), "columns": [{"name": "c", "tags": tags(1, MAX_MARKS)}]}
+    refused(given(past).when(change_table(**with_parts)), with_parts)
+    assert decide(change_table(tags=tags(MAX_MARKS, 1)), fold(ID, [past]))
+    # One that gets smaller all the same gets no more tags.
+    long = table(tags=tags(MAX_MARKS), description="x" * 9_000)
+    refused(given(long).when(change_table(**many)), many)
+    # What has more already may lose some, and gets no more.
+    more = fold(ID, [table(tags=tags(MAX_MARKS + 3))])
+    assert decide(change_table(tags=tags(MAX_MARKS + 2)), more)
+    beyond = {"tags": tags(MAX_MARKS + 4)}
+    refused(given(table(tags=tags(MAX_MARKS + 3))).when(change_table(**beyond)), beyond)
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (9, 10), (19, 20), (99, 100)])

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from domain.errors import EntityOverLimit, InvalidInput
+from domain.errors import EntityOverLimit
 from domain.importing.bulk_import import BulkImport
-from domain.patches import payload_bounds
 from domain.patches.payload_bounds import MAX_ENTITY_BYTES
 
 SHARED = Path(__file__).parents[3] / ".." / "shared" / "data"
@@ -53,36 +52,6 @@ def test_patch_cannot_add_to_an_entity_for_ever(world: Any) -> None:
     parts = [{"op": "add", "path": f"/extension/b{n}", "value": TEXT} for n in range(9)]
     refused(world.patch, database, *parts)
     assert world.patch(database, *parts[:8]).entity.version == 2
-
-
-def test_writes_cannot_add_tags_to_an_entity_for_ever(
-    world: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(payload_bounds, "MAX_MARKS", 2)
-    monkeypatch.setattr(payload_bounds, "LEAST_MARKED_BYTES", 0)
-    world.create("classification", "c", description="x")
-    tags = [{"tagFQN": f"c.t{number}"} for number in range(4)]
-    for number in range(4):
-        world.create("tag", f"t{number}", description="x", classification="c")
-    too_many = "an entity may have 2 different tags"
-    with pytest.raises(InvalidInput, match=too_many):
-        world.create("databaseService", "s", serviceType="Mysql", tags=tags[:3])
-
-    service = world.create("databaseService", "s", serviceType="Mysql", tags=tags[:2])
-    with pytest.raises(InvalidInput, match=too_many):
-        world.patch(service, {"op": "add", "path": "/tags/-", "value": tags[2]})
-    with pytest.raises(InvalidInput, match=too_many):
-        world.put("databaseService", "s", serviceType="Mysql", tags=tags)
-    assert world.patch(service, {"op": "replace", "path": "/tags/0", "value": tags[2]})
-    # One that gets smaller all the same gets no more tags.
-    service = world.patch(service, {"op": "add", "path": "/description", "value": "x" * 9_000})
-    smaller = {"op": "replace", "path": "/description", "value": "x"}
-    with pytest.raises(InvalidInput, match=too_many):
-        world.patch(service.entity, smaller, {"op": "add", "path": "/tags/-", "value": tags[3]})
-    service = service.entity
-    # What has more already may lose some.
-    monkeypatch.setattr(payload_bounds, "MAX_MARKS", 0)
-    assert world.patch(service, {"op": "remove", "path": "/tags/0"})
 
 
 def test_put_cannot_add_to_an_entity_for_ever(world: Any) -> None:

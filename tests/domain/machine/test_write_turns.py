@@ -13,7 +13,6 @@ import pytest
 
 from domain.errors import StoreUnavailable
 from domain.event_store.opening import open_event_log
-from domain.machine import write_turns
 from domain.machine.write_turns import WriteTurns
 from domain.measurements.bounds import Bounds
 from domain.measurements.reports import Point
@@ -40,9 +39,9 @@ def is_held(lock: Path) -> bool:
         return False
 
 
-def test_turn_is_of_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write_turns, "WAIT_SECONDS", 0.05)
+def test_turn_is_of_one_process(tmp_path: Path) -> None:
     turns = WriteTurns(tmp_path / "events.db")
+    turns.wait_seconds = 0.05
     with subprocess.Popen(
         [sys.executable, "-c", _HOLD, str(tmp_path / "events.db")],
         cwd=Path(__file__).parents[3],
@@ -62,9 +61,9 @@ def test_turn_is_of_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     turns.close()
 
 
-def test_turn_is_of_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write_turns, "WAIT_SECONDS", 0.05)
+def test_turn_is_of_one_thread(tmp_path: Path) -> None:
     turns = WriteTurns(tmp_path / "events.db")
+    turns.wait_seconds = 0.05
     refused = []
 
     def wait() -> None:

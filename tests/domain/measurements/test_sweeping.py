@@ -49,7 +49,6 @@ def test_sweeper_knows_the_time_from_its_start_and_tells_once_that_it_does_not(
     asked: list[int] = []
     clock = Clock()
     monkeypatch.setattr(sweeping, "time", clock)
-    monkeypatch.setattr(sweeping, "INTERVAL_SECONDS", 0.0)
     sweeps: list[tuple[int, int]] = []
 
     def noted(store: Measurements, existing: object, now: int, known: int, go_on: object) -> bool:
@@ -67,6 +66,7 @@ def test_sweeper_knows_the_time_from_its_start_and_tells_once_that_it_does_not(
         return NOW
 
     sweeper = sweeping.Sweeper(store, lambda ids: ids, newest)
+    sweeper.interval_seconds = 0.0
     clock.pass_hours(2)
     sweeper.start()
     assert done.wait(60)
@@ -78,10 +78,7 @@ def test_sweeper_knows_the_time_from_its_start_and_tells_once_that_it_does_not(
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
-def test_the_log_is_asked_of_many_entities_at_once(
-    store: Measurements, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sweeping, "ASKED_AT_ONCE", 2)
+def test_the_log_is_asked_of_many_entities_at_once(store: Measurements) -> None:
     ids = [f"entity-{number}" for number in range(5)]
     store.write_all({each: [Point(TABLE, "", NOW, b"{}")] for each in ids}, NOW)
     asked: list[list[str]] = []
@@ -90,7 +87,7 @@ def test_the_log_is_asked_of_many_entities_at_once(
         asked.append([*some])
         return {ids[0], ids[4]}
 
-    assert sweep(store, existing, NOW, known=NOW)
+    assert sweep(store, existing, NOW, known=NOW, asked_at_once=2)
     assert asked == [ids[:2], ids[2:4], ids[4:]]
     assert store.entities() == [ids[0], ids[4]]
     # A sweep that is to end asks nobody, and deletes nothing.

@@ -10,7 +10,6 @@ from domain.errors import Conflict, NotFound
 from domain.event_store.entity_reads import RecordedEvent
 from domain.events import EntityChanged
 from domain.kinds.registry import KINDS
-from domain.reading import history
 from domain.reading.history import revisions, version, versions
 
 
@@ -108,10 +107,9 @@ def contract(world: Any) -> Any:
 
 @pytest.mark.parametrize("bytes_held", [1, 1_000, 32 * 1024 * 1024])
 def test_versions_of_a_long_stream_are_its_revisions_backwards(
-    world: Any, contract: Any, monkeypatch: pytest.MonkeyPatch, bytes_held: int
+    world: Any, contract: Any, bytes_held: int
 ) -> None:
-    monkeypatch.setattr(history, "BYTES_HELD", bytes_held)
-    found = list(versions(world.log, KINDS["dataContract"], contract.id))
+    found = list(versions(world.log, KINDS["dataContract"], contract.id, bytes_held))
 
     assert len(found) == 79
     assert found == [*revisions(world.log, contract.id)][::-1]

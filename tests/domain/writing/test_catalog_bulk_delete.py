@@ -78,10 +78,8 @@ def test_what_is_gone_already_is_no_change(world: Any, hard: bool) -> None:
     assert (results, len(append.rows)) == ({gone.id: Change.NO_CHANGE}, 0)
 
 
-def test_transaction_is_bounded_and_takes_one_at_least(
-    world: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("domain.writing.catalog.MAX_EVENTS", 2)
+def test_transaction_is_bounded_and_takes_one_at_least(world: Any) -> None:
+    world.catalog.most_events = 2
     world.create("storageService", "s3", serviceType="S3")
     top = world.create("container", "top", service="s3")
     for name in ("a", "b"):

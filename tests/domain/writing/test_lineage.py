@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from domain.aggregate.entity import Entity
 from domain.errors import AlreadyExists, ConcurrentChange, InvalidInput, NotFound, StaleVersion
+from domain.kinds.bodies.lineage import MAX_MAPPINGS
 from domain.kinds.registry import KINDS
 from domain.writing.lineage import Ends
 from domain.writing.plans import Change
@@ -259,13 +260,13 @@ def test_bot_keeps_what_a_person_drew(world: World, tables: list[Entity]) -> Non
 
 
 def test_bot_adds_no_more_mappings_than_an_edge_may_have(
-    world: World, tables: list[Entity], monkeypatch: pytest.MonkeyPatch
+    world: World, tables: list[Entity]
 ) -> None:
-    monkeypatch.setattr("domain.writing.lineage.MAX_MAPPINGS", 1)
-    drawn, parsed = mapping(f"{B}.id", f"{A}.id"), mapping(f"{B}.who", f"{A}.who")
-    draw(world.catalog, *tables[:2], columnsLineage=[drawn])
-    draw(world.catalog, *tables[:2], BOT, columnsLineage=[drawn])
-    with pytest.raises(InvalidInput, match="1 mappings that a person drew"):
+    drawn = [mapping(f"{B}.id", f"{A}.id", function=str(n)) for n in range(MAX_MAPPINGS)]
+    draw(world.catalog, *tables[:2], columnsLineage=drawn)
+    draw(world.catalog, *tables[:2], BOT, columnsLineage=drawn)
+    parsed = mapping(f"{B}.who", f"{A}.who")
+    with pytest.raises(InvalidInput, match="20000 mappings that a person drew"):
         draw(world.catalog, *tables[:2], BOT, columnsLineage=[parsed])
 
 
@@ -302,6 +303,31 @@ def test_bot_keeps_the_mappings_that_a_person_patched_onto_its_edge(
     redraw(world.catalog, *tables[:2], {"op": "remove", "path": "/columnsLineage/0"})
     edge = draw(world.catalog, *tables[:2], BOT, source="ViewLineage", columnsLineage=[])
     assert "columnsLineage" not in edge.entity.body
+
+
+@pytest.mark.parametrize("source", ["DbtLineage", "QueryLineage"])
+def test_statement_that_a_bot_parsed_does_not_replace_the_model(
+    world: World, tables: list[Entity], source: str
+) -> None:
+    model, changed = "select id from a where id > 3", "select id from a where id > 4"
+    parsed = 'create table "d"."s"."b" as select id from a where id > ?'
+
+    def patched(text: str) -> str:
+        operation = {"op": "add", "path": "/sqlQuery", "value": text}
+        edge = redraw(world.catalog, *tables[:2], operation, context=BOT).entity
+        shown: str = edge.value("sqlQuery")
+        return shown
+
+    draw(world.catalog, *tables[:2], BOT, source=source, sqlQuery=model)
+    kept = source == "DbtLineage"
+    assert patched(parsed) == (model if kept else parsed)
+    head = world.log.head()
+    assert [patched(model), patched(parsed)] == [model, model if kept else parsed]
+    assert (world.log.head() == head) is kept
+    assert patched(changed) == changed
+    by_person = {"op": "add", "path": "/sqlQuery", "value": parsed}
+    assert redraw(world.catalog, *tables[:2], by_person).entity.value("sqlQuery") == parsed
+    assert patched(changed) == changed
 
 
 def test_write_keeps_what_its_caller_does_not_see(world: World, tables: list[Entity]) -> None:

@@ -12,9 +12,9 @@ from tests.domain.counted_store import CountedStore
 TABLE, CONTAINER, CONTRACT = KINDS["table"], KINDS["container"], KINDS["dataContract"]
 
 
-def found(world: Any, kind: Any, scope: Any, *seen: str) -> list[StaleEntity]:
+def found(world: Any, kind: Any, scope: Any, *seen: str, **bounds: int) -> list[StaleEntity]:
     """Return the result of a search that is looked on one page at a time."""
-    search = StaleSearch(world.log, kind, world.log.claim_by_id(scope.id), seen)
+    search = StaleSearch(world.log, kind, world.log.claim_by_id(scope.id), seen, **bounds)
     while search.look_on(1):
         pass
     return search.stale
@@ -102,34 +102,32 @@ def test_what_stands_above_a_seen_entity_is_kept_for_it(world: Any) -> None:
     assert fqns(found(world, CONTAINER, service, "s3.x")) == [top.fqn, lone.fqn, mid.fqn, deep.fqn]
 
 
-def test_pages_end_where_they_are_full(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("domain.writing.stale_entities.PAGE", 2)
+def test_pages_end_where_they_are_full(world: Any) -> None:
     schema = world.schema()
     for number in range(4):
         world.table(f"t{number}")
-    assert fqns(found(world, TABLE, schema, f"{schema.fqn}.t2")) == [
+    assert fqns(found(world, TABLE, schema, f"{schema.fqn}.t2", page=2)) == [
         f"{schema.fqn}.t{number}" for number in (0, 1, 3)
     ]
 
 
-def test_each_step_reads_one_page(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("domain.writing.stale_entities.PAGE", 2)
+def test_each_step_reads_one_page(world: Any) -> None:
     schema = world.schema()
     for number in range(5):
         world.table(f"t{number}")
     log = CountedStore(world.log)
-    search = StaleSearch(log, TABLE, world.log.claim_by_id(schema.id), ())  # type: ignore[arg-type]
+    scope = world.log.claim_by_id(schema.id)
+    search = StaleSearch(log, TABLE, scope, (), page=2)  # type: ignore[arg-type]
     assert (search.look_on(1), log.names) == (True, ["live_children"])
     assert search.look_on(2)
     assert (search.look_on(1), len(search.stale), len(log.calls)) == (False, 5, 3)
 
 
-def test_more_than_may_be_stale_are_refused(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("domain.writing.stale_entities.MAX_STALE", 2)
+def test_more_than_may_be_stale_are_refused(world: Any) -> None:
     schema = world.schema()
     for name in ("one", "two"):
         world.table(name)
-    assert len(found(world, TABLE, schema)) == 2
+    assert len(found(world, TABLE, schema, most=2)) == 2
     world.table("three")
     with pytest.raises(InvalidInput, match="more than 2 tables there are not among seenFqns"):
-        found(world, TABLE, schema)
+        found(world, TABLE, schema, most=2)

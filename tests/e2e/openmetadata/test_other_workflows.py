@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -47,6 +47,13 @@ def lineage(catalog: Catalog, table: str) -> list[str]:
     return sorted(node["name"] for node in answer["nodes"])
 
 
+def edge(catalog: Catalog, beginning: str, end: str) -> dict[str, Any]:
+    """The details of the edge between two tables."""
+    ids = (catalog.table(f"{SALES}.{name}")["id"] for name in (beginning, end))
+    found: dict[str, Any] = catalog.server.get(f"/v1/lineage/getLineageEdge/{'/'.join(ids)}")
+    return found["edge"]
+
+
 def statuses_of(catalog: Catalog, case: str) -> list[str]:
     """Return the results of the runs of a test of data, the newest first."""
     path = f"/v1/dataQuality/testCases/testCaseResults/{case}"
@@ -60,7 +67,15 @@ def test_dbt_describes_models_and_the_next_run_stores_nothing(
 ) -> None:
     catalog = warehouse.catalog
     artifacts = dbt_artifacts.write(tmp_path, revenue="What came in.")
-    dbt = source("dbt", "warehouse", type="DBT", dbtConfigSource=artifacts)
+    dbt = source(
+        "dbt",
+        "warehouse",
+        type="DBT",
+        dbtConfigSource=artifacts,
+        dbtUpdateDescriptions=True,
+    )
+    words = {"op": "add", "path": "/columns/0/description", "value": "A person's words."}
+    catalog.edit(catalog.table(f"{SALES}.revenue"), words)
     catalog.run("ingest", source=dbt, sink=SINK)
 
     revenue = catalog.table(f"{SALES}.revenue")
@@ -68,6 +83,8 @@ def test_dbt_describes_models_and_the_next_run_stores_nothing(
     assert revenue["dataModel"]["modelType"] == "DBT"
     assert [tag["tagFQN"] for tag in revenue["dataModel"]["tags"]] == ["dbtTags.gold"]
     assert "open_orders" in lineage(catalog, "revenue")
+    assert edge(catalog, "open_orders", "revenue")["sqlQuery"] == dbt_artifacts.SQL["revenue"]
+    assert revenue["columns"][0]["description"] == "A person's words."
     case = f"{SALES}.revenue.day.{dbt_artifacts.TEST}"
     assert statuses_of(catalog, case) == ["Success"]
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from domain.aggregate.entity import Entity
 from domain.errors import NotFound
 from domain.kinds.registry import KINDS
-from projections.entities import lineage
-from projections.entities.lineage import Lineage, lineage_json, read_edge, read_lineage
+from projections.entities.lineage import Bounds, Lineage, lineage_json, read_edge, read_lineage
 from projections.entities.sqlite.bulk_load import load
 from projections.entities.sqlite.file_check import check
 from projections.entities.sqlite.model import open_read_model
@@ -230,50 +229,40 @@ def ask(catalog: Fixture, root: Entity, sight: EdgeSight = ALL, **options: Any) 
 
 
 @pytest.mark.parametrize(
-    ("bound", "value", "upstream", "downstream"),
-    [
-        ("MAX_EDGES", 3, 3, 3),
-        ("MAX_SEEN", 5, 5, 5),
-        ("MAX_BYTES", 2_000, 4, 2),
-    ],
+    ("bounds", "upstream", "downstream"),
+    [(Bounds(shown=3), 3, 3), (Bounds(seen=5), 5, 5), (Bounds(bytes=2_000), 4, 2)],
 )
 def test_walk_ends_at_its_bounds_and_says_so(
     star: tuple[Fixture, list[Entity]],
-    monkeypatch: pytest.MonkeyPatch,
-    bound: str,
-    value: int,
+    bounds: Bounds,
     upstream: int,
     downstream: int,
 ) -> None:
     catalog, tables = star
     assert not ask(catalog, tables[0]).truncated
-    monkeypatch.setattr(lineage, bound, value)
-    found = ask(catalog, tables[0])
+    found = ask(catalog, tables[0], bounds=bounds)
     assert found.truncated
     assert msgspec.json.decode(lineage_json(found, ALL))["truncated"] is True
     assert (len(found.upstream), len(found.downstream)) == (upstream, downstream)
 
 
-def test_walk_ends_when_its_time_is_up(
-    star: tuple[Fixture, list[Entity]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_walk_ends_when_its_time_is_up(star: tuple[Fixture, list[Entity]]) -> None:
     catalog, tables = star
-    monkeypatch.setattr(lineage, "CLOCK_EVERY", 1)
-    seconds = count(0.0, lineage.MAX_SECONDS / 4)
-    found = ask(catalog, tables[0], clock=lambda: next(seconds))
+    bounds = Bounds(clock_every=1)
+    seconds = count(0.0, bounds.seconds / 4)
+    found = ask(catalog, tables[0], clock=lambda: next(seconds), bounds=bounds)
     assert found.truncated
     assert 0 < len(found.upstream) < 7
 
 
 def test_whole_answer_is_not_said_to_be_cut_at_its_bound(
-    star: tuple[Fixture, list[Entity]], monkeypatch: pytest.MonkeyPatch
+    star: tuple[Fixture, list[Entity]],
 ) -> None:
     catalog, tables = star
     # Seven edges lead away, and seven back.
-    monkeypatch.setattr(lineage, "MAX_EDGES", 7)
-    assert not ask(catalog, tables[0], upstream=1, downstream=1).truncated
-    monkeypatch.setattr(lineage, "MAX_EDGES", 6)
-    assert ask(catalog, tables[0], upstream=1, downstream=1).truncated
+    asked = partial(ask, catalog, tables[0], upstream=1, downstream=1)
+    assert not asked(bounds=Bounds(shown=7)).truncated
+    assert asked(bounds=Bounds(shown=6)).truncated
 
 
 def test_entities_of_hidden_kinds_are_left_out_with_what_lies_behind(catalog: Fixture) -> None:

@@ -2,30 +2,39 @@
 
 import json
 import tracemalloc
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.ids import new_id
 from domain.kinds.registry import KINDS
-from projections.entities import list_pages
-from projections.entities.list_pages import list_page
+from projections.entities.list_pages import list_page, small_page
+from projections.entities.name_filters import name_filter
 from projections.entities.port import EntityTooLarge, Include, ListRequest
 from projections.entities.single_entities import read_one
 from tests.depth import first_alone
 from tests.projections.conftest import Fixture
 from tests.projections.read_models import ME
 
+BOUNDS = {"most_rows", "most_bytes", "chunk_bytes"}
 WIDE = {"name": "c", "dataType": "INT", "description": "y" * 100_000}
 TABLE = {"databaseSchema": "service.database.schema", "columns": []}
 
 
+def begun(fixture: Fixture, kind: str, limit: int, **options: Any) -> Generator[bytes]:
+    """The chunks of a page; `options` are those of the request and the bounds of `list_page`."""
+    bounds = {name: options.pop(name) for name in BOUNDS & options.keys()}
+    request = ListRequest(kind=KINDS[kind], limit=limit, **options)
+    return list_page(fixture.entities, request, **bounds)
+
+
 def page(fixture: Fixture, kind: str, limit: int = 10, **options: Any) -> dict[str, Any]:
     """A page that does not take long."""
-    request = ListRequest(kind=KINDS[kind], limit=limit, **options)
-    (whole,) = list_page(fixture.entities, request)
+    (whole,) = begun(fixture, kind, limit, **options)
     result: dict[str, Any] = json.loads(whole)
     return result
 
@@ -34,8 +43,7 @@ def streamed(
     fixture: Fixture, kind: str, limit: int = 10, *, whole_up_to: int = -1, **options: Any
 ) -> dict[str, Any]:
     """A page that takes long, made by two threads in turn; one that is small may come whole."""
-    request = ListRequest(kind=KINDS[kind], limit=limit, **options)
-    chunks = list_page(fixture.entities, request)
+    chunks = begun(fixture, kind, limit, **options)
     if whole := next(chunks):
         assert limit <= whole_up_to
         page: dict[str, Any] = json.loads(whole)
@@ -49,7 +57,7 @@ def streamed(
 
 def takes_long(fixture: Fixture, kind: str, limit: int, **options: Any) -> bool:
     """True if a page takes long; both are closed before their end."""
-    chunks = list_page(fixture.entities, ListRequest(kind=KINDS[kind], limit=limit, **options))
+    chunks = begun(fixture, kind, limit, **options)
     long = next(chunks) == b""
     chunks.close()
     return long
@@ -235,15 +243,14 @@ def test_list_follows_a_changed_status(catalog: Fixture) -> None:
     # The row after a page needs not be read.
     ("bound", "whole_up_to"),
     [
-        (("MOST_ROWS", -1), -1),
-        (("MOST_BYTES", 450), 1),
-        (("MOST_BYTES", 700), 2),
-        (("MOST_BYTES", 300), -1),
+        (("most_rows", -1), -1),
+        (("most_bytes", 450), 1),
+        (("most_bytes", 700), 2),
+        (("most_bytes", 300), -1),
     ],
 )
 def test_list_streamed_equals_list_in_memory(
     tables: Fixture,
-    monkeypatch: pytest.MonkeyPatch,
     narrowed: dict[str, Any],
     backward: bool,
     chunk_bytes: int,
@@ -255,20 +262,15 @@ def test_list_streamed_equals_list_in_memory(
     if backward:
         before = page(tables, "table", 3, **options)["paging"]["before"]
         options = {**narrowed, "before": before}
-    monkeypatch.setattr(list_pages, "CHUNK_BYTES", chunk_bytes)
     for limit in (0, 1, 2, 3, 4):
         expected = page(tables, "table", limit, fields=("columns",), **options)
-        with monkeypatch.context() as patch:
-            patch.setattr(list_pages, *bound)
-            if limit or bound == ("MOST_ROWS", -1):
-                wanted = {"fields": ("columns",), "whole_up_to": whole_up_to, **options}
-                given = streamed(tables, "table", limit, **wanted)
-                assert given == expected
+        if limit or bound == ("most_rows", -1):
+            wanted = {"fields": ("columns",), "whole_up_to": whole_up_to, **options}
+            bounds = {"chunk_bytes": chunk_bytes, **dict([bound])}
+            assert streamed(tables, "table", limit, **wanted, **bounds) == expected
 
 
-def test_list_streamed_leads_back_from_an_emptied_page(
-    tables: Fixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_list_streamed_leads_back_from_an_emptied_page(tables: Fixture) -> None:
     last = page(tables, "table", 4)["paging"]["after"]
     first = page(tables, "table", 1, after=last)["paging"]["before"]
     for name in "abcde":
@@ -280,39 +282,32 @@ def test_list_streamed_leads_back_from_an_emptied_page(
 
     for options in ({"after": last}, {"before": first}):
         expected = page(tables, "table", 3, **options)
-        with monkeypatch.context() as patch:
-            patch.setattr(list_pages, "MOST_ROWS", -1)
-            assert streamed(tables, "table", 3, **options) == expected
+        assert streamed(tables, "table", 3, most_rows=-1, **options) == expected
 
 
-def test_list_that_takes_long_is_left_to_the_stream(
-    tables: Fixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_list_that_takes_long_is_left_to_the_stream(tables: Fixture) -> None:
     several = {"database": "service.database", "databaseSchema": "service.database.schema"}
-    monkeypatch.setattr(list_pages, "MOST_ROWS", 4)
 
-    assert takes_long(tables, "table", 5)
+    assert takes_long(tables, "table", 5, most_rows=4)
     for limit in (0, 1):
-        assert takes_long(tables, "table", limit, filters=several)
-        assert page(tables, "table", limit, filters={"database": "service.database"})
-    monkeypatch.setattr(list_pages, "MOST_ROWS", 5)
-    assert names(page(tables, "table", 1, filters=several)) == ["a"]
+        assert takes_long(tables, "table", limit, filters=several, most_rows=4)
+        one = {"filters": {"database": "service.database"}}
+        assert page(tables, "table", limit, most_rows=4, **one)
+    assert names(page(tables, "table", 1, filters=several, most_rows=5)) == ["a"]
 
 
-def test_list_with_status_in_a_scope_counts_what_it_passes_over(
-    catalog: Fixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_list_with_status_in_a_scope_counts_what_it_passes_over(catalog: Fixture) -> None:
     catalog.schema()
     table = catalog.table("t")
     for name in "abc":
         catalog.delete(catalog.contract(name, table, "Draft"))
     catalog.project()
-    scope = {"filters": {"entity": table.entity.id}, "include": Include.DELETED}
-    monkeypatch.setattr(list_pages, "MOST_ROWS", 2)
+    deleted = {"include": Include.DELETED, "most_rows": 2}
+    scope = {"filters": {"entity": table.entity.id}, **deleted}
 
     assert takes_long(catalog, "dataContract", 1, **scope, status="Active")
     assert names(page(catalog, "dataContract", 1, **scope)) == ["a"]
-    assert names(page(catalog, "dataContract", 1, status="Draft", include=Include.DELETED)) == ["a"]
+    assert names(page(catalog, "dataContract", 1, status="Draft", **deleted)) == ["a"]
 
 
 @pytest.mark.parametrize(("limit", "long"), [(1, False), (3, False), (4, True), (19, True)])
@@ -414,3 +409,13 @@ def test_page_that_waits_for_its_client_holds_no_rows(
     finally:
         tracemalloc.stop()
     assert held == [(True, True)] * 4 + [(False, True)]
+
+
+def test_list_with_a_pattern_too_large_for_it_is_refused(tables: Fixture) -> None:
+    pattern = name_filter(KINDS["table"], {"tableRegex": "orders"})
+    assert pattern is not None
+    too_large = replace(pattern, most_work=5 * pattern.size - 1)
+    request = ListRequest(kind=KINDS["table"], limit=1, names=too_large)
+    for read in (small_page, lambda model, request: next(list_page(model, request))):
+        with pytest.raises(InvalidInput, match="too large for the names of 5 entities"):
+            read(tables.entities, request)

@@ -14,7 +14,7 @@ from projections.generations import fed_generation
 from projections.generations.building import build
 from projections.generations.current_generation import CurrentGeneration
 from projections.operation.inspection import inspect
-from projections.search.index.commit import commit_follower
+from projections.search.index.format.storage import Directory
 from tests.projections.read_models import create, found, generations, listed, opened, rebuild, step
 
 
@@ -62,10 +62,15 @@ def test_damaged_file_is_noticed_at_start_and_never_served(directory: Path, dama
             assert listed(stores).count(b'"name":') == 3
 
 
-def test_damage_of_a_large_file_is_noticed_while_it_is_served(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has every read model count as large."""
     monkeypatch.setattr(fed_generation, "CHECK_AT_START_BYTES", 0)
+    monkeypatch.setattr(Directory, "summed_at_once", 0)
+
+
+@pytest.mark.usefixtures("large")
+def test_damage_of_a_large_file_is_noticed_while_it_is_served(directory: Path) -> None:
     path = directory / "entities-1.db"
     path.write_bytes(path.read_bytes().replace(b'"serviceType":"Mysql"', b'"serviceType":"MySQL"'))
     with opened(directory) as stores:
@@ -73,13 +78,6 @@ def test_damage_of_a_large_file_is_noticed_while_it_is_served(
         step(stores)
         assert generations(stores) == [2, 1]
         assert b"MySQL" not in listed(stores)
-
-
-@pytest.fixture
-def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has every read model count as large."""
-    monkeypatch.setattr(fed_generation, "CHECK_AT_START_BYTES", 0)
-    monkeypatch.setattr(commit_follower, "SUMMED_IN_SEARCH", 0)
 
 
 def damage_index(folder: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from domain.errors import StoreUnavailable
-from projections.entities import stored_entity
 from projections.feeding.daemon import Daemon, ProjectorLock
 from projections.generations.building import build
 from projections.generations.folder import FolderLeadership
@@ -19,6 +18,7 @@ from tests.projections.read_models import (
     generations,
     listed,
     opened,
+    other_code,
     rebuild,
     step,
 )
@@ -139,11 +139,8 @@ def test_writes_during_a_rebuild_are_in_the_new_generation(directory: Path) -> N
         assert listed(stores).count(b'"name":') == 7
 
 
-def test_other_code_refuses_and_builds_anew(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stored_entity, "VERSION", stored_entity.VERSION + 1)
-    with opened(directory, writable=False) as reader:
+def test_other_code_refuses_and_builds_anew(directory: Path) -> None:
+    with other_code(), opened(directory, writable=False) as reader:
         with pytest.raises(StoreUnavailable, match="entities was built by other code"):
             listed(reader)
         with opened(directory) as stores:
@@ -156,13 +153,10 @@ def test_other_code_refuses_and_builds_anew(
             assert listed(reader).count(b'"name":') == 3
 
 
-def test_proposal_of_other_code_is_turned_down(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_proposal_of_other_code_is_turned_down(directory: Path) -> None:
     with opened(directory) as stores:
         live = stores.entities
-        with monkeypatch.context() as patched:
-            patched.setattr(stored_entity, "VERSION", stored_entity.VERSION + 1)
+        with other_code():
             built = build(live.definition, live.generations, stores.log, lambda done, total: None)
         step(stores)
         assert live.generation().number == 1
@@ -301,8 +295,7 @@ def test_lists_are_fed_at_once_by_the_process_that_has_a_live_generation(
             assert reader.fed_at_once == {}
             assert reader.listed() == stores.log.head()
 
-    monkeypatch.setattr(stored_entity, "VERSION", stored_entity.VERSION + 1)
-    with opened(directory) as stores:
+    with other_code(), opened(directory) as stores:
         (feed,) = stores.fed_at_once.values()
         create(stores, "e")
         # There is one to build, which is not for those who write.

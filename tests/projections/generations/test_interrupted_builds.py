@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from msgspec.structs import replace
 
 from domain.errors import StoreUnavailable
 from projections.entities import bulk_folding
+from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Damaged
 from projections.generations.building import build
 from projections.search import bulk_build as search_load
-from projections.search.index.commit import commit_follower
+from projections.search.index.format.storage import Directory
 from tests.depth import first_alone
 from tests.projections.read_models import (
     create,
@@ -34,7 +36,7 @@ from tests.projections.read_models import (
 def test_interrupted_load_of_the_search_index_goes_on_where_it_ended(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_load, "ENTITIES_PER_COMMIT", 1)
+    monkeypatch.setattr(search_load, "load", partial(search_load.load, most_entities=1))
     seen: list[int] = []
     """Number of entities that were looked at when the load said so."""
 
@@ -62,8 +64,8 @@ def test_interrupted_load_of_the_search_index_goes_on_where_it_ended(
 def test_interrupted_load_that_left_a_damaged_index_begins_anew(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_load, "ENTITIES_PER_COMMIT", 1)
-    monkeypatch.setattr(commit_follower, "SUMMED_IN_SEARCH", 0)
+    monkeypatch.setattr(search_load, "load", partial(search_load.load, most_entities=1))
+    monkeypatch.setattr(Directory, "summed_at_once", 0)
 
     def stop(done: int, total: int) -> None:
         if done == 2:
@@ -81,29 +83,30 @@ def test_interrupted_load_that_left_a_damaged_index_begins_anew(
         assert len(found(stores)) == 3
 
 
-@pytest.mark.parametrize("part", [2, 1000])
+@pytest.mark.parametrize("size", [2, 1000])
 def test_rows_made_in_processes_are_those_made_here(
-    directory: Path, monkeypatch: pytest.MonkeyPatch, part: int
+    directory: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*command: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(Popen(*command, **options))
+        return started[-1]
+
+    Popen = subprocess.Popen
+    monkeypatch.setattr(bulk_folding.subprocess, "Popen", start)
     with opened(directory) as stores:
         create(stores, *[f"s{n}" for n in range(20)])
-        step(stores)
-        with stores.entities.use() as entities:
-            kept = entities.digests()
-        monkeypatch.setattr(bulk_folding, "PROCESSES_FROM", 0)
-        monkeypatch.setattr(bulk_folding, "PART", part)
-        started: list[subprocess.Popen[bytes]] = []
 
-        def start(*command: Any, **options: Any) -> subprocess.Popen[bytes]:
-            started.append(Popen(*command, **options))
-            return started[-1]
+        def rows(**bounds: int) -> list[StoredEntity]:
+            folded = bulk_folding.folded_parts(stores.log, list, list[StoredEntity], **bounds)
+            with folded as (_, parts):
+                return [row for part in parts for row in part]
 
-        Popen = subprocess.Popen
-        monkeypatch.setattr(bulk_folding.subprocess, "Popen", start)
-        rebuild(stores)
-        assert generations(stores) == [2, 2]
-        with stores.entities.use() as entities:
-            assert entities.digests() == kept
+        here = rows()
+        assert not started
+        assert rows(size=size, processes_from=0) == here
+        assert len(here) == 23
     assert started
     assert {process.returncode for process in started} == {0}
 

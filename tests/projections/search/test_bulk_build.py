@@ -67,18 +67,17 @@ def create(log: EventStore, widths: Sequence[int]) -> None:
         log.append([RecordedEvent(str(uuid5(NAMESPACE_URL, name)), 1, event)])
 
 
-def load(log: EventStore, engine: WhooshEngine) -> list[tuple[int, int]]:
+def load(log: EventStore, engine: WhooshEngine, **bounds: int) -> list[tuple[int, int]]:
     seen: list[tuple[int, int]] = []
-    bulk_build.load(engine, log, lambda done, total: seen.append((done, total)))
+    bulk_build.load(engine, log, lambda done, total: seen.append((done, total)), **bounds)
     return seen
 
 
 def test_load_commits_when_the_entities_have_so_many_bytes(
-    log: EventStore, engine: Counting, monkeypatch: pytest.MonkeyPatch
+    log: EventStore, engine: Counting
 ) -> None:
-    monkeypatch.setattr(bulk_build, "BYTES_PER_COMMIT", 20_000)
     create(log, [100] * 10)  # each has some 10 kB
-    progress = load(log, engine)
+    progress = load(log, engine, most_bytes=20_000)
     # The last commit is of the checkpoint alone.
     assert engine.commits == [2, 2, 2, 2, 2, 0]
     assert progress == [(2, 10), (4, 10), (6, 10), (8, 10), (10, 10), (10, 10)]
@@ -95,8 +94,6 @@ def test_load_commits_small_entities_together(log: EventStore, engine: Counting)
 def test_load_takes_as_much_memory_for_many_wide_entities_as_for_few(
     log: EventStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk_build, "BYTES_PER_COMMIT", 100_000)
-    monkeypatch.setattr("projections.search.index.build.inverter.MAX_BYTES", 1_000_000)
     # Fewer segments than are merged, as a merge takes memory of its own.
     monkeypatch.setattr("projections.search.index.engine.next_merge", lambda segments: [])
     create(log, [400] * 24)
@@ -108,7 +105,7 @@ def test_load_takes_as_much_memory_for_many_wide_entities_as_for_few(
         engine = WhooshEngine.open(tmp_path / name)
         tracemalloc.start()
         try:
-            load(source, engine)
+            load(source, engine, most_bytes=100_000)
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

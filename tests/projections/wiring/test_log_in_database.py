@@ -10,7 +10,7 @@ from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import Conflict, InvalidInput
 from domain.event_store.opening import open_event_log
 from domain.event_store.transfer import ExportReader, export
-from projections.feeding import daemon
+from projections.feeding.daemon import Daemon
 from projections.operation.inspection import inspect
 from projections.wiring.stores import open_log, open_stores
 from tests.postgres_copies import Copies
@@ -119,14 +119,12 @@ def test_directory_has_one_log(url: str, tmp_path: Path) -> None:
         open_log(tmp_path / "new", "mysql://host/name")
 
 
-def test_announcements_wake_the_projectors_of_other_hosts(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(daemon, "POLL_SECONDS", 600.0)
-    monkeypatch.setattr(daemon, "ANNOUNCED_SECONDS", 600.0)
+def test_announcements_wake_the_projectors_of_other_hosts(url: str, tmp_path: Path) -> None:
     with opened(tmp_path / "one", url) as one, opened(tmp_path / "two", url) as two:
         # The first of them leads, so it feeds the lists of both.
-        projecting = daemon.Daemon(one.supervisors, one.directory, log=one.log)
+        projecting = Daemon(
+            one.supervisors, one.directory, poll_seconds=600.0, announced_seconds=600.0, log=one.log
+        )
         projecting.start()
         try:
             for name in ("first", "second"):

@@ -22,7 +22,6 @@ from projections.feeding.port import Damaged, Overtaken, Progress
 from projections.generations import shared_supervision, supervision
 from projections.generations.building import build
 from projections.generations.folder import FolderLeadership
-from projections.search.opensearch import engine
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
 from projections.search.opensearch.engine import OpenSearchEngine
@@ -214,19 +213,21 @@ def test_cluster_may_stop_and_start(relay: Relay, prefix: str, tmp_path: Path) -
 
 
 def test_search_does_not_wait_for_a_cluster_that_is_silent(
-    relay: Relay, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    relay: Relay, prefix: str, tmp_path: Path
 ) -> None:
     with opened(tmp_path / "data", search=f"http://127.0.0.1:{relay.port}/{prefix}") as stores:
         create(stores, "first")
         step(stores)
         found(stores)
-        monkeypatch.setattr(engine, "GRACE", -1.8)
+        with stores.engine.use() as engine:
+            assert isinstance(engine, OpenSearchEngine)
+            usual, engine.grace = engine.grace, -1.8
         relay.be_silent()
         # The pointer is asked for at most twice a second, and was a moment ago.
         with pytest.raises(StoreUnavailable, match=r"did not answer within 0\.2 s"):
             found(stores)
         relay.speak()
-        monkeypatch.undo()
+        engine.grace = usual
         assert len(found(stores)) == 1
 
 

@@ -16,7 +16,6 @@ from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.connections import Link
 from domain.kinds.registry import KINDS
-from projections.entities import stored_entity
 from projections.entities.list_pages import small_page
 from projections.entities.port import ListRequest
 from projections.feeding.port import Overtaken
@@ -25,7 +24,16 @@ from projections.generations.postgres import generations as postgres_generations
 from projections.generations.shared_supervision import SharedSupervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.wiring.stores import Stores
-from tests.projections.read_models import ME, create, difference_of, listed, opened, rebuild, step
+from tests.projections.read_models import (
+    ME,
+    create,
+    difference_of,
+    listed,
+    opened,
+    other_code,
+    rebuild,
+    step,
+)
 from tests.waiting import until
 
 SERVICES = ListRequest(kind=KINDS["databaseService"], limit=100)
@@ -317,14 +325,12 @@ def test_generation_that_somebody_reads_is_removed_later(host: Hosts) -> None:
     assert stores.backends[0].generations.numbers() == [3, 4]
 
 
-def test_hosts_of_two_releases_are_served_side_by_side(
-    host: Hosts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hosts_of_two_releases_are_served_side_by_side(host: Hosts) -> None:
     old = host("old")
     create(old, "a")
     feed(old)
-    monkeypatch.setattr(stored_entity, "VERSION", stored_entity.VERSION + 1)
-    new = host("new")
+    with other_code():
+        new = host("new")
     feed(new)
     assert (leads(old), leads(new)) == (True, True)
     create(new, "b")
@@ -341,8 +347,7 @@ def test_what_no_host_uses_any_more_is_removed(
         create(old, "a")
         feed(old)
         generations = old.backends[0].generations
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(stored_entity, "VERSION", stored_entity.VERSION + 1)
+        with other_code():
             new = host("new")
         keeper = new.supervisors[0]
         assert isinstance(keeper, SharedSupervisor)

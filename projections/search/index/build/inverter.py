@@ -27,10 +27,6 @@ from projections.search.matching import weights
 from projections.search.matching.stored_document import StoredDocument
 from projections.search.matching.terms import EXACT, TEXT, WHOLE, WORDS, whole_term
 
-MAX_DOCUMENTS = 25_000
-"""Documents in a segment when it is made."""
-MAX_BYTES = 192_000_000
-"""Memory that making a segment may take, as `Inverter.bytes` estimates it."""
 MAX_REMEMBERED = 60_000
 """Values remembered from one segment to the next."""
 REMEMBERED_SHARE = 8
@@ -43,10 +39,12 @@ _encode = msgspec.msgpack.Encoder().encode
 class Inverter:
     """Gathers documents and makes segments of them, one after another."""
 
-    def __init__(self, *, max_documents: int | None = None, max_bytes: int | None = None) -> None:
-        """The bounds say when a segment is full; without them MAX_DOCUMENTS and MAX_BYTES do."""
-        self._max_documents = MAX_DOCUMENTS if max_documents is None else max_documents
-        self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
+    def __init__(self, *, max_documents: int = 25_000, max_bytes: int = 192_000_000) -> None:
+        """A segment is full with so many documents, or when making it takes so much memory, as
+        `bytes` estimates it.
+        """
+        self._max_documents = max_documents
+        self._max_bytes = max_bytes
         self._vocabulary = Vocabulary()
         self._begin()
 

@@ -20,8 +20,6 @@ from projections.search.index.format.storage import Directory
 WARNING = ".damaged"
 """Added to the name of a file that was found damaged: the name of the empty file beside it."""
 _ATTEMPTS = 3
-RETRY = 1.0
-"""Seconds after which a file that could not be read is tried again by the thread."""
 _WAIT = 0.05
 """Seconds between looks at whether a wait for the thread is still wanted."""
 
@@ -184,7 +182,7 @@ class Checksums:
                     return
                 if attempt == _ATTEMPTS - 1:
                     raise StoreUnavailable(f"the search index is damaged: {error!r}") from error
-                if self._closed.wait(RETRY):
+                if self._closed.wait(self._storage.retry_seconds):
                     raise _Closed from error
 
     def _refuse(self, name: str, message: str) -> None:

@@ -27,8 +27,6 @@ from projections.search.index.format.schema import IndexSchema
 from projections.search.index.format.storage import INDEX, Directory
 from projections.search.matching.weights import schema_digest
 
-SUMMED_IN_SEARCH = 4_000_000
-"""Bytes of new files that a search, or the first opening, sums itself: some milliseconds."""
 _LOOK_EVERY = 0.003
 """Seconds between looks of searches for a newer commit."""
 _ATTEMPTS = 5
@@ -178,7 +176,7 @@ class CommitFollower:
             return False
         files = self._new_files(manifest)
         try:
-            if self._size(files) <= SUMMED_IN_SEARCH:
+            if self._size(files) <= self._storage.summed_at_once:
                 return False
         except OSError:
             return False  # a newer commit removed it, which opening finds out as well
@@ -206,7 +204,7 @@ class CommitFollower:
         contents, files of unknown size, and those that some process has found damaged.
         """
         files = self._new_files(manifest)
-        if self._opened is not None or self._size(files) <= SUMMED_IN_SEARCH:
+        if self._opened is not None or self._size(files) <= self._storage.summed_at_once:
             return files
         return {
             name: crc

@@ -14,9 +14,6 @@ from projections.search.index.evaluate.lexicons import spans
 from projections.search.index.evaluate.results import Dense, Matches, Sparse, gathered
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
 
-PIECE = 1 << 18
-"""Postings that are scored without a look at the clock."""
-
 Range = tuple[str, int, int]
 """A field of the index, and where postings in it begin and end."""
 
@@ -40,12 +37,13 @@ class Beginnings:
         places = _ranges(view, field, start)
         best = BestScores(view, sum(end - begin for _, begin, end in places))
         frequency = self._frequency(field, start) if places else 0
+        step = view.steps.postings
         for name, begin, end in places:
             inverted = view.fields[name]
             weight = np.float32(self._snapshot.weight(name, frequency))
-            for low in range(begin, end, PIECE):
+            for low in range(begin, end, step):
                 self._check()
-                part = slice(low, min(low + PIECE, end))
+                part = slice(low, min(low + step, end))
                 ids = inverted.ids[part]
                 if inverted.impacts is None:
                     best.add(ids, np.full(len(ids), weight, np.float32))
@@ -62,11 +60,11 @@ class Beginnings:
         return self._snapshot.memory.get(("begun", field, start), count, lambda _: 0)
 
     def _living(self, view: SegmentView, field: str | None, start: str) -> int:
-        places = _ranges(view, field, start)
+        places, step = _ranges(view, field, start), view.steps.postings
         pieces = (
-            view.fields[name].ids[low : min(low + PIECE, end)]
+            view.fields[name].ids[low : min(low + step, end)]
             for name, begin, end in places
-            for low in range(begin, end, PIECE)
+            for low in range(begin, end, step)
         )
         size = sum(end - begin for _, begin, end in places)
         documents = gathered(view, pieces, size, 1.0, self._check)

@@ -28,8 +28,6 @@ from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 
 _LARGE = 64
 """Values in a filter that is too large to be remembered."""
-HELD_BYTES = 32_000_000
-"""Memory that the clauses of one node may take before they are joined, and known nodes together."""
 
 
 class Evaluator:
@@ -62,7 +60,7 @@ class Evaluator:
         if known is None:
             self._check()
             known = self._evaluate(node)
-            if self._known_bytes + known.nbytes <= HELD_BYTES:
+            if self._known_bytes + known.nbytes <= self._view.steps.held_bytes:
                 self._known_bytes += known.nbytes
                 self._known[node] = known
         return known
@@ -76,7 +74,7 @@ class Evaluator:
         for node in nodes:
             held.append(self.matches(node))
             held_bytes += held[-1].nbytes
-            if len(held) > 1 and held_bytes > HELD_BYTES:
+            if len(held) > 1 and held_bytes > self._view.steps.held_bytes:
                 held = [join(held)]
                 held_bytes = held[0].nbytes
         return held

@@ -11,11 +11,6 @@ from projections.search.index.evaluate.segments import Memory
 from projections.search.index.format.arrays import Inverted, ranges
 from projections.search.language.patterns import TERM_END
 
-PART_BYTES = 4 << 20
-"""Bytes of a lexicon that are joined to one text."""
-STEPS = 4_000_000
-"""Bytes times instructions that RE2 goes through without a look at the clock, 50 ms at worst."""
-
 
 class _Joined(msgspec.Struct, frozen=True):
     """Some successive terms without what they begin with, each with its end after it."""
@@ -37,24 +32,28 @@ def terms_matching(
     runs: Any,
     memory: Memory,
     check: Callable[[], None],
+    *,
+    part_bytes: int = 4 << 20,
+    steps: int = 4_000_000,
 ) -> NDArray[np.int64]:
     """The numbers of the terms from `low` up to `high` that match from their byte `skip` on.
 
     `runs` is `TermPattern.runs()`. Joined terms are kept in `memory`; `check` raises when the time
-    is up.
+    is up. So many bytes of a lexicon are joined to one text, and RE2 goes through so many `steps`,
+    bytes times instructions, without a look at the clock: 50 ms at worst.
     """
     matches = [np.empty(0, np.int64)]
     offsets = inverted.offsets
     while low < high:
         check()
-        upto = int(offsets.searchsorted(offsets[low] + PART_BYTES, "right")) - 1
+        upto = int(offsets.searchsorted(offsets[low] + part_bytes, "right")) - 1
         after = min(high, max(upto, low + 1))
         joined = memory.get(
             ("joined", inverted, skip, low, after),
             lambda low=low, after=after: _join(inverted, skip, low, after),  # type: ignore[misc]
             lambda joined: joined.nbytes,
         )
-        matches.append(_matching(joined, runs, check) + low)
+        matches.append(_matching(joined, runs, steps, check) + low)
         low = after
     return np.concatenate(matches)
 
@@ -76,9 +75,11 @@ def _join(inverted: Inverted, skip: int, low: int, high: int) -> _Joined:
     return _Joined(text.tobytes(), begins)
 
 
-def _matching(joined: _Joined, runs: Any, check: Callable[[], None]) -> NDArray[np.int64]:
+def _matching(
+    joined: _Joined, runs: Any, steps: int, check: Callable[[], None]
+) -> NDArray[np.int64]:
     """Return those of the joined terms that match, counted from the first."""
-    step = max(1, STEPS // runs.programsize)
+    step = max(1, steps // runs.programsize)
     begins, ends = [], []
     at, size = 0, len(joined.text)
     while at < size:

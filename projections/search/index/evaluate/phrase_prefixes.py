@@ -1,12 +1,11 @@
 """Phrases whose last word is only begun: the positions of many terms are taken as those of one."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.evaluate.phrases import (
-    STEP_DOCUMENTS,
     Positions,
     follow,
     positions_of,
@@ -16,10 +15,6 @@ from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import Inverted, distinct, ranges, starts
 
-MAX_POSITIONS = 1 << 20
-"""Positions of begun words that are held at once, or those of one document where it has more."""
-PIECE = 1 << 18
-"""Postings of begun words that are gone through without a look at the clock."""
 _DOCUMENT = 32
 """Bits of a position beside the number of its document."""
 
@@ -41,16 +36,16 @@ def begun_together(
     inverted = view.fields[field]
     terms = dict(zip(*words, strict=True))
     ids = with_all(list(terms.values()), check)
-    counts = _counts(inverted, begun, _mask(view, ids), check)
+    counts = _counts(inverted, begun, _mask(view, ids), view.steps.postings, check)
     unread = _Unread(inverted, begun)
     ids = ids.compress(counts.take(ids) > 0)
     upto = np.cumsum(counts.take(ids))
-    step = max(1, STEP_DOCUMENTS // (len(terms) + 1))
+    step = max(1, view.steps.documents // (len(terms) + 1))
     matching = [ids[:0]]
     begin = 0
     while begin < len(ids):
         before = int(upto[begin - 1]) if begin else 0
-        end = int(upto.searchsorted(before + MAX_POSITIONS, "right"))
+        end = int(upto.searchsorted(before + view.steps.positions, "right"))
         end = min(max(end, begin + 1), begin + step)
         chunk = ids[begin:end]
         wanted = _mask(view, chunk)
@@ -58,8 +53,10 @@ def begun_together(
         for number in terms:
             check()
             lists[number] = positions_of(inverted, number, chunk, wanted)
-        last = _merged(inverted, unread.take(int(chunk[-1]), check), chunk, wanted, check)
-        holds = follow([*(lists[number] for number in words[0]), last], slop, check)
+        pieces = _pieces(*unread.take(int(chunk[-1]), check), view.steps.postings)
+        last = _merged(inverted, pieces, chunk, wanted, check)
+        parts = [*(lists[number] for number in words[0]), last]
+        holds = follow(parts, slop, view.steps.places, check)
         matching.append(chunk.compress(holds))
         begin = end
     return np.concatenate(matching)
@@ -72,14 +69,17 @@ def _mask(view: SegmentView, ids: DocIds) -> Mask:
 
 
 def _counts(
-    inverted: Inverted, terms: tuple[int, int], wanted: Mask, check: Callable[[], None]
+    inverted: Inverted, terms: tuple[int, int], wanted: Mask, step: int, check: Callable[[], None]
 ) -> NDArray[np.int64]:
-    """(documents,): how many positions of the terms each of the wanted documents has."""
+    """(documents,): how many positions of the terms each of the wanted documents has.
+
+    `check` is called for each `step` postings.
+    """
     counts = np.zeros(len(wanted), np.int64)
     first, after = (int(inverted.starts[number]) for number in terms)
-    for low in range(first, after, PIECE):
+    for low in range(first, after, step):
         check()
-        postings = inverted.ids[low : min(low + PIECE, after)]
+        postings = inverted.ids[low : min(low + step, after)]
         places = np.flatnonzero(wanted.take(postings)) + low
         np.add.at(counts, inverted.ids.take(places).astype(np.intp), _sizes(inverted, places))
     return counts
@@ -131,36 +131,35 @@ def _after(
 
 def _merged(
     inverted: Inverted,
-    spans: tuple[NDArray[np.int64], NDArray[np.int64]],
+    pieces: Iterable[NDArray[np.int64]],
     ids: DocIds,
     wanted: Mask,
     check: Callable[[], None],
 ) -> Positions:
-    """The positions that any of these postings have in the documents, which `wanted` marks.
-
-    `spans` are (terms,), (terms,): where the postings of each term begin, and how many there are.
-    """
+    """The positions that any of these postings have in the documents, which `wanted` marks."""
     assert inverted.position_starts is not None
     assert inverted.positions is not None
-    pieces = [np.empty(0, np.int64)]
-    for postings in _pieces(*spans):
+    merged = [np.empty(0, np.int64)]
+    for postings in pieces:
         check()
         places = postings.compress(wanted.take(inverted.ids.take(postings)))
         documents, sizes = ids.searchsorted(inverted.ids.take(places)), _sizes(inverted, places)
         where = ranges(inverted.position_starts.take(places), sizes)
-        pieces.append((np.repeat(documents, sizes) << _DOCUMENT) + inverted.positions.take(where))
-    keys = distinct(np.concatenate(pieces))
+        merged.append((np.repeat(documents, sizes) << _DOCUMENT) + inverted.positions.take(where))
+    keys = distinct(np.concatenate(merged))
     borders = keys.searchsorted(np.arange(len(ids) + 1) << _DOCUMENT)
     positions = (keys & ((1 << _DOCUMENT) - 1)).astype(np.int32)
     return Positions(positions, borders[:-1], borders[1:])
 
 
-def _pieces(begins: NDArray[np.int64], sizes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+def _pieces(
+    begins: NDArray[np.int64], sizes: NDArray[np.int64], step: int
+) -> Iterator[NDArray[np.int64]]:
     """The numbers of all spans, one span after another, so many at a time."""
     upto = starts(sizes)
     whole = int(upto[-1])
-    for low in range(0, whole, PIECE):
-        high = min(low + PIECE, whole)
+    for low in range(0, whole, step):
+        high = min(low + step, whole)
         first, last = (upto.searchsorted((low, high - 1), "right") - 1).tolist()
         borders = upto[first : last + 2].clip(low, high)
         skipped = borders[:-1] - upto[first : last + 1]

@@ -10,10 +10,6 @@ from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import Inverted, ranges, starts
 
-STEP_DOCUMENTS = 48_000
-"""Number of documents, times the different words of the phrase, that are compared in one step."""
-STEP_PLACES = 1 << 15
-"""Number of places of the phrase that are compared with a word between two looks at the clock."""
 _MANY = 4
 """Documents are looked up through a mask if they are more than one in so many of the term's."""
 _BEYOND = np.int64(1 << 40)
@@ -38,14 +34,14 @@ def together(
     wanted = np.zeros(view.size, np.bool_)
     wanted[ids] = True
     matching = [ids[:0]]
-    step = max(1, STEP_DOCUMENTS // len(terms))
+    step = max(1, view.steps.documents // len(terms))
     for begin in range(0, len(ids), step):
         chunk = ids[begin : begin + step]
         lists: dict[int, Positions] = {}
         for number in terms:
             check()
             lists[number] = positions_of(view.fields[field], number, chunk, wanted)
-        holds = follow([lists[number] for number in numbers], slop, check)
+        holds = follow([lists[number] for number in numbers], slop, view.steps.places, check)
         matching.append(chunk.compress(holds))
     return np.concatenate(matching)
 
@@ -79,10 +75,15 @@ def positions_of(inverted: Inverted, number: int, ids: DocIds, wanted: Mask) -> 
     return Positions(inverted.positions, begins.take(places), begins.take(places + 1))
 
 
-def follow(words: Sequence["Positions"], slop: int, check: Callable[[], None]) -> NDArray[np.bool_]:
-    """In which documents the words, in this order, can be moved by `slop` places to a phrase."""
+def follow(
+    words: Sequence["Positions"], slop: int, step: int, check: Callable[[], None]
+) -> NDArray[np.bool_]:
+    """In which documents the words, in this order, can be moved by `slop` places to a phrase.
+
+    `check` is called for each word and `step` places of the phrase.
+    """
     in_order = _in_order(words)
-    return _near(in_order, slop, check) if slop else _adjacent(in_order, check)
+    return _near(in_order, slop, step, check) if slop else _adjacent(in_order, step, check)
 
 
 class Positions:
@@ -173,14 +174,14 @@ def _in_order(parts: Sequence[Positions]) -> _Words:
     return [first, *words]
 
 
-def _adjacent(words: _Words, check: Callable[[], None]) -> NDArray[np.bool_]:
+def _adjacent(words: _Words, step: int, check: Callable[[], None]) -> NDArray[np.bool_]:
     """In which documents the words follow each other.
 
     Each place of the first word is looked up in the others.
     """
     (shift, part), *others = words
     matching = np.zeros(part.size, np.bool_)
-    for documents, positions in part.pieces(STEP_PLACES):
+    for documents, positions in part.pieces(step):
         begins = positions - np.int32(shift)
         for other_shift, other in others:
             check()
@@ -192,7 +193,7 @@ def _adjacent(words: _Words, check: Callable[[], None]) -> NDArray[np.bool_]:
     return matching
 
 
-def _near(words: _Words, slop: int, check: Callable[[], None]) -> NDArray[np.bool_]:
+def _near(words: _Words, slop: int, step: int, check: Callable[[], None]) -> NDArray[np.bool_]:
     """In which documents the words can be moved to places that differ by `slop` at most.
 
     A phrase that begins at `b` is matched when each word, `shift` places into the phrase, has a
@@ -205,7 +206,7 @@ def _near(words: _Words, slop: int, check: Callable[[], None]) -> NDArray[np.boo
     (shift, part), *others = words
     matching = np.zeros(part.size, np.bool_)
     # An interval falls in two at most once for each word, and in no more than every other place.
-    for documents, positions in part.pieces(max(1, STEP_PLACES // min(len(words), slop // 2 + 1))):
+    for documents, positions in part.pieces(max(1, step // min(len(words), slop // 2 + 1))):
         highs = positions.astype(np.int64) - shift
         lows = highs - slop
         same = documents[1:] == documents[:-1]

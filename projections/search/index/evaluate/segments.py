@@ -97,13 +97,36 @@ def _bytes(array: NDArray[Any]) -> int:
     return array.nbytes
 
 
+class Steps(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search does and holds at once, before it looks at the clock again."""
+
+    documents: int = 48_000
+    """Number of documents, times the different words of a phrase, that are compared."""
+    places: int = 1 << 15
+    """Number of places of a phrase that are compared with a word."""
+    positions: int = 1 << 20
+    """Positions of begun words that are held, or those of one document where it has more."""
+    postings: int = 1 << 18
+    """Postings of begun words that are gone through."""
+    held_bytes: int = 32_000_000
+    """Memory of the clauses of one node before they are joined, and of known nodes together."""
+
+
+STEPS = Steps()
+
+
 class SegmentView:
     """One segment; `dead` marks the documents that were replaced or removed since."""
 
     def __init__(
-        self, name: str, arrays: Mapping[str, NDArray[Any]], dead: Mask | None = None
+        self,
+        name: str,
+        arrays: Mapping[str, NDArray[Any]],
+        dead: Mask | None = None,
+        steps: Steps = STEPS,
     ) -> None:
         self.name = name
+        self.steps = steps
         self.arrays = arrays
         self.size = len(arrays["kind"])
         self.fields = {field: Inverted.of(arrays, field) for field in (WHOLE, EXACT, TEXT, WORDS)}

@@ -17,16 +17,18 @@ TEXTS = 16_384
 Int64Array = NDArray[np.int64]
 
 
-def united(lexicons: Sequence[list[bytes]]) -> tuple[list[Int64Array], list[bytes]]:
+def united(
+    lexicons: Sequence[list[bytes]], size: int = TEXTS
+) -> tuple[list[Int64Array], list[bytes]]:
     """For each lexicon, (its texts,): the place of each text in the union of all; and the union.
 
     Each lexicon is sorted and without repetition, and so is the union. It is made in blocks of
-    about TEXTS texts, each of which ends a part of one lexicon at least.
+    about `size` texts, each of which ends a part of one lexicon at least.
     """
     union: list[bytes] = []
     mapped = [np.empty(len(texts), np.int64) for texts in lexicons]
     done = [0] * len(lexicons)
-    each = max(1, TEXTS // max(1, len(lexicons)))
+    each = max(1, size // max(1, len(lexicons)))
     while some := [at for at, texts in enumerate(lexicons) if done[at] < len(texts)]:
         ends = {at: min(done[at] + each, len(lexicons[at])) for at in some}
         last = min(lexicons[at][end - 1] for at, end in ends.items())
@@ -45,18 +47,18 @@ def united(lexicons: Sequence[list[bytes]]) -> tuple[list[Int64Array], list[byte
     return mapped, union
 
 
-def sorted_places(names: list[bytes]) -> list[int]:
+def sorted_places(names: list[bytes], size: int = TEXTS) -> list[int]:
     """The places of different names in the order of the names.
 
-    They are sorted in pieces of TEXTS, which are then united.
+    They are sorted in pieces of `size`, which are then united.
     """
     pieces = [
-        sorted(range(start, min(start + TEXTS, len(names))), key=names.__getitem__)
-        for start in range(0, len(names), TEXTS)
+        sorted(range(start, min(start + size, len(names))), key=names.__getitem__)
+        for start in range(0, len(names), size)
     ]
     if len(pieces) < 2:
         return pieces[0] if pieces else []
-    mapped, union = united([[names[place] for place in piece] for piece in pieces])
+    mapped, union = united([[names[place] for place in piece] for piece in pieces], size)
     order = np.empty(len(union), np.int64)
     for piece, places in zip(pieces, mapped, strict=True):
         order[places] = piece

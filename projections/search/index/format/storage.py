@@ -39,6 +39,11 @@ def map_arrays(storage: Any, name: str) -> dict[str, NDArray[Any]]:
 class Directory(FileStorage):  # type: ignore[misc]
     """Files of a directory that only its owner may read, as they hold pickles."""
 
+    summed_at_once = 4_000_000
+    """Bytes of new files that a search, or the first opening, sums itself: some milliseconds."""
+    retry_seconds = 1.0
+    """Time after which a file that could not be read is summed again."""
+
     def rename_file(self, oldname: str, newname: str, safe: bool = False) -> None:
         """Rename a file, in place of any file that has the new name."""
         os.replace(self._fpath(oldname), self._fpath(newname))

@@ -9,8 +9,6 @@ from projections.search.index.format.codec import Segment
 
 log = logging.getLogger("catalog.search")
 
-RETRY = 10.0
-"""Seconds after a failed merge before the next one is tried."""
 _PATIENCE = 60.0
 """Seconds that closing waits at most; a merge that is cut off leaves no more than a file."""
 
@@ -81,6 +79,8 @@ class MergeThread:
 
         It is given a function to call often, which raises Stopped once this is closed.
         """
+        self.retry_seconds = 10.0
+        """Time after a failed merge before the next one is tried."""
         self._merge_one = merge_one
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -121,7 +121,7 @@ class MergeThread:
                 pass
             except Exception:
                 log.exception("segments of the search index could not be merged; tried again later")
-                self._retry_at = time.monotonic() + RETRY
+                self._retry_at = time.monotonic() + self.retry_seconds
                 self._again = False
             with self._guard:
                 if self._stopped or not self._again:

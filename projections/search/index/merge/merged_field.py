@@ -23,9 +23,6 @@ from projections.search.index.format.arrays import starts as starts_of
 from projections.search.index.format.sorted_texts import united
 from projections.search.matching.terms import WHOLE, WHOLE_SIZE
 
-BLOCK = 250_000
-"""Positions, or postings, that are held at a time."""
-
 Int64Array = NDArray[np.int64]
 _DOCUMENT_BITS = 32
 
@@ -49,14 +46,17 @@ class MergedField:
         segments: Sequence[SegmentView],
         new_ids: Sequence[Int64Array],
         check: Callable[[], None],
+        block: int,
     ) -> None:
         """`new_ids` has for each segment the number of each of its documents in the merged one, -1
-        for the dead; `check` is called for each block.
+        for the dead; `check` is called for each `block` of positions, or postings: as many are
+        held at a time.
         """
         self._name = name
         self._parts = [view.fields[name] for view in segments]
         self._new_ids = new_ids
         self._check = check
+        self._size = block
         self._union: Any
         if name == WHOLE:
             self._terms, self._union = _mapped_digests([part.lexicon for part in self._parts])
@@ -107,7 +107,7 @@ class MergedField:
         ends = np.cumsum(sizes)
         low, done = 0, 0
         while low < len(ends):
-            high = max(low + 1, int(np.searchsorted(ends, done + BLOCK, "right")))
+            high = max(low + 1, int(np.searchsorted(ends, done + self._size, "right")))
             yield low, high
             low, done = high, int(ends[high - 1])
 
@@ -115,8 +115,8 @@ class MergedField:
         """Return the numbers of postings and positions of live documents."""
         postings = positions = 0
         for part, new in zip(self._parts, self._new_ids, strict=True):
-            for begin in range(0, len(part.ids), BLOCK):
-                end = min(begin + BLOCK, len(part.ids))
+            for begin in range(0, len(part.ids), self._size):
+                end = min(begin + self._size, len(part.ids))
                 live = new[part.ids[begin:end]] >= 0
                 postings += int(live.sum())
                 if part.position_starts is not None:

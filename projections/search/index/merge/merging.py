@@ -23,16 +23,16 @@ _NONE = -1
 
 
 def merge(
-    parts: Sequence[SegmentView], file: ArrayFile, check: Callable[[], None]
+    parts: Sequence[SegmentView], file: ArrayFile, check: Callable[[], None], block: int = 250_000
 ) -> list[Int64Array]:
     """Write the arrays of the merged segment.
 
     Returns for each part the new number of each of its documents, -1 for the dead. `check` is
-    called often; what it raises ends the merge.
+    called for each `block` of positions or postings; what it raises ends the merge.
     """
     new_ids = _renumbered(parts)
     for field in FIELDS:
-        MergedField(field, parts, new_ids, check).write(file)
+        MergedField(field, parts, new_ids, check, block).write(file)
     kinds, names = _ranks(parts, new_ids, "kind", "kind")
     file.put("kind", kinds.astype(np.uint8))
     file.put_all(text_arrays("kind", names))

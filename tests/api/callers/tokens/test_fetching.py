@@ -11,7 +11,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from api.callers.tokens import fetching
 from api.callers.tokens.fetching import Unreachable, check_url, fetch
 from domain.errors import InvalidInput
 from tests.api.callers.tokens.jwks_server import providing
@@ -50,23 +49,21 @@ def test_provider_that_misbehaves_is_given_up(behaviour: dict[str, Any], reason:
 @pytest.mark.parametrize(
     ("bound", "behaviour", "reason"),
     [
-        ("STEP_SECONDS", {"delay": 1.0}, "no answer: timed out"),
-        ("TOTAL_SECONDS", {"body": b"x" * 1_200, "drip": 0.05}, "ended its answer early"),
+        ("step_seconds", {"delay": 1.0}, "no answer: timed out"),
+        ("total_seconds", {"body": b"x" * 1_200, "drip": 0.05}, "ended its answer early"),
     ],
 )
 def test_provider_that_is_slow_is_given_up(
-    monkeypatch: pytest.MonkeyPatch, bound: str, behaviour: dict[str, Any], reason: str
+    bound: str, behaviour: dict[str, Any], reason: str
 ) -> None:
     """Held to one bound at a time; without it the answer would be whole in the end."""
-    monkeypatch.setattr(fetching, "STEP_SECONDS", 60.0)
-    monkeypatch.setattr(fetching, "TOTAL_SECONDS", 120.0)
-    monkeypatch.setattr(fetching, bound, 0.5)
+    bounds = {"step_seconds": 60.0, "total_seconds": 120.0, bound: 0.5}
     with providing(b"{}") as provider:
         for name, value in behaviour.items():
             setattr(provider, name, value)
 
         with pytest.raises(Unreachable) as raised:
-            fetch(provider.url)
+            fetch(provider.url, **bounds)
 
         assert raised.value.message == reason
         assert provider.asked == 1

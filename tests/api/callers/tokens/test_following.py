@@ -162,7 +162,7 @@ def test_whatever_happens_revocations_are_followed_again(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = mint(ISSUER, "ann", ("reader",), 600)
-    monkeypatch.setattr("api.callers.tokens.verifier.FOLLOW_SECONDS", 0.01)
+    served.verifier.follow_seconds = 0.01
     failed = list[str]()
 
     def fails() -> set[str]:

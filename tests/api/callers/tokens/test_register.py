@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from api.callers.tokens import register as registers
 from api.callers.tokens.following import FollowedSafe
 from api.callers.tokens.issuers import Issuer
 from api.callers.tokens.keys import secret_key_set
@@ -190,14 +189,12 @@ def test_what_has_no_effect_any_more_is_dropped(tmp_path: Path) -> None:
     assert read_register(DirectorySafe(tmp_path)) == kept
 
 
-def test_the_register_is_closed_to_others_and_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(registers, "MOST_ENTRIES", 2)
-    revoke_tokens(DirectorySafe(tmp_path), ["a", "b"], [])
-    with pytest.raises(InvalidInput, match="may hold 2"):
+def test_the_register_is_closed_to_others_and_bounded(tmp_path: Path) -> None:
+    many = {str(number) for number in range(10_000)}
+    revoke_tokens(DirectorySafe(tmp_path), many, [])
+    with pytest.raises(InvalidInput, match="may hold 10000"):
         revoke_tokens(DirectorySafe(tmp_path), ["c"], [])
-    assert json.loads((tmp_path / REGISTER).read_text())["revoked"].keys() == {"a", "b"}
+    assert json.loads((tmp_path / REGISTER).read_text())["revoked"].keys() == many
     assert (tmp_path / REGISTER).stat().st_mode & 0o777 == 0o600
 
 

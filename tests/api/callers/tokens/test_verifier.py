@@ -184,8 +184,7 @@ def test_remembered_token_is_refused_once_its_key_is_removed() -> None:
     assert verify(checked, kept) == ANN
 
 
-def test_keys_are_renewed_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.callers.tokens.verifier.TICK_SECONDS", 0.001)
+def test_keys_are_renewed_in_the_background() -> None:
     clock, looks = AskedClock(0), [0]
     keys, _ = read_key_set(document(public_jwk("EdDSA")), ALGORITHMS)
 
@@ -196,8 +195,11 @@ def test_keys_are_renewed_in_the_background(monkeypatch: pytest.MonkeyPatch) -> 
     cache = CachedKeys("the test", load, clock)
     cache.start()
 
+    ticking = verifier((issuer(), cache))
+    ticking.tick_seconds = 0.001
+
     async def live() -> None:
-        async with verifier((issuer(), cache)).refreshing(None):
+        async with ticking.refreshing(None):
             await clock.until_asked(3)
             assert looks == [1]
             clock.now += 240
@@ -212,8 +214,8 @@ def test_keys_are_renewed_in_the_background(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_least_recently_used_tokens_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.callers.tokens.verifier.MOST_REMEMBERED", 2)
     checked = verifier()
+    checked.most_remembered = 2
     tokens = [sign(claims(sub=name), "EdDSA") for name in ("ann", "bo", "cy")]
     for number in (0, 1, 0, 2):
         assert verify(checked, tokens[number]) is not None

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from api.pages.frame import documents
 from api.pages.frame.documents import formatted, json_lines
 
 VALUES = st.recursive(
@@ -22,10 +21,8 @@ def test_lines_are_those_of_json_whatever_is_formatted_at_once(value: Any) -> No
     body = msgspec.json.encode(value)
     expected = msgspec.json.format(body, indent=2)
     for step in (0, 8, 1_000):
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(documents, "STEP", step)
-            assert b"".join(json_lines(body)) == expected
-            assert b"".join(json_lines(Raw(body))) == expected
+        assert b"".join(json_lines(body, step=step)) == expected
+        assert b"".join(json_lines(Raw(body), step=step)) == expected
 
 
 def test_spaces_of_a_value_are_not_kept() -> None:

@@ -3,13 +3,15 @@
 import asyncio
 import re
 from html import unescape
+from itertools import chain
 from typing import Any
 
 import msgspec
 import pytest
 
 from api.pages.history import audit
-from api.routes.system import audit as audit_routes
+from api.pages.history.audit import EVENT_CHARACTERS, PAGE_SIZE
+from api.routes.system.audit import PAGE_BYTES
 from tests.api.conftest import Client
 from tests.api.pages.conftest import Browser, fill
 
@@ -44,32 +46,24 @@ def test_empty_fields_of_the_form_narrow_nothing(shop: Client) -> None:
     assert positions(everything) == positions(browser.get("/audit").text)
 
 
-def test_pages_are_walked_to_the_first_event(
-    shop_anywhere: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("api.pages.history.audit.PAGE_SIZE", 2)
-    browser, seen = Browser(shop_anywhere, "admin"), []
+def test_pages_are_walked_to_the_first_event(anywhere: Client) -> None:
+    anywhere.many(2 * PAGE_SIZE + 1)
+    browser, seen = Browser(anywhere, "admin"), []
     at: str | None = "/audit"
     while at:
         text = browser.get(at).text
-        seen += positions(text)
+        seen.append(positions(text))
         at = address(text, "/audit?before=")
 
-    every = [
-        each["position"] for each in shop_anywhere.get("/v1/audit/events", order="desc")["data"]
-    ]
-    assert seen == every
+    assert [len(each) for each in seen] == [PAGE_SIZE, PAGE_SIZE, 1]
+    assert [*chain(*seen)] == [*range(2 * PAGE_SIZE + 1, 0, -1)]
 
 
-def test_newer_events_are_followed_without_a_gap(
-    anywhere: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("api.pages.history.audit.PAGE_SIZE", 2)
+def test_newer_events_are_followed_without_a_gap(anywhere: Client) -> None:
     anywhere.schema()
     browser = Browser(anywhere, "admin")
     before = browser.get("/audit?follow=true").text
-    for number in range(3):
-        anywhere.table(f"t{number}")
+    anywhere.many(PAGE_SIZE + 10)
 
     polled = re.search(r'hx-get="([^"]*)" hx-trigger="every 4s"', before)
     assert polled is not None
@@ -78,8 +72,8 @@ def test_newer_events_are_followed_without_a_gap(
     assert again is not None
     then = browser.get(unescape(again[1])).text
 
-    newest = [each["position"] for each in anywhere.get("/v1/audit/events", order="desc")["data"]]
-    assert positions(then) + positions(first) == newest[:3]
+    assert len(positions(first)) == PAGE_SIZE
+    assert positions(then) + positions(first) == [*range(3 + PAGE_SIZE + 10, 3, -1)]
 
 
 def test_event_is_shown_with_what_it_changed(client: Client) -> None:
@@ -104,31 +98,31 @@ def test_event_is_shown_with_what_it_changed(client: Client) -> None:
     assert '<span class="op replace">replace</span>' in stream
 
 
-def test_page_that_ends_early_says_so(shop: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    browser = Browser(shop, "admin")
+def test_page_that_ends_early_says_so(client: Client) -> None:
+    browser = Browser(client, "admin")
     said = "The page ends early"
+    client.schema()
     assert said not in browser.get("/audit").text
-    monkeypatch.setattr(audit_routes, "PAGE_BYTES", 2_000)
+    for name in ("a", "b", "c"):
+        client.table(name, description="x" * (PAGE_BYTES // 2))
 
     assert said in browser.get("/audit").text
     assert said not in browser.get("/audit?after=5").text
 
 
-def test_long_event_is_cut_and_says_where_all_of_it_is(
-    shop: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    browser, number = Browser(shop, "admin"), shop.get("/v1/audit/events")["paging"]["head"]
-    whole = browser.get(f"/audit/{number}").text
-    assert "has more characters" not in whole
-    monkeypatch.setattr(audit, "EVENT_CHARACTERS", 40)
+def test_long_event_is_cut_and_says_where_all_of_it_is(client: Client) -> None:
+    client.schema()
+    client.table(description="x" * EVENT_CHARACTERS)
+    browser, number = Browser(client, "admin"), 4
+    assert "has more characters" not in browser.get(f"/audit/{number - 1}").text
 
     cut = browser.get(f"/audit/{number}").text
 
     shown = cut.partition("<pre class")[2].partition("<bdi>")[2].partition("</bdi>")[0]
     assert "has more characters" in cut
-    assert len(unescape(shown)) == 40
+    assert len(unescape(shown)) == EVENT_CHARACTERS
     (asked,) = re.findall(r"/v1/audit/events\?[^']*", unescape(cut))
-    (event,) = shop.request("GET", asked).json()["data"]
+    (event,) = client.request("GET", asked).json()["data"]
     assert event["position"] == number
     assert unescape(shown).splitlines()[0] == "{"
 

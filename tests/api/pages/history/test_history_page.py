@@ -3,10 +3,13 @@
 import re
 from collections.abc import Iterator
 from html import unescape
+from itertools import chain
 from typing import Any
 
 import pytest
 
+from api.pages.history.comparison import MOST_ROWS, MOST_VALUES
+from api.pages.history.history import STEPS_SHOWN
 from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser
 
@@ -63,6 +66,15 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         yield client
 
 
+def walk(client: Client, address: str) -> Iterator[str]:
+    """The pages from an address to the last one."""
+    while address:
+        text = page(client, address)
+        yield text
+        following = re.search(r'rel="next" href="([^"]*)"', text)
+        address = unescape(following[1]) if following else ""
+
+
 def lines(text: str) -> list[str]:
     """The rows of the tables of a page as plain text."""
     rows = re.findall(r"<tr[ >].*?</tr>", text, re.DOTALL)
@@ -92,18 +104,16 @@ def test_timeline_names_the_request_of_each_version(changed: Client) -> None:
     assert len(shown) == 5
 
 
-def test_timeline_is_walked_to_the_first_version(
-    changed: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("api.pages.history.history.STEPS_SHOWN", 2)
-    address, versions = HISTORY, []
-    while address:
-        text = page(changed, address)
-        versions += re.findall(r'<th scope="row">([^<]*)</th>', text)
-        following = re.search(r'rel="next" href="([^"]*)"', text)
-        address = unescape(following[1]) if following else ""
+def test_timeline_is_walked_to_the_first_version(client: Client) -> None:
+    client.schema()
+    table = client.table()
+    for number in range(STEPS_SHOWN + 4):
+        patch(client, table, {"op": "add", "path": "/description", "value": str(number)})
 
-    assert versions == ["1.4", "1.3", "0.3", "0.2", "0.1"]
+    versions = [re.findall(r'<th scope="row">([^<]*)</th>', text) for text in walk(client, HISTORY)]
+
+    assert [len(each) for each in versions] == [STEPS_SHOWN, 5]
+    assert [*chain(*versions)] == [f"{tenths / 10}" for tenths in range(STEPS_SHOWN + 5, 0, -1)]
 
 
 def test_versions_stand_side_by_side(changed: Client) -> None:
@@ -126,34 +136,37 @@ def test_versions_stand_side_by_side(changed: Client) -> None:
     ]
 
 
-def test_comparison_of_a_wide_change_is_paged(
-    changed: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("api.pages.history.comparison.MOST_ROWS", 3)
-    whole, address = [], f"{COMPARE}?from=0.1&to=1.3"
-    while address:
-        text = page(changed, address)
-        whole += [line for line in lines(text)[1:] if line not in ("Columns", "Description")]
-        following = re.search(r'rel="next" href="([^"]*)"', text)
-        address = unescape(following[1]) if following else ""
+def test_comparison_of_a_wide_change_is_paged(client: Client) -> None:
+    client.schema()
+    columns = [{"name": f"c{number}", "dataType": "INT"} for number in range(2 * MOST_ROWS + 1)]
+    table = client.table(columns=columns)
+    wider = [{**column, "dataType": "BIGINT"} for column in columns]
+    patch(client, table, {"op": "replace", "path": "/columns", "value": wider})
 
-    assert len(whole) == 9
-    assert whole[0] == "changed One row per order One row per line"
+    pages = [
+        [line for line in lines(text)[1:] if line != "Columns"]
+        for text in walk(client, f"{COMPARE}?from=0.1&to=0.2")
+    ]
+
+    assert [len(each) for each in pages] == [MOST_ROWS, MOST_ROWS, 1]
+    whole = [f"c{number} · dataType changed INT BIGINT" for number in range(len(columns))]
+    assert [*chain(*pages)] == whole
 
 
 def test_version_with_itself_is_alike(changed: Client) -> None:
     assert "The two versions are alike" in page(changed, COMPARE)
 
 
-def test_values_that_would_fill_memory_are_not_compared_with_each_other(
-    changed: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("api.pages.history.comparison.MOST_VALUES", 50)
-    told = lines(page(changed, f"{COMPARE}?from=0.1&to=1.3"))
+def test_values_that_would_fill_memory_are_not_compared_with_each_other(client: Client) -> None:
+    client.schema()
+    table = client.table(description="," * (MOST_VALUES // 2), displayName="One row per order")
+    longer = {"op": "replace", "path": "/description", "value": "," * (MOST_VALUES // 2 + 1)}
+    patch(client, table, longer, {"op": "remove", "path": "/displayName"})
+    told = lines(page(client, f"{COMPARE}?from=0.1&to=0.2"))
 
     size = r"[\d, ]+ bytes, too many values to be compared"
-    [columns] = [line for line in told if "too many" in line]
-    assert re.fullmatch(f"changed {size} {size}", columns)
+    [description] = [line for line in told if "too many" in line]
+    assert re.fullmatch(f"changed {size} {size}", description)
     assert any("One row per order" in line for line in told)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.api.conftest import Client, RunFilled, running_under
@@ -198,6 +199,45 @@ def test_patch_of_a_bot_replaces_as_it_says(client: Client, table: str) -> None:
     headers = {"Content-Type": "application/json-patch+json"}
     answer = client.request("PATCH", table, json=patch, role="bot", headers=headers)
     assert answer.json()["description"] == "theirs"
+
+
+def patch(client: Client, url: str, *operations: Any, role: str = "bot") -> httpx.Response:
+    headers = {"Content-Type": "application/json-patch+json"}
+    return client.request("PATCH", url, json=list(operations), role=role, headers=headers)
+
+
+@pytest.mark.parametrize("path", ["/description", "/displayName", "/columns/0/description"])
+def test_empty_text_that_a_bot_patches_in_replaces_none(
+    client: Client, table: str, path: str
+) -> None:
+    ours = {"op": "add", "path": path, "value": "ours"}
+    assert patch(client, table, ours, role="editor").status_code == 200
+    before = client.get(table)
+    emptying = {"op": "replace", "path": path, "value": ""}
+
+    answer = patch(client, table, emptying)
+    assert answer.headers["X-OpenMetadata-Change"] == "entityNoChange"
+    assert client.get(table) == before
+    by_person = patch(client, table, emptying, role="editor")
+    assert by_person.headers["X-OpenMetadata-Change"] == "entityUpdated"
+
+
+def test_order_of_constraints_is_no_change(client: Client, table: str) -> None:
+    keys = [{"constraintType": each, "columns": ["id"]} for each in ("PRIMARY_KEY", "UNIQUE")]
+    setting = {"op": "add", "path": "/tableConstraints"}
+    put_one(client, sent(tableConstraints=keys), "editor")
+    before = client.get(table)
+    assert before["tableConstraints"] == keys
+
+    for role in ("bot", "editor"):
+        turned = {**setting, "value": keys[::-1]}
+        answer = patch(client, table, turned, role=role)
+        assert answer.headers["X-OpenMetadata-Change"] == "entityNoChange"
+        assert put_one(client, sent(tableConstraints=keys[::-1]), role) == "entityNoChange"
+    assert client.get(table) == before
+    assert (
+        patch(client, table, {**setting, "value": keys[1:]}).json()["version"] > before["version"]
+    )
 
 
 def test_keys_that_a_bot_patches_in_are_nothing_new_in_its_next_write(

@@ -25,7 +25,7 @@ class Transactions:
 
 
 @pytest.fixture
-def transactions(monkeypatch: pytest.MonkeyPatch) -> Transactions:
+def transactions(client: Client, monkeypatch: pytest.MonkeyPatch) -> Transactions:
     seen = Transactions()
     store = PostgresEventStore if IN_DATABASE else SqliteEventStore
     append = store.append_group
@@ -38,8 +38,7 @@ def transactions(monkeypatch: pytest.MonkeyPatch) -> Transactions:
         seen.sizes.append(sum(len(each.rows) for each in appends))
         return append(log, appends)
 
-    for place in ("domain.writing.catalog", "api.use_cases.deletes", "api.routes.lineage.writes"):
-        monkeypatch.setattr(f"{place}.MAX_EVENTS", MOST)
+    client.services.catalog.most_events = MOST
     monkeypatch.setattr(store, "append_group", counted)
     return seen
 

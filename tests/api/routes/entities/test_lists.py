@@ -9,9 +9,11 @@ import msgspec
 import pytest
 
 from api.answers.responses import LOOP_BYTES
+from api.callers.limits import Streams
+from api.services import UNSENT_BYTES, UNSENT_BYTES_EACH
 from domain.kinds.ids import new_id
 from domain.kinds.registry import KINDS
-from tests.api.conftest import Client, over_files, running, running_under
+from tests.api.conftest import Client, over_files, running, running_under, without_reads
 
 BAD_PARAMETERS = [
     ("limit=-1", "limit must be a whole number >= 0, got '-1'"),
@@ -241,12 +243,9 @@ def test_resource_that_only_openmetadata_has_is_404(empty: Client) -> None:
 
 
 @over_files
-def test_large_entity_is_read_in_turn_and_a_small_one_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_entity_is_read_in_turn_and_a_small_one_at_once(tmp_path: Path) -> None:
     # Without a place for heavy reads, what is read on the event loop alone is answered.
-    monkeypatch.setattr("api.services.MAX_HEAVY_READS", 0)
-    with running(tmp_path) as client:
+    with running(tmp_path, services=without_reads()) as client:
         client.schema()
         for name, size in (("small", 100_000), ("large", LOOP_BYTES // 2)):
             table = client.table(name, description="x" * size)
@@ -259,11 +258,9 @@ def test_large_entity_is_read_in_turn_and_a_small_one_at_once(
         assert client.ask("GET", f"/v1/tables/{new_id()}")[0] == 404
 
 
-def test_large_answers_being_sent_are_streams_of_their_caller(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("api.services.MAX_STREAMS", 0)
-    with running(tmp_path) as client:
+def test_large_answers_being_sent_are_streams_of_their_caller(tmp_path: Path) -> None:
+    none = Streams(0, UNSENT_BYTES_EACH, UNSENT_BYTES)
+    with running(tmp_path, services={"streams": none}) as client:
         client.schema()
         small, large = (
             client.table(name, description=name + " x" * size)

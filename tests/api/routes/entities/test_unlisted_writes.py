@@ -67,12 +67,8 @@ def written(client: Client, world: World) -> Iterator[tuple[str, Any]]:
     yield ask("DELETE", "/v1/tables/deleteStale", stale)
 
 
-@contextmanager
-def patient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Applications that are made in this block wait for lists, however busy the machine is."""
-    with monkeypatch.context() as patch:
-        patch.setattr("api.services.READ_YOUR_WRITES_SECONDS", 60.0)
-        yield
+PATIENT = 60.0
+"""Seconds after which lists show a write, however busy the machine is."""
 
 
 @contextmanager
@@ -90,10 +86,9 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_write_that_lists_do_not_show_in_time_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with patient(monkeypatch), running(tmp_path) as client:
+    with running(tmp_path, patience=PATIENT) as client:
         world = World(client)
-    monkeypatch.setattr("api.services.READ_YOUR_WRITES_SECONDS", 0.0)
-    with running(tmp_path) as client, held(monkeypatch):
+    with running(tmp_path, patience=0.0) as client, held(monkeypatch):
         until(lambda: client.request("GET", "/readyz").status_code == 200)
         before = client.get(SERVICES)
         for what, answer in written(client, world):
@@ -103,10 +98,8 @@ def test_write_that_lists_do_not_show_in_time_says_so(
         assert client.get(SERVICES) == before
 
 
-def test_write_that_lists_show_says_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with patient(monkeypatch), running(tmp_path) as client:
+def test_write_that_lists_show_says_nothing(tmp_path: Path) -> None:
+    with running(tmp_path, patience=PATIENT) as client:
         world = World(client)
         for what, answer in written(client, world):
             assert answer.status_code in (200, 201), (what, answer.text)

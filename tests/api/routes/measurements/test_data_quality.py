@@ -300,8 +300,14 @@ def test_results_are_measurements_newest_first_and_of_a_time_once(client: Client
     assert listed["data"][0]["testCaseFQN"] == case["fullyQualifiedName"]
     assert len(client.get(path, startTs=NOW)["data"]) == 1
     assert client.get("/v1/audit/events")["paging"]["head"] == head
+    one = f"{QUALITY}/testCases/{case['id']}"
+    assert client.get(one, fields="testCaseResult")["testCaseResult"] == listed["data"][0]
+    assert "testCaseResult" not in client.get(one, fields="*")
     for role in ("reader", "bot"):
         assert "secret row" not in client.request("GET", path, role=role).text
+        shown = client.request("GET", one, params={"fields": "testCaseResult"}, role=role)
+        assert shown.json()["testCaseResult"]["testCaseStatus"] == "Success"
+        assert "secret row" not in shown.text
     other = client.ask("POST", path, json={**sent, "testCaseFQN": "other"})
     assert other[0] == 400
     assert client.ask("POST", f"{RESULTS}/a.b.c.d.e", json=sent)[0] == 404

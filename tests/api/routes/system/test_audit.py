@@ -1,15 +1,18 @@
 """The log for auditors: order, filters, resuming, NDJSON, permission."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from api.routes.system import audit
+from api.routes.system.audit import Order, audit_lines, audit_page, audit_span
 from domain.kinds.ids import new_id
+from domain.kinds.registry import ALL_KINDS
+from domain.reading.audit import AuditQuery, AuditTrail
 from tests.api.conftest import Client, RunFilled
 
 PATH = "/v1/audit/events"
@@ -132,11 +135,12 @@ def test_audit_reads_times_as_searches_do(filled: Client, text: str) -> None:
     assert positions(filled, until=text) == []
 
 
-def walk(client: Client, **params: Any) -> list[list[int]]:
+def walk(client: Client, read: Callable[..., Any] | None = None, **params: Any) -> list[list[int]]:
     """The positions on each page, following `paging` until there is no more."""
+    read = read or partial(client.get, PATH)
     pages: list[list[int]] = []
     while True:
-        answer = client.get(PATH, **params)
+        answer = read(**params)
         pages.append([event["position"] for event in answer["data"]])
         paging = answer["paging"]
         if paging.get("after") == paging["head"] or paging.get("before") == 1:
@@ -179,7 +183,7 @@ def test_filters_select_alike_in_both_orders_on_pages_of_any_size(
         ({"requestId": events[8]["requestId"]}, [8, 9]),
         ({"entity": table, "requestId": events[8]["requestId"]}, [9]),
     ]
-    monkeypatch.setattr("domain.reading.audit.BATCH", batch)
+    read_in_batches(filled, monkeypatch, batch)
 
     for limit in (1, 2, 100):
         for params, expected in given:
@@ -189,45 +193,67 @@ def test_filters_select_alike_in_both_orders_on_pages_of_any_size(
             assert [position for page in found for position in page] == in_order, params
 
 
-def test_events_of_one_entity_are_found_without_looking_at_others(
-    filled: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = filled.get(PATH)["data"][3]["entityId"]
-    monkeypatch.setattr(audit, "BOUND", 4)
+def read_in_batches(client: Client, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+    """Have the log give so many events at a time."""
+    log = client.services.stores.log
+    read = log.read
 
-    for order, whole in (("asc", {"after": 9}), ("desc", {"before": 1})):
-        answer = filled.get(PATH, entity=table, order=order)
+    def in_batches(after: int, limit: int, *upto: int, **options: bool) -> Any:
+        return read(after, min(limit, batch), *upto, **options)
+
+    monkeypatch.setattr(log, "read", in_batches)
+
+
+def read_page(
+    client: Client,
+    order: Order = "asc",
+    after: int | None = None,
+    before: int | None = None,
+    **given: Any,
+) -> Any:
+    """A page of a caller who may audit everything, under bounds, of events that are asked for."""
+    bounds = {name: given.pop(name) for name in ("bound", "seconds", "most_bytes") if name in given}
+    query = AuditQuery(kinds=frozenset(ALL_KINDS), **given)
+    log = client.services.stores.log
+    span = audit_span(after, before, order, log.head())
+    return json.loads(audit_page(AuditTrail(log), query, span, log.head(), 100, **bounds))
+
+
+def test_events_of_one_entity_are_found_without_looking_at_others(filled: Client) -> None:
+    table = filled.get(PATH)["data"][3]["entityId"]
+    orders: tuple[tuple[Order, Any], ...] = (("asc", {"after": 9}), ("desc", {"before": 1}))
+    for order, whole in orders:
+        answer = read_page(filled, order, entity_id=table, bound=4)
         assert (len(answer["data"]), answer["paging"]) == (3, {**whole, "head": 9})
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
-@pytest.mark.parametrize(("bound", "value"), [("PAGE_SECONDS", 0), ("PAGE_BYTES", 1)])
+@pytest.mark.parametrize(("bound", "value"), [("seconds", 0), ("most_bytes", 1)])
 def test_page_ends_when_its_time_or_its_bytes_are_used_up(
-    filled: Client, monkeypatch: pytest.MonkeyPatch, order: str, bound: str, value: int
+    filled: Client, monkeypatch: pytest.MonkeyPatch, order: Order, bound: str, value: int
 ) -> None:
-    monkeypatch.setattr("domain.reading.audit.BATCH", 4)
-    monkeypatch.setattr(audit, bound, value)
+    read_in_batches(filled, monkeypatch, 4)
 
-    pages = walk(filled, order=order)
+    pages = walk(filled, partial(read_page, filled, **{bound: value}), order=order)
 
-    size = 1 if bound == "PAGE_BYTES" else 4
+    size = 1 if bound == "most_bytes" else 4
     expected = list(range(1, 10))[:: 1 if order == "asc" else -1]
     assert [position for page in pages for position in page] == expected
     assert [len(page) for page in pages if page] == [size] * (9 // size) + [1] * (size == 4)
 
 
-def test_page_that_finds_little_says_how_far_it_looked(
-    filled: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(audit, "BOUND", 4)
-    monkeypatch.setattr(audit, "STREAM_BOUND", 4)
-
-    first = filled.get(PATH, actor="the-editor")
-    second = filled.get(PATH, actor="the-editor", after=4)
+def test_page_that_finds_little_says_how_far_it_looked(filled: Client) -> None:
+    first = read_page(filled, actor="the-editor", bound=4)
+    second = read_page(filled, actor="the-editor", after=4, bound=4)
 
     assert (first["data"], first["paging"]) == ([], {"after": 4, "head": 9})
     assert ([e["position"] for e in second["data"]], second["paging"]["after"]) == ([5], 8)
-    assert lines(filled, actor="the-editor") == [{"paging": {"after": 4, "head": 9}}]
+    log, query = (
+        filled.services.stores.log,
+        AuditQuery(kinds=frozenset(ALL_KINDS), actor="the-editor"),
+    )
+    streamed = audit_lines(AuditTrail(log), query, audit_span(None, None, "asc", 9), 9, 100, 4)
+    assert json.loads(b"".join(streamed)) == {"paging": {"after": 4, "head": 9}}
 
 
 def test_ndjson_has_the_same_events_and_says_where_it_ends(filled: Client) -> None:

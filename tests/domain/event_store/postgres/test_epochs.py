@@ -17,7 +17,6 @@ from domain.event_store.appends import prepared
 from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
-from domain.event_store.postgres import connections, transactions
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections
 from domain.event_store.postgres.link import Link
@@ -30,6 +29,7 @@ from tests.contracts.recorded import changed, created, purged, unplaced
 from tests.domain.event_store.postgres.holding import holding_the_order
 from tests.domain.event_store.postgres.proxy import Cut, proxying
 from tests.postgres_copies import Copies
+from tests.postgres_logs import opened_log
 from tests.postgres_servers import losing_what_is_not_on_disk, running_or_skipped
 from tests.waiting import until
 
@@ -42,9 +42,20 @@ def schema() -> str:
 
 
 @pytest.fixture
-def store(postgres: PostgresServer, schema: str) -> Iterator[EventStore]:
-    with closing(open_event_log(postgres.url(schema))) as store:
-        yield store
+def opened(postgres: PostgresServer, schema: str) -> Iterator[tuple[EventStore, Connections]]:
+    with opened_log(postgres.url(schema)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(opened: tuple[EventStore, Connections]) -> EventStore:
+    return opened[0]
+
+
+@pytest.fixture
+def connections(opened: tuple[EventStore, Connections]) -> Connections:
+    """Those of the store."""
+    return opened[1]
 
 
 @pytest.fixture
@@ -317,10 +328,10 @@ def test_error_behind_the_commit_is_not_told_as_nothing_stored(
     postgres: PostgresServer,
     schema: str,
     store: EventStore,
-    monkeypatch: pytest.MonkeyPatch,
+    connections: Connections,
     group: int,
 ) -> None:
-    monkeypatch.setattr(transactions, "SETTLE_SECONDS", 0.2)
+    connections.settle_seconds = 0.2
     store.append([created("a")])
     # What is written to have the commit synced fails then.
     postgres.run(f"ALTER SEQUENCE {schema}.positions MAXVALUE 1")
@@ -338,11 +349,10 @@ def test_append_that_wakes_late_does_not_store_what_was_refused(
     schema: str,
     store: EventStore,
     other: EventStore,
-    monkeypatch: pytest.MonkeyPatch,
+    connections: Connections,
 ) -> None:
     """The session stands still, and goes on after its caller has had an answer."""
-    monkeypatch.setattr(transactions, "SETTLE_SECONDS", 0.5)
-    monkeypatch.setattr(connections, "APPEND_SECONDS", 0.5)
+    connections.settle_seconds = connections.append_seconds = 0.5
     store.append([created("top")])
     # Not by the first append, which names features by statements of its own.
     store.append([created("other")])

@@ -13,11 +13,12 @@ from domain.event_store.appends import prepared
 from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
-from domain.event_store.postgres import connections, transactions
+from domain.event_store.postgres.connections import Connections
 from domain.event_store.writes import Expectations, RememberedAnswer
 from tests.contracts.recorded import changed, created, unplaced
 from tests.domain.event_store.postgres.holding import holding_the_order
 from tests.domain.event_store.postgres.proxy import Cut, Proxy, proxying
+from tests.postgres_logs import opened_log
 from tests.postgres_servers import losing_what_is_not_on_disk, stop_and_start_under_load
 from tests.waiting import until
 
@@ -56,12 +57,23 @@ def proxy(postgres: PostgresServer) -> Iterator[Proxy]:
 
 
 @pytest.fixture
-def store(
+def opened(
     postgres: PostgresServer, schema: str, direct: EventStore, proxy: Proxy
-) -> Iterator[EventStore]:
+) -> Iterator[tuple[EventStore, Connections]]:
     """The same log through the proxy."""
-    with closing(open_event_log(postgres.url(schema, **proxy.parameters))) as store:
-        yield store
+    with opened_log(postgres.url(schema, **proxy.parameters)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(opened: tuple[EventStore, Connections]) -> EventStore:
+    return opened[0]
+
+
+@pytest.fixture
+def connections(opened: tuple[EventStore, Connections]) -> Connections:
+    """Those of the store."""
+    return opened[1]
 
 
 def recorded(store: EventStore) -> list[RecordedEvent]:
@@ -157,12 +169,11 @@ def test_append_that_the_server_has_not_begun_yet_is_not_doubled(
 def test_unknown_outcome_is_told_from_nothing_stored(
     postgres: PostgresServer,
     store: EventStore,
+    connections: Connections,
     direct: EventStore,
     proxy: Proxy,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(transactions, "SETTLE_SECONDS", 0.1)
-    monkeypatch.setattr(connections, "WAIT_SECONDS", 0.1)
+    connections.settle_seconds = connections.wait_seconds = 0.1
     # Features are named and known, so that the append which waits need not be sent again for them.
     before = [created("one"), created("two")]
     for each in before:
@@ -281,30 +292,28 @@ def append_waiting(postgres: PostgresServer, store: EventStore, schema: str) -> 
     writer.join()
 
 
-def test_pool_that_is_exhausted_says_so_and_recovers(
-    postgres: PostgresServer, schema: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections, "POOL_SIZE", 1)
-    with closing(open_event_log(postgres.url(schema))) as store:
-        with append_waiting(postgres, store, schema), monkeypatch.context() as impatient:
-            impatient.setattr(connections, "WAIT_SECONDS", 0.1)
+def test_pool_that_is_exhausted_says_so_and_recovers(postgres: PostgresServer, schema: str) -> None:
+    with opened_log(postgres.url(schema), size=1) as (store, connections):
+        with append_waiting(postgres, store, schema):
+            connections.wait_seconds = 0.1
             with pytest.raises(StoreUnavailable, match="all 1 connections are in use"):
                 store.head()
         assert store.head() == 1
 
 
 def test_server_without_a_place_for_another_connection_is_away(
-    postgres: PostgresServer, schema: str, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer, schema: str
 ) -> None:
     role = new_schema()
     postgres.run(
         f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 1",
         f"GRANT CREATE ON DATABASE postgres TO {role}",
     )
-    with closing(open_event_log(postgres.url(schema, user=role))) as store:
+    with opened_log(postgres.url(schema, user=role)) as (store, connections):
+        usual = connections.wait_seconds
         # Short only while there is no place: to connect takes time on a busy machine.
-        with append_waiting(postgres, store, schema), monkeypatch.context() as impatient:
-            impatient.setattr(connections, "WAIT_SECONDS", 0.1)
+        with append_waiting(postgres, store, schema):
+            connections.wait_seconds = 0.1
             with pytest.raises(StoreUnavailable, match="its database is away"):
                 store.head()
             with (
@@ -312,6 +321,7 @@ def test_server_without_a_place_for_another_connection_is_away(
                 store.snapshot(),
             ):
                 pass
+        connections.wait_seconds = usual
         assert store.head() == 1
 
 

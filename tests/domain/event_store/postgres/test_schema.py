@@ -16,6 +16,7 @@ from domain.measurements.bounds import Bounds
 from domain.measurements.opening import measurements_at
 from domain.measurements.reports import RESULT, Point
 from tests.contracts.recorded import changed, created
+from tests.postgres_logs import release_with
 
 VERSION, NEXT = tables.VERSION, tables.VERSION + 1
 
@@ -72,29 +73,22 @@ def test_tables_of_a_later_release_are_refused(
             refused(url)
 
 
-def test_tables_of_an_older_release_are_upgraded_by_the_command_alone(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_of_an_older_release_are_upgraded_by_the_command_alone(url: str) -> None:
     with closing(open_event_log(url)) as store:
         store.append([created("a")])
-    monkeypatch.setattr(tables, "VERSION", NEXT)
-    monkeypatch.setattr(
-        tables, "read_step", lambda number: b"ALTER TABLE answers ADD COLUMN more text"
-    )
-    with pytest.raises(
-        StoreUnavailable, match=f"of version {VERSION}, and this release needs {NEXT}"
-    ):
-        open_event_log(url)
-    assert migrate_log(url) == (VERSION, NEXT)
-    with closing(open_event_log(url)) as store:
-        assert store.head() == 1
+    needs = f"of version {VERSION}, and this release needs {NEXT}"
+    with release_with(NEXT, b"ALTER TABLE answers ADD COLUMN more text"):
+        with pytest.raises(StoreUnavailable, match=needs):
+            open_event_log(url)
+        assert migrate_log(url) == (VERSION, NEXT)
+        with closing(open_event_log(url)) as store:
+            assert store.head() == 1
 
 
 def test_log_of_the_first_step_is_upgraded_and_its_older_programs_store_nothing_more(
-    postgres: PostgresServer, url: str, schema: str, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer, url: str, schema: str
 ) -> None:
-    with monkeypatch.context() as older:
-        older.setattr(tables, "VERSION", 1)
+    with release_with(1):
         migrate_log(url)
     event = '\'{"kind":"domain","actor":"ann","at":1,"version":1,"requestId":"r",'
     event += '"name":"a","fqn":"a","body":{}}\''
@@ -119,15 +113,11 @@ def test_log_of_the_first_step_is_upgraded_and_its_older_programs_store_nothing_
         assert measured.latest("a", RESULT) == b"{}"
 
 
-def test_step_that_fails_leaves_the_tables_as_they_were(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_step_that_fails_leaves_the_tables_as_they_were(url: str) -> None:
     migrate_log(url)
-    with monkeypatch.context() as changed:
-        changed.setattr(tables, "VERSION", NEXT)
-        changed.setattr(tables, "read_step", lambda number: b"DROP TABLE answers; SELECT 1/0")
-        with pytest.raises(StoreUnavailable, match="division by zero"):
-            migrate_log(url)
+    failing = release_with(NEXT, b"DROP TABLE answers; SELECT 1/0")
+    with failing, pytest.raises(StoreUnavailable, match="division by zero"):
+        migrate_log(url)
     with closing(open_event_log(url)) as store:
         assert store.answer("ann", "key") is None
 

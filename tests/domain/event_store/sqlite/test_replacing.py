@@ -24,7 +24,7 @@ from domain.event_store.opening import (
 )
 from domain.event_store.sqlite.log import SqliteEventStore
 from domain.kinds.registry import KINDS
-from domain.machine import write_turns
+from domain.machine.write_turns import WriteTurns
 from domain.write_context import WriteContext
 
 ME = WriteContext(actor="me", request_id="request")
@@ -420,7 +420,7 @@ def test_log_that_a_process_is_about_to_open_is_not_replaced(
     crashed: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has found the file by its name, and would go on with the write-ahead log of the copy."""
-    monkeypatch.setattr(write_turns, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(WriteTurns, "wait_seconds", 0.05)
     select, refused = SqliteEventStore.identity, []
 
     def meanwhile(self: SqliteEventStore) -> str:

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,16 +12,13 @@ import pytest
 
 from benchmarks.postgres_server import PostgresServer
 from domain.errors import StoreUnavailable
-from domain.event_store.postgres import connections
 from domain.event_store.postgres.link import Link
 from domain.kinds.registry import KINDS
-from projections.entities import list_pages
 from projections.entities.cursors import Place, encode
-from projections.entities.list_pages import list_page, small_page
+from projections.entities.list_pages import MOST_ROWS, list_page, small_page
 from projections.entities.name_filters import name_filter
 from projections.entities.port import ListRequest
-from projections.entities.postgres import database
-from projections.entities.postgres.database import READERS, EntityDatabase
+from projections.entities.postgres.database import MOST_KEPT, READERS, EntityDatabase
 from projections.entities.postgres.model import PostgresReadModel
 from projections.entities.postgres.opening import open_read_model
 from projections.feeding.port import Damaged, Superseded
@@ -32,15 +30,21 @@ TABLES = ListRequest(kind=KINDS["table"], limit=2)
 
 
 @pytest.fixture
-def model(postgres: PostgresServer) -> Iterator[PostgresReadModel]:
-    with postgres_model(postgres) as model:
+def database(postgres: PostgresServer) -> Iterator[EntityDatabase]:
+    with closing(EntityDatabase(postgres.url("catalog"))) as database:
+        yield database
+
+
+@pytest.fixture
+def model(postgres: PostgresServer, database: EntityDatabase) -> Iterator[PostgresReadModel]:
+    with postgres_model(postgres, database) as model:
         fill(model, *(stored(n, name) for n, name in enumerate("abc")))
         yield model
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "WAIT_SECONDS", 0.1)
+def impatient(database: EntityDatabase) -> None:
+    database.connections.wait_seconds = 0.1
 
 
 def cut(postgres: PostgresServer) -> None:
@@ -60,11 +64,11 @@ def test_page_is_read_again_when_its_connection_was_cut(
 
 
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a server given up soon that hangs."""
-    monkeypatch.setattr(connections, "CHECK_SECONDS", 0.2)
-    monkeypatch.setattr(connections, "READ_SECONDS", 0.2)
-    monkeypatch.setattr(database, "GRACE_SECONDS", 0.2 - database.MOST_MILLISECONDS / 1_000)
+def hasty(postgres: PostgresServer) -> Iterator[EntityDatabase]:
+    """Gives a server up soon that hangs."""
+    with closing(EntityDatabase(postgres.url("catalog"), grace_seconds=0.2 - 10)) as database:
+        database.connections.check_seconds = database.connections.read_seconds = 0.2
+        yield database
 
 
 def hang(postgres: PostgresServer) -> list[int]:
@@ -80,23 +84,23 @@ def hang(postgres: PostgresServer) -> list[int]:
 
 
 def test_page_is_read_by_another_connection_where_one_hangs(
-    postgres: PostgresServer, hasty: None, model: PostgresReadModel
+    postgres: PostgresServer, hasty: EntityDatabase, model: PostgresReadModel
 ) -> None:
-    page = small_page(model, TABLES)
+    other = open_read_model(hasty, model.tables.schema.strip('"'))
+    page = small_page(other, TABLES)
     hung = hang(postgres)
     try:
         assert hung
-        assert small_page(model, TABLES) == page
+        assert small_page(other, TABLES) == page
     finally:
         for pid in hung:
             os.kill(pid, signal.SIGCONT)
 
 
 def test_page_whose_transaction_was_cut_is_refused(
-    postgres: PostgresServer, model: PostgresReadModel, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer, model: PostgresReadModel
 ) -> None:
-    monkeypatch.setattr(list_pages, "MOST_BYTES", 1)
-    chunks = list_page(model, TABLES)
+    chunks = list_page(model, TABLES, most_bytes=1)
     assert next(chunks) == b""
     cut(postgres)
     with pytest.raises(StoreUnavailable, match="the sorted read model cannot be used now"):
@@ -124,28 +128,25 @@ def test_readers_are_told_that_all_connections_are_in_use(model: PostgresReadMod
 
 
 @pytest.mark.usefixtures("impatient")
-def test_large_pages_wait_for_none_but_each_other(
-    model: PostgresReadModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(list_pages, "MOST_BYTES", 1)
+def test_large_pages_wait_for_none_but_each_other(model: PostgresReadModel) -> None:
+    large_page = partial(list_page, model, TABLES, most_bytes=1)
     with ExitStack() as stack:
         pages = []
-        for _ in range(database.MOST_KEPT):
-            pages.append(stack.enter_context(closing(list_page(model, TABLES))))
+        for _ in range(MOST_KEPT):
+            pages.append(stack.enter_context(closing(large_page())))
             next(pages[-1])
         with pytest.raises(StoreUnavailable, match="16 large pages are being sent already"):
-            next(list_page(model, TABLES))
+            next(large_page())
         assert model.checkpoint() == 1
         whole = [b"".join(page) for page in pages]
-    assert whole == whole[:1] * database.MOST_KEPT
-    assert next(list_page(model, TABLES)) == b""
+    assert whole == whole[:1] * MOST_KEPT
+    assert next(large_page()) == b""
 
 
 def test_statement_that_takes_too_long_is_refused(
-    postgres: PostgresServer, model: PostgresReadModel, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer, model: PostgresReadModel
 ) -> None:
-    monkeypatch.setattr(database, "MOST_MILLISECONDS", 100)
-    with closing(EntityDatabase(postgres.url("catalog"))) as hasty:
+    with closing(EntityDatabase(postgres.url("catalog"), most_seconds=0.1)) as hasty:
         other = open_read_model(hasty, model.tables.schema.strip('"'))
         page = small_page(other, TABLES)
         with postgres.connect() as link, link.transaction():
@@ -195,14 +196,13 @@ def test_list_that_no_index_finds_says_that_its_generation_is_not_live(
         with pytest.raises(Superseded):
             small_page(left, request)
         with pytest.raises(Superseded):
-            next(list_page(left, msgspec.structs.replace(request, limit=list_pages.MOST_ROWS + 1)))
+            next(list_page(left, msgspec.structs.replace(request, limit=MOST_ROWS + 1)))
 
 
 def test_page_that_is_read_again_as_it_is_large_is_of_a_live_generation(
     postgres: PostgresServer, model: PostgresReadModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is live when the beginning is read, and not any more when all of it is."""
-    monkeypatch.setattr(list_pages, "MOST_BYTES", 1)
     schema = model.tables.schema
     live = f"{schema}.live"
     postgres.run(f"CREATE TABLE {live} AS SELECT true AS yes")
@@ -216,7 +216,7 @@ def test_page_that_is_read_again_as_it_is_large_is_of_a_live_generation(
 
         monkeypatch.setattr(left.tables, "begin", leave_and_begin)
         with pytest.raises(Superseded):
-            small_page(left, TABLES)
+            small_page(left, TABLES, most_bytes=1)
 
 
 def test_texts_that_the_database_does_not_take_are_found_nowhere(model: PostgresReadModel) -> None:

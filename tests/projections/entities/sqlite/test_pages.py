@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from domain.kinds.registry import KINDS
-from projections.entities import list_pages
 from projections.entities.cursors import Place
 from projections.entities.list_pages import list_page
 from projections.entities.list_sql import ScopeShape, Selection, Shape
@@ -103,9 +102,9 @@ def test_list_closed_stream_lets_go_of_its_connection(
 
     catalog.entities.database.hand_over()
     monkeypatch.setattr(catalog.entities.database, "connect", connecting)
-    monkeypatch.setattr(list_pages, "MOST_ROWS", 4)
     for steps in (1, 2, 3):
-        chunks = list_page(catalog.entities, ListRequest(kind=KINDS["table"], limit=100))
+        request = ListRequest(kind=KINDS["table"], limit=100)
+        chunks = list_page(catalog.entities, request, most_rows=4)
         for _ in range(steps):
             next(chunks, None)
 

@@ -12,8 +12,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from domain.errors import InvalidInput, StoreUnavailable
-from projections.search.answers import csv_export
-from projections.search.answers.csv_export import HEADER, export, guarded
+from projections.search.answers.csv_export import (
+    BOUNDS,
+    HEADER,
+    Bounds,
+    export,
+    guarded,
+    row_pieces,
+)
 from projections.search.answers.queries import SearchRequest
 from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
@@ -42,8 +48,13 @@ def opener(
     return opened
 
 
-def parts(catalog: Catalog, visibility: Visibility = EVERYTHING, **request: Any) -> list[bytes]:
-    return list(export(SearchRequest(q="", **request), visibility, opener(catalog)))
+def parts(
+    catalog: Catalog,
+    visibility: Visibility = EVERYTHING,
+    bounds: Bounds = BOUNDS,
+    **request: Any,
+) -> list[bytes]:
+    return list(export(SearchRequest(q="", **request), visibility, opener(catalog), bounds))
 
 
 def rows(catalog: Catalog, **request: Any) -> list[dict[str, str]]:
@@ -93,9 +104,7 @@ CELLS = st.text(st.sampled_from("a,\"\r\n\té;' "), max_size=9)
 def test_cells_are_written_as_the_standard_library_writes_them(row: list[str]) -> None:
     expected = StringIO(newline="")
     csv.writer(expected).writerow("".join(guarded(cell)) for cell in row)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(csv_export, "PIECE", 2)
-        assert "".join(csv_export.row_pieces(row)) == expected.getvalue()
+    assert "".join(row_pieces(row, 2)) == expected.getvalue()
 
 
 def test_export_of_nothing_is_the_header(catalog: Catalog) -> None:
@@ -103,53 +112,45 @@ def test_export_of_nothing_is_the_header(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 7])
-def test_pages_have_every_entity_once(
-    catalog: Catalog, page: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(csv_export, "PAGE", page)
+def test_pages_have_every_entity_once(catalog: Catalog, page: int) -> None:
+    bounds = Bounds(page=page)
     for number in range(7):
         # In commits of their own, and under three names.
         name = f"t{number % 3}"
         catalog.add(make_entity(name, fqn=f"s.d.{number}.{name}", version=number % 2))
-    names = [row["FQN"].rpartition(".")[2] for row in rows(catalog)]
+    names = [row["FQN"].rpartition(".")[2] for row in rows(catalog, bounds=bounds)]
     assert names == ["t0"] * 3 + ["t1"] * 2 + ["t2"] * 2
-    by_version = [row["FQN"] for row in rows(catalog, sort_field="version", sort_order="desc")]
+    by_version = [
+        row["FQN"] for row in rows(catalog, bounds=bounds, sort_field="version", sort_order="desc")
+    ]
     assert (len(set(by_version)), {int(fqn.split(".")[2]) % 2 for fqn in by_version[:3]}) == (
         7,
         {1},
     )
-    assert len(rows(catalog, sort_field="_score")) == 7
+    assert len(rows(catalog, bounds=bounds, sort_field="_score")) == 7
 
 
-def test_parts_are_bounded_and_let_others_have_their_turn(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(csv_export, "CHUNK", 1_000)
+def test_parts_are_bounded_and_let_others_have_their_turn(catalog: Catalog) -> None:
     for number in range(20):
         catalog.add(make_entity(f"t{number}", description="x" * 400))
-    made = parts(catalog)
+    made = parts(catalog, bounds=Bounds(part=1_000))
     assert len(made) > 5
     assert max(map(len, made)) < 1_000 + 600
-    monkeypatch.setattr(csv_export, "PIECE", 300)
     catalog.add(make_entity("large", description='"' * 50_000))
-    made = parts(catalog)
+    made = parts(catalog, bounds=Bounds(part=1_000, piece=300))
     assert max(map(len, made)) < 1_000 + 2 * 300 + 1
     assert b"".join(made).count(b'"') == 2 * 50_000 + 2
-    monkeypatch.setattr(csv_export, "CHUNK", 10**9)
-    monkeypatch.setattr(csv_export, "READ_BYTES", 1_000)
     # Much was read, though little is written.
-    assert parts(catalog).count(b"") > 5
+    assert parts(catalog, bounds=Bounds(part=10**9, read_bytes=1_000)).count(b"") > 5
 
 
-def test_too_many_rows_are_refused_before_the_first_part(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(csv_export, "MAX_ROWS", 2)
+def test_too_many_rows_are_refused_before_the_first_part(catalog: Catalog) -> None:
+    few = Bounds(rows=2)
     catalog.add(*(make_entity(f"t{number}") for number in range(3)))
-    made = export(SearchRequest(q=""), EVERYTHING, opener(catalog))
+    made = export(SearchRequest(q=""), EVERYTHING, opener(catalog), few)
     with pytest.raises(InvalidInput, match="may have 2 rows, and 3 entities match: narrow it"):
         next(made)
-    assert len(rows(catalog, query_filter=b'{"prefix": {"name": "t1"}}')) == 1
+    assert len(rows(catalog, bounds=few, query_filter=b'{"prefix": {"name": "t1"}}')) == 1
 
 
 def test_cut_search_makes_no_file(catalog: Catalog) -> None:
@@ -199,10 +200,9 @@ def test_formulas_are_made_texts(cell: str) -> None:
     ],
 )
 def test_formulas_behind_what_splits_a_cell_are_made_texts(
-    monkeypatch: pytest.MonkeyPatch, piece: int, cell: str, made: str
+    piece: int, cell: str, made: str
 ) -> None:
-    monkeypatch.setattr(csv_export, "PIECE", piece)
-    guarded_cell = "".join(guarded(cell))
+    guarded_cell = "".join(guarded(cell, piece))
     # In small pieces the apostrophe may stand behind the blanks and quotes: it guards there too.
     assert guarded_cell == made if piece == 100 else no_part_is_a_formula(guarded_cell)
     assert guarded_cell.count("'") == made.count("'")
@@ -223,9 +223,7 @@ SPLIT = st.text(st.sampled_from(";\t\n\r =+-@\"'a\u3000\uff1d"), max_size=12)
 @example(' "@', 1)
 @given(st.text() | SPLIT, st.integers(1, 5))
 def test_no_cell_begins_a_formula(cell: str, piece: int) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(csv_export, "PIECE", piece)
-        made = "".join(guarded(cell))
+    made = "".join(guarded(cell, piece))
     assert made.replace("'", "") == cell.replace("'", "")
     assert not made.strip().startswith(("=", "+", "-", "@"))
     assert not made.startswith(("\t", "\r", "\n"))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from domain.errors import InvalidInput
 from projections.search.analysis import compose, places, tokens
-from projections.search.answers import highlighting
 from projections.search.answers.highlighting import BEGIN, END, FRAGMENT, MAX_FRAGMENTS, Highlighter
 from projections.search.answers.sought_words import MAX_PATTERNS
 from projections.search.language.patterns import TermPattern
@@ -114,10 +113,9 @@ def test_slips_are_looked_for_where_the_word_itself_is_not():
     }
 
 
-def test_work_is_bounded_by_the_answer_and_by_the_path(monkeypatch):
+def test_work_is_bounded_by_the_answer_and_by_the_path():
     body = msgspec.json.encode({"name": "customer", "description": "x" * 4_000 + " customer"})
-    monkeypatch.setattr(highlighting, "MAX_BYTES", 2 * len(body) + 10)
-    highlighter = Highlighter(parse("customer"))
+    highlighter = Highlighter(parse("customer"), 2 * len(body) + 10)
     found = [highlighter.highlights("table", body) for _ in range(3)]
     assert found == [{"name": [f"{BEGIN}customer{END}"]}] * 2 + [{}]
     assert highlighter.highlights("table", b'{"name":"customer"}') == {}

@@ -9,7 +9,7 @@ from domain.errors import StoreUnavailable
 from projections.feeding.port import Damaged
 from projections.search.documents.documents import SearchDocument
 from projections.search.engine import EngineQuery
-from projections.search.index.commit import checksums, commit_follower
+from projections.search.index.commit.checksums import WARNING
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.arrays import unpack
 from projections.search.index.format.storage import MANIFEST, Directory
@@ -21,7 +21,14 @@ EVERYTHING = EngineQuery(tree=MatchAll(), size=1_000)
 THREAD = "search-checksums"
 
 
-class GatedSums(Directory):
+class Large(Directory):
+    """A directory of which every file counts as large."""
+
+    summed_at_once = 0
+    retry_seconds = 0
+
+
+class GatedSums(Large):
     """A directory in which the sums of the segments that it has are made once `go_on` is set."""
 
     def __init__(self, path):
@@ -65,9 +72,8 @@ def damage(path):
 
 
 @pytest.fixture
-def path(tmp_path, monkeypatch):
-    """An index of two segments that count as large."""
-    monkeypatch.setattr(commit_follower, "SUMMED_IN_SEARCH", 0)
+def path(tmp_path):
+    """An index of two segments."""
     made = tmp_path / "index"
     engine = WhooshEngine.open(made)
     commit(engine, documents(*range(1, 7)), 3)
@@ -172,7 +178,7 @@ def test_damage_that_was_known_is_not_served_after_a_restart(path, storage, engi
     assert engine.count() == 7
     sum_all(storage, engine)
     for _ in range(2):
-        reader = WhooshEngine.open(path, writable=False)
+        reader = WhooshEngine(Large(path), writable=False)
         with pytest.raises(StoreUnavailable, match="checksum"):
             reader.search(EVERYTHING)
         reader.close()
@@ -182,8 +188,8 @@ def test_damage_that_was_known_is_not_served_after_a_restart(path, storage, engi
     assert (writer.checkpoint(), writer.count()) == (0, 0)
     commit(writer, documents(9), 1)
     writer.close()
-    assert [file.name for file in path.glob(f"*{checksums.WARNING}")] == []
-    reader = WhooshEngine.open(path, writable=False)
+    assert [file.name for file in path.glob(f"*{WARNING}")] == []
+    reader = WhooshEngine(Large(path), writable=False)
     assert ids(reader) == {"id9"}
     reader.close()
 
@@ -259,7 +265,7 @@ def test_commit_while_summing_does_not_hide_damage(path, storage):
     with pytest.raises(Damaged, match=damaged):
         engine.check(lambda: None)
     engine.close()
-    reader = WhooshEngine.open(path, writable=False)
+    reader = WhooshEngine(Large(path), writable=False)
     with pytest.raises(StoreUnavailable, match=damaged):
         reader.search(EVERYTHING)
     reader.close()
@@ -301,13 +307,10 @@ def test_files_that_another_process_merges_away_are_no_damage(path, storage):
 
 
 @pytest.mark.parametrize("failures", [1, 100])
-def test_file_that_cannot_be_read_is_tried_again_before_it_counts_as_damaged(
-    path, monkeypatch, failures
-):
-    monkeypatch.setattr(checksums, "RETRY", 0)
+def test_file_that_cannot_be_read_is_tried_again_before_it_counts_as_damaged(path, failures):
     left = [failures]
 
-    class Unreadable(Directory):
+    class Unreadable(Large):
         def crc(self, name, go_on=lambda: None):
             if name.endswith(".arrays") and left[0]:
                 left[0] -= 1
@@ -341,7 +344,7 @@ def test_wait_for_the_sums_ends_when_the_engine_is_closed(storage, engine):
 
 
 def test_directory_that_cannot_be_written_keeps_damage_refused(path):
-    class ReadOnly(Directory):
+    class ReadOnly(Large):
         def create_file(self, name, **kwargs):
             raise PermissionError("read-only")
 

@@ -15,8 +15,12 @@ from projections.search.documents.documents import SearchDocument
 from projections.search.documents.objects import object_reader
 from projections.search.engine import EngineHits, EngineQuery, Sort
 from projections.search.index.build.inverter import Inverter
-from projections.search.index.evaluate.segments import Memory, SegmentView, Snapshot
+from projections.search.index.evaluate.evaluator import evaluate
+from projections.search.index.evaluate.nested import Nesting
+from projections.search.index.evaluate.object_search import ObjectSearch
+from projections.search.index.evaluate.segments import Memory, SegmentView, Snapshot, Steps
 from projections.search.index.search_commit import search
+from projections.search.matching.candidates import Candidates
 from projections.search.matching.deadline import Deadline
 from projections.search.tree import Bool
 from tests.depth import examples
@@ -41,6 +45,11 @@ def view_of(name: str, documents: Sequence[SearchDocument], dead: Sequence[str] 
     view = SegmentView(name, inverter.finish())
     buried = np.array([view.stored(number).id in dead for number in range(view.size)], np.bool_)
     return view.with_dead(buried)
+
+
+def stepped(view: SegmentView, **steps: int) -> SegmentView:
+    """The same segment, searched in other steps, with nothing remembered of it."""
+    return SegmentView(view.name, view.arrays, view.dead, Steps(**steps))
 
 
 def run(views: Sequence[SegmentView], query: EngineQuery) -> EngineHits:
@@ -289,14 +298,15 @@ def test_nested_needs_one_object_with_everything(node, ids):
     assert {hit.id for hit in found.hits} == ids
 
 
-def test_nested_of_several_conditions_needs_the_objects(monkeypatch):
+def test_nested_of_several_conditions_needs_the_objects():
     query = EngineQuery(tree=tree.Nested("columns", Bool(must=_column("x", "int"))))
     with pytest.raises(InvalidInput, match="can only have one condition"):
         run([_tables()], query)
-    monkeypatch.setattr("projections.search.matching.candidates.MAX_CANDIDATES", 1)
+    view = _tables()
     reader = object_reader(lambda wanted: {i: TABLES[i].encode() for i in wanted})
+    nesting = Nesting(Candidates(reader, endless(), ObjectSearch, most=1))
     with pytest.raises(InvalidInput, match="more than 1 documents"):
-        search(Snapshot([_tables()], 1), query, endless(), reader)
+        evaluate(Snapshot([view], 1), view, nesting, query.tree)
 
 
 def test_searches_of_several_threads_answer_the_same():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from projections.search.index.evaluate import joined_terms
+from projections.search.index.evaluate.joined_terms import terms_matching
 from projections.search.index.evaluate.lexicons import Span
 from projections.search.index.evaluate.segments import Memory
 from projections.search.index.format.arrays import Inverted, lexicon, starts
@@ -68,10 +68,12 @@ def test_expressions_match_whole_terms(terms, pattern):
 
 @given(words, regexes, st.integers(1, 3), st.integers(1, 40))
 def test_joined_terms_match_the_same_in_parts(terms, pattern, part, steps):
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(joined_terms, "PART_BYTES", part)
-        patched.setattr(joined_terms, "STEPS", steps)
-        assert matched(terms, regex(pattern)) == matches(terms, pattern)
+    inverted, runs = index(terms), regex(pattern).runs()
+    low, high = inverted.span(b"p:")
+    found = terms_matching(
+        inverted, 2, low, high, runs, Memory(1_000_000), nothing, part_bytes=part, steps=steps
+    )
+    assert texts(inverted, found) == matches(terms, pattern)
 
 
 @pytest.mark.parametrize("letters", ["ab", "äß"])

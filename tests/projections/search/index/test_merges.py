@@ -1,11 +1,13 @@
 """Merges beside commits: nothing is lost, nothing comes back, and failures are tried again."""
 
 import threading
+from functools import partial
 
 import pytest
 
 from projections.search.documents.documents import SearchDocument
 from projections.search.engine import DocumentChanges
+from projections.search.index.build.inverter import Inverter
 from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
 from projections.search.index.engine import WhooshEngine
@@ -189,8 +191,7 @@ class BesideMerges(Directory):
         return super().create_file(name, **kwargs)
 
 
-def test_merge_that_fails_loses_nothing_and_is_repeated(tmp_path, monkeypatch):
-    monkeypatch.setattr(merge_thread, "RETRY", 0.0)
+def test_merge_that_fails_loses_nothing_and_is_repeated(tmp_path):
     fails = threading.Event()
     fails.set()
 
@@ -199,6 +200,7 @@ def test_merge_that_fails_loses_nothing_and_is_repeated(tmp_path, monkeypatch):
             raise OSError("disk full")
 
     engine = WhooshEngine(BesideMerges(tmp_path, fail), writable=True)
+    engine.merges.retry_seconds = 0.0
     engine.reset()
     for number in range(merge_thread.MERGE_AT * 2):
         commit(engine, documents(number), number + 1)
@@ -262,9 +264,11 @@ def test_many_small_commits_leave_few_segments(tmp_path):
     engine.close()
 
 
-def test_batch_larger_than_a_segment_makes_several(engine, storage, monkeypatch):
-    monkeypatch.setattr("projections.search.index.build.inverter.MAX_DOCUMENTS", 10)
-    commit(engine, documents(*range(25)), 1)
+def test_batch_larger_than_a_segment_makes_several(engine, storage):
+    few = partial(Inverter, max_documents=10)
+    writer = CommitWriter(storage, CommitFollower(storage), few)
+    writer.apply(DocumentChanges(documents(*range(25)), 1, (0, "")))
+    writer.close()
     assert sorted(s.doc_count() for s in segments(storage)) == [5, 10, 10]
     assert len(found(engine)) == 25
 

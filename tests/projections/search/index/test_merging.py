@@ -10,7 +10,6 @@ from projections.search.documents.documents import SearchDocument
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.evaluate.segments import SegmentView
 from projections.search.index.format.arrays import ArrayFile, unpack
-from projections.search.index.merge import merged_field
 from projections.search.index.merge.merging import merge
 
 _WORDS = ("order", "orders", "customer", "id", "fooBar", "x_y", "ünïcode", "a.b", "42")
@@ -45,9 +44,9 @@ def arrays_of(documents):
     return inverter.finish()
 
 
-def merged_arrays(parts):
+def merged_arrays(parts, **options):
     stream = io.BytesIO()
-    numbers = merge(parts, ArrayFile(stream), lambda: None)
+    numbers = merge(parts, ArrayFile(stream), lambda: None, **options)
     return unpack(stream.getvalue()), numbers
 
 
@@ -60,8 +59,7 @@ def assert_same(found, expected):
 
 @pytest.mark.parametrize("block", [1, 40, 1_000_000])
 @pytest.mark.parametrize("seed", range(6))
-def test_merge_is_as_made_at_once(seed, block, monkeypatch):
-    monkeypatch.setattr(merged_field, "BLOCK", block)
+def test_merge_is_as_made_at_once(seed, block):
     chance = random.Random(seed)
     documents = [random_document(chance, number) for number in range(60)]
     chance.shuffle(documents)
@@ -71,7 +69,7 @@ def test_merge_is_as_made_at_once(seed, block, monkeypatch):
         dead = np.array([chance.random() < at / 50 for _ in some])
         living += [document for document, gone in zip(some, dead, strict=True) if not gone]
         parts.append(SegmentView("part", arrays_of(some), dead))
-    found, numbers = merged_arrays(parts)
+    found, numbers = merged_arrays(parts, block=block)
     assert_same(found, arrays_of(living))
     assert sorted(n for new in numbers for n in new.tolist() if n >= 0) == [*range(len(living))]
     for part, new in zip(parts, numbers, strict=True):

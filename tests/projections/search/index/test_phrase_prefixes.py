@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from projections.search import tree
 from projections.search.engine import EngineQuery
-from projections.search.index.evaluate import beginnings, phrase_prefixes, phrases
 from tests.depth import examples, first_alone
-from tests.projections.search.index.test_evaluate import found_document, run, view_of
+from tests.projections.search.index.test_evaluate import found_document, run, stepped, view_of
 from tests.projections.search.index.test_search_bounds import peak_of, searched
 
 words = st.sampled_from(("the", "them", "thy", "of", "off", "row", "rowed", "key"))
@@ -47,13 +46,8 @@ def test_begun_phrase_finds_what_plain_python_does(held, whole, last, slop, size
     ]
     node = tree.PhrasePrefix(None, " ".join([*whole, last]), slop)
     query = EngineQuery(tree=node, size=1_000, include_deleted=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(phrases, "STEP_PLACES", step)
-        patch.setattr(phrase_prefixes, "STEP_DOCUMENTS", 2 * step)
-        patch.setattr(phrase_prefixes, "MAX_POSITIONS", step)
-        patch.setattr(phrase_prefixes, "PIECE", step)
-        patch.setattr(beginnings, "PIECE", step)
-        found = run(views, query)
+    steps = {"documents": 2 * step, "places": step, "positions": step, "postings": step}
+    found = run([stepped(view, **steps) for view in views], query)
     expected = {at for at, text in enumerate(held) if holds(text, [*whole, last], slop)}
     assert {int(hit.id.removeprefix("id")) for hit in found.hits} == expected
     assert found.total == len(expected)
@@ -86,31 +80,27 @@ def large():
 
 
 @pytest.mark.parametrize("text", first_alone("of q", "q"))
-def test_one_letter_takes_memory_for_some_of_its_postings(monkeypatch, large, text):
-    monkeypatch.setattr(phrase_prefixes, "PIECE", 1 << 12)
-    monkeypatch.setattr(phrase_prefixes, "MAX_POSITIONS", 1 << 14)
-    monkeypatch.setattr(beginnings, "PIECE", 1 << 12)
+def test_one_letter_takes_memory_for_some_of_its_postings(large, text):
     postings = 4_000 * len(MANY)
-    assert peak_of(large, tree.PhrasePrefix(None, text)) < postings
+    view = stepped(large, postings=1 << 12, positions=1 << 14)
+    assert peak_of(view, tree.PhrasePrefix(None, text)) < postings
 
 
 @pytest.mark.parametrize("text", ["q", "of q"])
-def test_one_letter_looks_at_the_clock_by_its_postings(monkeypatch, large, text):
-    monkeypatch.setattr(phrase_prefixes, "PIECE", 1 << 14)
-    monkeypatch.setattr(beginnings, "PIECE", 1 << 14)
+def test_one_letter_looks_at_the_clock_by_its_postings(large, text):
+    view = stepped(large, postings=1 << 14)
     node = tree.PhrasePrefix("description", text)
-    found, looks = searched(large, node, seconds=20)
+    found, looks = searched(view, node, seconds=20)
     assert (found.timed_out, found.total, found.relation) == (True, 0, "gte")
     assert looks <= 22
-    found, looks = searched(large, node)
+    found, looks = searched(view, node)
     assert (found.timed_out, found.total) == (False, 4_000)
     assert looks > 100
 
 
-def test_groups_of_documents_go_through_their_own_postings_alone(monkeypatch, large):
-    monkeypatch.setattr(phrase_prefixes, "PIECE", 1 << 12)
-    monkeypatch.setattr(phrase_prefixes, "MAX_POSITIONS", 1 << 14)
+def test_groups_of_documents_go_through_their_own_postings_alone(large):
+    view = stepped(large, postings=1 << 12, positions=1 << 14)
     pieces = 4_000 * len(MANY) >> 12
-    found, looks = searched(large, tree.PhrasePrefix("description", "of q"))
+    found, looks = searched(view, tree.PhrasePrefix("description", "of q"))
     assert (found.timed_out, found.total) == (False, 4_000)
     assert looks < 10 * pieces

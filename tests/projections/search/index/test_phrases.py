@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from projections.search import tree
 from projections.search.engine import EngineHits, EngineQuery
-from projections.search.index.evaluate import phrases
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
 from projections.search.index.search_commit import search
 from projections.search.matching.deadline import Deadline
 from tests.depth import examples
-from tests.projections.search.index.test_evaluate import found_document, run, view_of
+from tests.projections.search.index.test_evaluate import found_document, run, stepped, view_of
 
 COMMON, RARE = ("the", "of"), ("row", "column", "key")
 words = st.sampled_from(COMMON * 4 + RARE)
@@ -22,7 +21,13 @@ texts = st.lists(st.lists(words, max_size=25), min_size=1, max_size=12)
 sought = st.lists(words, min_size=2, max_size=4)
 
 
-def _found(held: Sequence[Sequence[str]], phrase: str, slop: int = 0, size: int = 99) -> set[int]:
+def _found(
+    held: Sequence[Sequence[str]],
+    phrase: str,
+    slop: int = 0,
+    size: int = 99,
+    **steps: int,
+) -> set[int]:
     """The numbers of the texts found in segments of this size, each with dead documents."""
     documents = [found_document(number, text) for number, text in enumerate(held)]
     dead = [found_document(number, phrase.split()) for number in range(1_000, 1_003)]
@@ -31,6 +36,7 @@ def _found(held: Sequence[Sequence[str]], phrase: str, slop: int = 0, size: int 
         for at in range(0, len(documents), size)
     ]
     query = EngineQuery(tree=tree.Phrase(None, phrase, slop), size=1_000, include_deleted=True)
+    views = [stepped(view, **steps) for view in views]
     return {int(hit.id.removeprefix("id")) for hit in run(views, query).hits}
 
 
@@ -49,10 +55,7 @@ def _holds(text: Sequence[str], phrase: Sequence[str], slop: int) -> bool:
 @settings(max_examples=examples(200), deadline=None)
 @given(texts, sought, st.integers(0, 3), st.integers(1, 12), st.integers(1, 4), st.integers(1, 5))
 def test_phrase_finds_what_plain_python_does(held, phrase, slop, size, chunk, intervals):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(phrases, "STEP_DOCUMENTS", chunk)
-        patch.setattr(phrases, "STEP_PLACES", intervals)
-        found = _found(held, " ".join(phrase), slop, size)
+    found = _found(held, " ".join(phrase), slop, size, documents=chunk, places=intervals)
     assert found == {at for at, text in enumerate(held) if _holds(text, phrase, slop)}
 
 

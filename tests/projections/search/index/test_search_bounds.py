@@ -8,13 +8,12 @@ import pytest
 
 from projections.search import tree
 from projections.search.engine import EngineHits, EngineQuery
-from projections.search.index.evaluate import evaluator
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
 from projections.search.index.search_commit import search
 from projections.search.matching.deadline import Deadline
 from projections.search.tree import Bool, DisMax, Node
 from tests.depth import first_alone
-from tests.projections.search.index.test_evaluate import found_document, view_of
+from tests.projections.search.index.test_evaluate import found_document, stepped, view_of
 
 WORDS = ["".join(letters) for letters in product(string.ascii_lowercase, repeat=2)]
 
@@ -106,13 +105,12 @@ MANY = tuple(tree.Wildcard(None, f"*{a}{b}*") for a, b in product("abcdefghij", 
         DisMax((*terms(20), *MANY), 0.0),
     ],
 )
-def test_clauses_that_are_joined_early_find_and_score_the_same(monkeypatch, node):
+def test_clauses_that_are_joined_early_find_and_score_the_same(node):
     texts = [["alpha", word, *WORDS[at % 7 :: 9]] for at, word in enumerate(WORDS[:60])]
     view = view_of("one", [found_document(n, text) for n, text in enumerate(texts)])
     expected = searched(view, node)[0]
     for held in (0, 200, 500):
-        monkeypatch.setattr(evaluator, "HELD_BYTES", held)
-        assert searched(view, node)[0] == expected
+        assert searched(stepped(view, held_bytes=held), node)[0] == expected
 
 
 @pytest.fixture(scope="module")
@@ -122,15 +120,15 @@ def large() -> SegmentView:
 
 
 @pytest.mark.parametrize("combine", first_alone(*COMBINATIONS))
-def test_node_of_many_clauses_holds_few_of_them(monkeypatch, large, combine):
+def test_node_of_many_clauses_holds_few_of_them(large, combine):
     # Each clause is another node that matches everything, with a score of its own.
     nodes = tuple(
         tree.Boosted(tree.DisMax((tree.Term(None, word), tree.Exists("name"))), 1 + at / 100)
         for at, word in enumerate(WORDS[:26] * 8)
     )
-    monkeypatch.setattr(evaluator, "HELD_BYTES", 1_000_000)
-    searched(large, combine(nodes))
-    assert peak_of(large, combine(nodes)) < 4_000_000
+    view = stepped(large, held_bytes=1_000_000)
+    searched(view, combine(nodes))
+    assert peak_of(view, combine(nodes)) < 4_000_000
 
 
 def test_fuzzy_of_a_long_word_is_bounded_by_its_length_and_looks_at_the_clock():

@@ -257,6 +257,7 @@ def test_searches_run_beside_commits_and_see_whole_ones(path):
 
 
 class SlowSums(Directory):
+    summed_at_once = 0
     """A directory whose checksums of segments are not made before `go_on` is set."""
 
     def __init__(self, path):
@@ -277,13 +278,12 @@ def ids(hits):
 
 
 @pytest.fixture
-def merged_meanwhile(filled, monkeypatch):
+def merged_meanwhile(filled):
     """A reader's storage that begins to sum when asked, and the engine that reads it.
 
     The reader has opened a commit that was followed by a document more and a merge of everything,
     of which the file counts as large.
     """
-    monkeypatch.setattr(commit_follower, "SUMMED_IN_SEARCH", 0)
     storage = SlowSums(filled)
     reader = WhooshEngine(storage, writable=False)
     assert reader.count() == 7

@@ -15,8 +15,7 @@ from domain.errors import StoreUnavailable
 from projections.generations.folder import build_lock
 from projections.search.engine import EngineQuery
 from projections.search.index.evaluate.object_search import ObjectSearch
-from projections.search.opensearch import cluster, engine
-from projections.search.opensearch.address import SearchAddress, read_search_address
+from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
 from projections.search.opensearch.engine import OpenSearchEngine
 from projections.search.tree import MatchAll
@@ -25,19 +24,13 @@ from projections.wiring.cluster_generations import ClusterGenerations
 LOOK, GLANCE, SEARCH = 0.1, 0.2, 0.3
 
 
-@pytest.fixture(autouse=True)
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "LOOK_ANSWER_SECONDS", LOOK)
-    monkeypatch.setattr(engine, "LOOK_ANSWER_SECONDS", LOOK)
-    monkeypatch.setattr(cluster, "REVISION_SECONDS", GLANCE)
-    monkeypatch.setattr(engine, "GRACE", SEARCH)
-
-
 @pytest.fixture
-def address() -> Iterator[SearchAddress]:
-    """Of a listener whose connections the system takes, and nobody reads."""
+def hung() -> Iterator[Cluster]:
+    """Behind a listener whose connections the system takes, and nobody reads."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield read_search_address(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        address = read_search_address(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        with closing(Cluster(address, look_seconds=LOOK, glance_seconds=GLANCE)) as cluster:
+            yield cluster
 
 
 @pytest.mark.parametrize(
@@ -51,17 +44,14 @@ def address() -> Iterator[SearchAddress]:
     ],
 )
 def test_shelf_gives_up_soon(
-    address: SearchAddress,
+    hung: Cluster,
     tmp_path: Path,
     ask: Callable[[ClusterGenerations], object],
     seconds: float,
 ) -> None:
-    with closing(Cluster(address)) as hung:
-        generations = ClusterGenerations(
-            hung, "search", "log", partial(build_lock, tmp_path, "search")
-        )
-        with pytest.raises(StoreUnavailable, match=f"did not answer within {seconds} s"):
-            ask(generations)
+    generations = ClusterGenerations(hung, "search", "log", partial(build_lock, tmp_path, "search"))
+    with pytest.raises(StoreUnavailable, match=f"did not answer within {seconds} s"):
+        ask(generations)
 
 
 @pytest.mark.parametrize(
@@ -75,16 +65,17 @@ def test_shelf_gives_up_soon(
     ids=["checkpoint", "count", "check", "search"],
 )
 def test_engine_gives_up_soon(
-    address: SearchAddress, ask: Callable[[OpenSearchEngine], object], seconds: float
+    hung: Cluster, ask: Callable[[OpenSearchEngine], object], seconds: float
 ) -> None:
     clock = [0.0]
-    hung = OpenSearchEngine(
-        Cluster(address),
+    engine = OpenSearchEngine(
+        hung,
         "index",
         search_objects=ObjectSearch,
         writable=False,
         deadline=1e-9,
         clock=lambda: clock[0],
     )
-    with closing(hung), pytest.raises(StoreUnavailable, match=f"within {seconds} s"):
-        ask(hung)
+    engine.grace = SEARCH
+    with pytest.raises(StoreUnavailable, match=f"within {seconds} s"):
+        ask(engine)

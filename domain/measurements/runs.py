@@ -1,0 +1,130 @@
+"""Runs of pipelines, as the connectors of orchestrators report them."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
+
+from domain.kinds.bodies.components import Integer, Part, Reference
+from domain.kinds.bodies.secret_texts import MASK, holds_secret
+from domain.measurements.reports import Point, Timestamp
+
+RUN = "run"
+"""The name of the series."""
+MAX_TASKS = 10_000
+"""Tasks of one run."""
+MAX_RUNS = 1_000
+"""Runs in one report: as many as are kept of a pipeline."""
+_LONGEST = 2_000
+"""The most characters of a parameter with its name."""
+
+RunState = Literal["Successful", "Failed", "Pending", "Skipped"]
+
+
+class DatasetUse(Part, kw_only=True):
+    """Data that a run has read."""
+
+    dataset_fqn: str = msgspec.field(name="datasetFQN")
+    columns: list[str] | None = None
+    row_count: Integer | None = None
+    size_bytes: Integer | None = None
+    filter: str | None = None
+    version: str | None = None
+
+
+class DatasetMade(Part, kw_only=True):
+    """Data that a run has written."""
+
+    dataset_fqn: str = msgspec.field(name="datasetFQN")
+    columns: list[str] | None = None
+    row_count: Integer | None = None
+    size_bytes: Integer | None = None
+    mode: Literal["overwrite", "append", "merge", "upsert"] | None = None
+    partitions: list[str] | None = None
+    version: str | None = None
+
+
+class TaskMetrics(Part, kw_only=True):
+    """What a task has done, in numbers."""
+
+    rows_read: Integer | None = None
+    rows_written: Integer | None = None
+    rows_filtered: Integer | None = None
+    execution_time_ms: Integer | None = None
+
+
+class TaskRun(Part, kw_only=True):
+    """A task of a run."""
+
+    name: str
+    execution_status: RunState
+    start_time: Timestamp | None = None
+    end_time: Timestamp | None = None
+    log_link: str | None = None
+    task_id: str | None = None
+    transformation_type: (
+        Literal["filter", "aggregate", "join", "pivot", "custom", "extract", "load"] | None
+    ) = None
+    transformation_logic: str | None = None
+    inputs: list[DatasetUse] | None = None
+    outputs: list[DatasetMade] | None = None
+    metrics: TaskMetrics | None = None
+
+
+class RunMetrics(Part, kw_only=True):
+    """What a run has used."""
+
+    total_rows_processed: Integer | None = None
+    total_bytes_processed: Integer | None = None
+    cpu_time: float | None = None
+    memory_used: Integer | None = None
+    cost: float | None = None
+
+
+class RunError(Part, kw_only=True):
+    """The reason why a run failed."""
+
+    error_type: str | None = None
+    error_message: str | None = None
+    stack_trace: str | None = None
+    failed_task: str | None = None
+
+
+class PipelineRun(Part, kw_only=True):
+    """A run of a pipeline.
+
+    `timestamp` tells the runs of a pipeline apart; connectors choose it, and it need not be the
+    time of a clock.
+    """
+
+    timestamp: Timestamp
+    execution_status: RunState
+    task_status: Annotated[list[TaskRun], Meta(max_length=MAX_TASKS)] | None = None
+    execution_id: str | None = None
+    end_time: Timestamp | None = None
+    version: str | None = None
+    parameters: dict[str, Any] | None = None
+    executed_by: Reference | None = None
+    inputs: list[DatasetUse] | None = None
+    outputs: list[DatasetMade] | None = None
+    metrics: RunMetrics | None = None
+    error: RunError | None = None
+
+
+def points(runs: Iterable[PipelineRun], oldest: int) -> Iterator[Point]:
+    """The points of runs, but of those before `oldest`, which would be deleted at once.
+
+    A parameter that may hold a secret, or is longer than 2,000 characters, is masked.
+    """
+    for run in runs:
+        if run.timestamp >= oldest:
+            parameters = {key: _masked(key, value) for key, value in (run.parameters or {}).items()}
+            kept = replace(run, parameters=parameters or None)
+            yield Point(RUN, "", run.timestamp, msgspec.json.encode(kept))
+
+
+def _masked(name: str, value: Any) -> Any:
+    text = f"{name}={value}" if isinstance(value, str) else f"{name}={msgspec.json.encode(value)!r}"
+    return MASK if len(text) > _LONGEST or holds_secret(text) else value
