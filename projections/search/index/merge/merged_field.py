@@ -20,10 +20,9 @@ from projections.search.index.format.arrays import (
     text_arrays,
 )
 from projections.search.index.format.arrays import starts as starts_of
-from projections.search.index.format.sorted_texts import united
+from projections.search.index.format.sorted_texts import Int64Array, united
 from projections.search.matching.terms import WHOLE, WHOLE_SIZE
 
-Int64Array = NDArray[np.int64]
 _DOCUMENT_BITS = 32
 
 

@@ -15,8 +15,8 @@ from projections.search.index.format.arrays import ArrayFile, read_texts, text_a
 from projections.search.index.format.arrays import starts as starts_of
 from projections.search.index.format.doc_ids import document_id
 from projections.search.index.format.schema import FIELDS
-from projections.search.index.format.sorted_texts import united
-from projections.search.index.merge.merged_field import Int64Array, MergedField
+from projections.search.index.format.sorted_texts import Int64Array, united
+from projections.search.index.merge.merged_field import MergedField
 
 _ROWS = 10_000
 _NONE = -1
