@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from litestar import Litestar
+from litestar import Litestar, Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 from litestar.utils import normalize_path
@@ -14,13 +14,28 @@ from api.answers.bodies import MAX_BODY_BYTES, MAX_BODY_BYTES_OF_ALL
 from api.answers.read_positions import ReadPositions
 from api.callers.client_address import client_addresses, read_networks
 from api.callers.limits import Places, RateLimit
+from api.callers.permissions import PUBLIC
 from api.callers.policies import Policies
+from api.callers.sign_in.provider import Provider
+from api.callers.sign_in.sessions import Sessions
 from api.callers.tokens.verifier import TokenVerifier
 from api.edge.access import AccessMiddleware, Guard
 from api.edge.quick_path import QuickPath
 from api.edge.request_log import RequestRecorder
+from api.errors import progress_of, render
 from api.openapi.docs import docs_routes
-from api.pages.site import Site
+from api.pages.entities.browse import browse_pages
+from api.pages.entities.edit import edit_pages
+from api.pages.entities.entity import entity_pages
+from api.pages.entities.steps import step_pages
+from api.pages.frame.rendering import AnyRequest, Renderer
+from api.pages.frame.routing import page, show_asset, wants_page
+from api.pages.history.activity import activity_pages
+from api.pages.history.audit import audit_pages
+from api.pages.history.history import history_pages
+from api.pages.operation.operation import operation_pages
+from api.pages.search.search import search_pages
+from api.pages.sign_in import sign_in_routes
 from api.routes.connectors.first_questions import first_question_routes
 from api.routes.entities.columns import column_routes
 from api.routes.entities.logical_suites import logical_suite_routes
@@ -64,14 +79,6 @@ class Application(Litestar):
             self._register_late(next(iter(self.late)))
             await sleep(0)
 
-    def _register_asked(self, path: str) -> None:
-        """Register what a path may be of; one that only begins like a collection does no harm."""
-        if self.late:
-            # As the router reads it.
-            asked = normalize_path(path)
-            for collection in [each for each in self.late if each in asked]:
-                self._register_late(collection)
-
     def _register_late(self, collection: str) -> None:
         self.register_all(self.late.pop(collection)())
 
@@ -105,7 +112,11 @@ class Application(Litestar):
 
     async def _dispatch(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request by the quick path, or by all of Litestar."""
-        self._register_asked(scope["path"])
+        if self.late:
+            # As the router reads it; what only begins like a collection does no harm.
+            asked = normalize_path(scope["path"])
+            for collection in [each for each in self.late if each in asked]:
+                self._register_late(collection)
         answer = self.quick.application(scope) or super().__call__
         await answer(scope, receive, send)
 
@@ -113,14 +124,19 @@ class Application(Litestar):
 def create_app(
     services: Services, verifier: TokenVerifier, writer: LogWriter, metrics: Metrics
 ) -> Application:
-    """The application over opened stores; it opens and closes nothing itself."""
+    """The application over opened stores; it opens and closes nothing itself.
+
+    Raises InvalidInput for settings of the pages that do not go together.
+    """
     settings = services.settings
     rate_limit = RateLimit(settings.rate_limit, settings.rate_burst)
     policies = Policies(settings.policies)
     positions = ReadPositions(services.listed, services.searchable)
     guard = Guard(verifier, policies, rate_limit, positions)
     searcher = Searcher(services)
-    site = Site(services, searcher, verifier, policies, metrics)
+    sessions = Sessions(settings, verifier.safe)
+    provider = Provider(settings, sessions, verifier)
+    renderer = Renderer(sessions, has_provider=provider.is_set)
     handlers = [
         *search_routes(searcher),
         *facet_routes(searcher),
@@ -139,12 +155,22 @@ def create_app(
         *pipeline_run_routes(services),
         *system_routes(services, metrics, verifier),
         *docs_routes(),
-        *site.routes,
+        *browse_pages(services, renderer),
+        *search_pages(services, searcher, renderer),
+        *entity_pages(services, renderer),
+        *history_pages(services, renderer),
+        *audit_pages(services, renderer),
+        *activity_pages(services, renderer),
+        *operation_pages(services, policies, metrics, sessions, renderer),
+        *edit_pages(services, searcher, sessions, renderer),
+        *step_pages(services, sessions, renderer),
+        *sign_in_routes(settings, sessions, verifier, provider, renderer),
+        page("/static/{digest:str}/{name:str}", PUBLIC, show_asset),
     ]
     app = Application(
-        middleware=[AccessMiddleware(guard, site.sessions.authorization)],
+        middleware=[AccessMiddleware(guard, sessions.authorization)],
         lifespan=[verifier.refreshing],
-        exception_handlers={Exception: site.answer_error},
+        exception_handlers={Exception: partial(_answer_error, renderer)},
         openapi_config=None,  # or Litestar would serve pages of its own; see api.openapi
         logging_config=None,
     )
@@ -166,6 +192,14 @@ def create_app(
     )
     app.edge = RequestRecorder(metrics, log, app.quick.answer, bodies, address_of)
     return app
+
+
+def _answer_error(renderer: Renderer, request: AnyRequest, error: Exception) -> Response[bytes]:
+    """The answer to any exception: a page for a person, JSON for a program."""
+    answer = render(request, error)
+    if not wants_page(request.scope):
+        return answer
+    return renderer.error(request, answer, goes_on=progress_of(error) is not None)
 
 
 def _entity_routes(kind: EntityKind, services: Services) -> Handlers:

@@ -129,6 +129,7 @@ CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
 )
 """Errors of the catalog, the narrower before the wider, with status and error type."""
 
+_OF_REQUESTS = {Forbidden: 403, ClientLeft: 408, TooLarge: 413, UnsupportedMediaType: 415}
 _RETRY = {"Retry-After": "1"}
 
 
@@ -167,18 +168,12 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
     if isinstance(error, Unauthorized):
         headers = {"WWW-Authenticate": error.refusal.challenge}
         return respond(401, ERROR_TYPES[401], "a valid bearer token is needed", headers)
-    if isinstance(error, Forbidden):
-        return respond(403, "FORBIDDEN", str(error))
     if isinstance(error, TooManyRequests | Overloaded):
         status = 429 if isinstance(error, TooManyRequests) else 503
         headers = {"Retry-After": str(error.retry_after)}
         return respond(status, ERROR_TYPES[status], str(error), headers)
-    if isinstance(error, TooLarge):
-        return respond(413, ERROR_TYPES[413], str(error))
-    if isinstance(error, UnsupportedMediaType):
-        return respond(415, ERROR_TYPES[415], str(error))
-    if isinstance(error, ClientLeft):
-        return respond(408, ERROR_TYPES[408], str(error))
+    if (refused := _OF_REQUESTS.get(type(error))) is not None:
+        return respond(refused, ERROR_TYPES[refused], str(error))
     if isinstance(error, HTTPException) and error.status_code < 500:
         status = error.status_code
         phrase = HTTPStatus(status).phrase

@@ -91,8 +91,8 @@ class ImportRun:
             reading = _Reading(raw, lines, self._interruption)
             try:
                 read = self._readers.read(reading.chunks())
-                for chunk, batch in self._import.load_all(transactions(read)):
-                    self._add(file, batch)
+                for chunk in transactions(read):
+                    self._add(file, self._import.load(chunk))
                     self._progress.update(task, completed=chunk.end)
                     upto = chunk.lines[-1][0]
             except ImportStopped as stopped:

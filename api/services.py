@@ -1,6 +1,6 @@
 """The services that routes work with, put together once by the composition root."""
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
@@ -103,12 +103,9 @@ class Services(msgspec.Struct, frozen=True):
     """Look for commits that other processes make to a database, or that are made to a cluster."""
 
     async def write(
-        self,
-        caller: str,
-        propose: Callable[[], tuple[Proposal, T]],
-        has_left: Callable[[], Awaitable[bool]],
+        self, request: Request[Any, Any, Any], propose: Callable[[], tuple[Proposal, T]]
     ) -> tuple[Written, T]:
-        """Do a write: proposed in its caller's turn, stored and listed.
+        """Do the write of a request: proposed in its caller's turn, stored and listed.
 
         `propose` is called in a thread, again when another writer was first. Returns where the
         write is stored, and what came with the proposal, once lists show the write; the write is
@@ -116,11 +113,12 @@ class Services(msgspec.Struct, frozen=True):
         Raises TooManyRequests when the caller has too much waiting, ClientLeft when the client did
         not wait for its turn, and what `Catalog.until_stored` raises.
         """
+        caller, left = request.user.name, partial(has_left, request.receive)
         with self.write_places.held(caller):
             for _ in range(_SHARED_ATTEMPTS):
                 with self.listed.waiter() as waiter:
                     submit = partial(self._submit, propose, waiter)
-                    given = await self.writes.go_on(caller, submit, has_left)
+                    given = await self.writes.go_on(caller, submit, left)
                     try:
                         listed = await waiter.passed
                     except (ConcurrentChange, AlreadyExists) as refusal:
@@ -128,16 +126,9 @@ class Services(msgspec.Struct, frozen=True):
                     else:
                         assert waiter.position is not None
                         return Written(waiter.position, listed), given
-            position, given = await self.writes.go_on(
-                caller, partial(self._alone, propose), has_left
-            )
+            alone = partial(self._alone, propose)
+            position, given = await self.writes.go_on(caller, alone, left)
             return Written(position, await self.listed.until(position)), given
-
-    async def write_for(
-        self, request: Request[Any, Any, Any], propose: Callable[[], tuple[Proposal, T]]
-    ) -> tuple[Written, T]:
-        """Do the write of a request: `write` for its caller, as long as its client waits."""
-        return await self.write(request.user.name, propose, partial(has_left, request.receive))
 
     async def measure(self, request: Request[Any, Any, Any], work: Callable[[], T]) -> T:
         """Change measurements in the turn of a request's caller.

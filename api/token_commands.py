@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -53,11 +53,9 @@ def token(
     settings: Settings,
 ) -> None:
     """Print a bearer token signed with the catalog's secret."""
-    from api.callers.policies import Policies  # noqa: PLC0415 - start-up: import needs no tokens
-    from api.callers.tokens import minting, register, safe  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens import minting, register, safe  # noqa: PLC0415 - start-up: as below
 
-    _check_roles(roles, Policies(settings.policies).roles)
-    check_texts("--subject", [subject])
+    _check_caller(settings, subject, roles)
     if expires is not None:
         if ttl is not None:
             raise InvalidInput("--ttl and --expires say the same thing: give one of them")
@@ -90,20 +88,22 @@ def sign_in_link(
     settings: Settings,
 ) -> None:
     """Print a link that signs in to the pages, once and in the next 15 minutes."""
-    from api.callers.policies import Policies  # noqa: PLC0415 - start-up: as above
     from api.callers.tokens.minting import make_link  # noqa: PLC0415 - start-up: only this needs it
 
-    _check_roles(roles, Policies(settings.policies).roles)
-    check_texts("--subject", [subject])
+    _check_caller(settings, subject, roles)
     at = address or settings.public_url or local_address(settings.host, settings.port)
     with _opened_safe(settings) as safe:
         click.echo(make_link(settings, safe, at.rstrip("/"), subject, roles))
 
 
-def _check_roles(roles: Iterable[str], known: Sequence[str]) -> None:
+def _check_caller(settings: Settings, subject: str, roles: Iterable[str]) -> None:
+    from api.callers.policies import Policies  # noqa: PLC0415 - start-up: import needs no tokens
+
+    known = Policies(settings.policies).roles
     for role in roles:
         if role not in known:
             raise InvalidInput(f"--role must be one of {', '.join(known)}, got {role!r}")
+    check_texts("--subject", [subject])
 
 
 @click.command(short_help="Revoke tokens.")

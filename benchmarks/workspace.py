@@ -9,7 +9,7 @@ from benchmarks.generate import contracts, plain_contracts
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.importing.bulk_import import BulkImport
-from domain.importing.lines import batches
+from domain.importing.lines import Chunk, batches
 from domain.write_context import WriteContext
 from projections.generations.building import build
 from projections.generations.folder import FolderLeadership
@@ -67,7 +67,7 @@ def load(log: EventStore, generated: Iterable[bytes]) -> int:
     )
     events = 0
     for group in batches(generated):
-        batch = loader.load(group)
+        batch = loader.load(Chunk(group))
         assert not batch.bad, batch.bad[0]
         events += batch.events
     return events

@@ -6,9 +6,8 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import click
 
@@ -127,14 +126,9 @@ def exported(file: str) -> Iterator[ExportReader]:
     Raises InvalidInput when it cannot be read, or is no export.
     """
     try:
-        if file == STANDARD:
-            yield ExportReader(iter(sys.stdin.buffer), file)
-        elif file.endswith(".gz"):
-            with gzip.open(file) as packed:
-                yield ExportReader(iter(cast("BinaryIO", packed)), file)
-        else:
-            with open(file, "rb") as plain:
-                yield ExportReader(iter(plain), file)
+        opened = gzip.open if file.endswith(".gz") else open
+        with nullcontext(sys.stdin.buffer) if file == STANDARD else opened(file, "rb") as lines:
+            yield ExportReader(lines, file)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InvalidInput(f"{file} cannot be read to its end: {error}") from None
 

@@ -1,7 +1,7 @@
 """The address of the client of a request: that of the connection, or behind a trusted proxy."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
@@ -16,7 +16,6 @@ MOST_PROXIES = 32
 """Most addresses of an X-Forwarded-For that are read, from its end."""
 
 Networks = tuple[IPv4Network | IPv6Network, ...]
-Headers = Iterable[tuple[bytes, bytes]]
 
 
 def read_networks(setting: str | None) -> Networks:
@@ -54,7 +53,10 @@ def client_addresses(networks: Networks) -> Callable[[HTTPScope], str]:
         if not networks:
             return client
         try:
-            forwarded = _forwarded(scope["headers"])
+            values = [value for name, value in scope["headers"] if name == _FORWARDED]
+            texts = b",".join(values).rsplit(b",", MOST_PROXIES)[-MOST_PROXIES:]
+            # The last proxy's address is the last one.
+            forwarded = [text.decode("latin-1").strip() for text in texts] if values else []
             while forwarded and is_trusted(client):
                 client = _plain(forwarded.pop())
         except ValueError:
@@ -76,10 +78,3 @@ def _plain(text: str) -> str:
         text = text.partition(":")[0]
     address = ip_address(text.partition("%")[0])
     return str(getattr(address, "ipv4_mapped", None) or address)
-
-
-def _forwarded(headers: Headers) -> list[str]:
-    """The addresses that the proxies of a request have added, the last proxy's last."""
-    values = [value for name, value in headers if name == _FORWARDED]
-    texts = b",".join(values).rsplit(b",", MOST_PROXIES)[-MOST_PROXIES:] if values else []
-    return [text.decode("latin-1").strip() for text in texts]

@@ -110,7 +110,7 @@ class Streams:
         self.most_bytes = most_bytes
         self.held: Counter[str] = Counter()
         self.held_by_all = 0
-        self.waiting: list[asyncio.Event] = []
+        self.freed = asyncio.Event()
 
     @contextmanager
     def opened(self, caller: str, size: int) -> Iterator["Stream"]:
@@ -151,9 +151,8 @@ class Stream:
         if not streams.held[self._caller]:
             del streams.held[self._caller]
         if more < 0:
-            waiting, streams.waiting = streams.waiting, []
-            for freed in waiting:
-                freed.set()
+            streams.freed.set()
+            streams.freed = asyncio.Event()
 
     def has_room(self) -> bool:
         """True if more may be made for the caller's streams; any thread may ask."""
@@ -166,9 +165,7 @@ class Stream:
     async def wait_for_room(self) -> None:
         """Wait until more of the answer may be made."""
         while not self.has_room():
-            freed = asyncio.Event()
-            self._streams.waiting.append(freed)
-            await freed.wait()
+            await self._streams.freed.wait()
 
 
 def _releasing(work: Callable[[], T]) -> T:

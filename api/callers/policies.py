@@ -13,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-from api.callers.file_stamp import file_stamp
 from api.callers.permissions import Access, Action
 from domain.edges import EDGE
 from domain.errors import InvalidInput
 from domain.kinds.registry import ALL_KINDS
+from domain.machine import durable_files
 from projections.visibility.field_paths import field_paths
 from projections.visibility.withholding import Withheld, in_both, simplest
 
@@ -72,7 +72,7 @@ class Policies:
     def __init__(self, file: str | None) -> None:
         """Read the file, None for the rules built in; raises InvalidInput that names a mistake."""
         self._path = None if file is None else Path(file)
-        self._stamp = None if self._path is None else file_stamp(self._path)
+        self._stamp = None if self._path is None else durable_files.stamp(self._path)
         self._take(DEFAULT_RULES if self._path is None else read_rules(self._path))
 
     @property
@@ -82,7 +82,7 @@ class Policies:
 
     def access(self, roles: tuple[str, ...]) -> Access:
         """The access that a caller's roles have now; unknown roles grant nothing."""
-        if self._path is not None and (stamp := file_stamp(self._path)) != self._stamp:
+        if self._path is not None and (stamp := durable_files.stamp(self._path)) != self._stamp:
             self._stamp = stamp
             try:
                 self._take(read_rules(self._path))

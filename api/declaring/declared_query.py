@@ -263,10 +263,8 @@ def _pairs(query: str) -> Iterable[tuple[str, str]]:
     return [(name, value) for name, _, value in parts]
 
 
-@lru_cache(MOST_REMEMBERED)
-def _remembered(query: DeclaredQuery, query_string: bytes) -> Mapping[str, Any]:
-    """Return the result of `_read` for a query string; it is remembered for those asked last."""
-    return query._read(query_string)
+_remembered = lru_cache(MOST_REMEMBERED)(DeclaredQuery._read)
+"""The result of `_read`, which is remembered for the query strings asked last."""
 
 
 _EXPECTED_TYPES = {"int": "a whole number", "float": "a number", "bool": "true or false"}

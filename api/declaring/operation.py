@@ -81,25 +81,18 @@ class Operation(_Words, frozen=True, kw_only=True):
         return handler
 
     def by_id_and_name(
-        self,
-        method: str,
-        path: str,
-        permission: Permission | str,
-        function: Callable[..., Any],
-        parameters: Parameters = MappingProxyType({}),
-        by_name: str = " by qualified name",
-        **more: Any,
+        self, method: str, path: str, *rest: Any, by_name: str = " by qualified name", **more: Any
     ) -> list[HTTPRouteHandler]:
         """Both routes of an operation on an entity: by the id behind a path, and by the name.
 
-        `by_name` is the end of the summary of the second, where that of the first may say `by id`.
+        `by_name` is the end of the summary of the second, where that of the first may say `by id`;
+        `rest` and `more` are what `at` is given.
         """
         summary = self.summary.removesuffix(" by id") + by_name
         named = replace(self, id=f"{self.id}ByName", summary=summary)
         places = ((self, "{entity_id:str}"), (named, "name/{fqn:path}"))
         return [
-            operation.at(method, f"{path}/{place}", permission, function, parameters, **more)
-            for operation, place in places
+            operation.at(method, f"{path}/{place}", *rest, **more) for operation, place in places
         ]
 
 

@@ -8,7 +8,7 @@ why, and accepts the value that changes nothing, which clients send.
 from collections.abc import Mapping
 from types import MappingProxyType
 
-_UNSUPPORTED: Mapping[str, Mapping[str, str | None]] = MappingProxyType(
+UNSUPPORTED: Mapping[str, Mapping[str, str | None]] = MappingProxyType(
     {
         "table": {"includeEmptyTestSuite": "true"},
         "container": {"root": "false"},
@@ -40,10 +40,5 @@ _UNSUPPORTED: Mapping[str, Mapping[str, str | None]] = MappingProxyType(
         },
     }
 )
-"""Kind -> parameter -> the value that changes nothing, if there is one: its default, or what holds
-for all entities of the kind in this catalog."""
-
-
-def unsupported_parameters(kind_name: str) -> Mapping[str, str | None]:
-    """The parameters that the list of a kind refuses -> the one value that it accepts, if any."""
-    return _UNSUPPORTED.get(kind_name, {})
+"""Kind -> parameter that its list refuses -> the value that changes nothing, if there is one: its
+default, or what holds for all entities of the kind in this catalog."""

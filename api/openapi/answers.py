@@ -13,11 +13,10 @@ def shown(kind: EntityKind, given: Schema) -> Schema:
     One schema serves lists, single entities and histories, so keys that depend on `fields`
     are not required.
     """
-    unkept = {kind.key_of[attribute] for attribute in kind.body.unkept}
     body = {
         key: resolved(schema)
         for key, schema in given["properties"].items()
-        if key not in unkept and key != "name"
+        if key in kind.keys and key != "name"
     }
     always = [key for key in given["required"] if key in body and key not in kind.optional]
     if kind.statuses:
@@ -60,11 +59,6 @@ def resolved(schema: Schema) -> Schema:
     options = [resolved(option) for option in options]
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     return {**options[0], **rest} if len(options) == 1 else {**rest, "anyOf": options}
-
-
-def listed(name: str) -> Schema:
-    """The schema of a page of entities, whose component has this name."""
-    return closed_object({"data": array(ref(name)), "paging": ref("Paging")})
 
 
 def shared_answers(reference: Schema) -> dict[str, Schema]:

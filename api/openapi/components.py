@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from api.errors import ErrorBody
-from api.openapi.answers import listed, resolved, shared_answers, shown
+from api.openapi.answers import resolved, shared_answers, shown
 from api.openapi.json_schema import (
     NAME,
     NULL,
@@ -57,7 +57,7 @@ def component_schemas(taken: set[type], answered: set[type]) -> dict[str, Schema
         schemas[f"Create{name}"] = request(kind, given)
         schemas[f"Create{name}List"] = bulk_request(f"Create{name}")
         schemas[name] = shown(kind, given)
-        schemas[f"{name}List"] = listed(name)
+        schemas[f"{name}List"] = closed_object({"data": array(ref(name)), "paging": ref("Paging")})
     schemas |= _lineage_schemas(components.pop(LineageEdge.__name__))
     for part in NamedPart.__subclasses__():
         if part.__name__ in components:

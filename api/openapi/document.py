@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +15,7 @@ from litestar.routes import HTTPRoute
 from api.answers.bodies import JSON_TYPES, PATCH_TYPES
 from api.answers.read_positions import may_wait
 from api.answers.responses import JSON, NDJSON
-from api.callers.permissions import PUBLIC, Access, Permission
+from api.callers.permissions import PUBLIC, Permission
 from api.callers.policies import DEFAULT_RULES, combine
 from api.declaring.operation import Operation
 from api.declaring.signatures import JsonRoute
@@ -120,7 +120,10 @@ def operation_of(handler: HTTPRouteHandler) -> Operation:
 
 def _operation(method: str, path: str, route: JsonRoute, operation: Operation) -> dict[str, Any]:
     """The operation of one method and path, as the document shows it."""
-    kind = _kind_of(path)
+    kinds = (each for each in KINDS.values() if f"{path}/".startswith(f"/v1/{each.collection}/"))
+    kind = next(kinds, None)
+    beginning = path.removeprefix("/v1/").partition("/")[0]
+    tag = _tag(kind) if kind else beginning if beginning in _TAGS else "system"
     words = _words(kind) if kind else {}
     permission = route.permission
     public = permission == PUBLIC
@@ -138,7 +141,7 @@ def _operation(method: str, path: str, route: JsonRoute, operation: Operation) -
         "operationId": operation.id.format(**words),
         "summary": operation.summary.format(**words),
         **({"description": about} if about else {}),
-        "tags": [operation.tag or _tag_of(path, kind)],
+        "tags": [operation.tag or tag],
         "security": [] if public else [{"bearer": []}],
         "parameters": [*parameters(operation.path or path, route.query), *map(shared, takes)],
         "responses": responses(operation, words, tuple(errors)),
@@ -148,20 +151,6 @@ def _operation(method: str, path: str, route: JsonRoute, operation: Operation) -
         types = sorted(PATCH_TYPES if method == "patch" else JSON_TYPES)
         shown["requestBody"] = {"required": True, "content": dict.fromkeys(types, schema)}
     return shown
-
-
-def _kind_of(path: str) -> EntityKind | None:
-    """The kind in whose collection a path is."""
-    for kind in KINDS.values():
-        if f"{path}/".startswith(f"/v1/{kind.collection}/"):
-            return kind
-    return None
-
-
-def _tag_of(path: str, kind: EntityKind | None) -> str:
-    """The heading for a route: its kind, or what the path begins with if that is one."""
-    beginning = path.removeprefix("/v1/").partition("/")[0]
-    return _tag(kind) if kind else beginning if beginning in _TAGS else "system"
 
 
 def _tag(kind: EntityKind) -> str:
@@ -187,14 +176,12 @@ def _spaced(name: str) -> str:
 def _roles(permission: Permission | str) -> str:
     """The roles that have a permission by the built-in policies."""
     assert isinstance(permission, Permission)
-    granting = [role for role, access in _built_in_roles().items() if access.may(permission)]
-    return f"by default role {' or '.join(granting)}"
+    roles = (rule.role for rule in DEFAULT_RULES)
+    return f"by default role {' or '.join(r for r in roles if _access_of((r,)).may(permission))}"
 
 
-@cache
-def _built_in_roles() -> dict[str, Access]:
-    """Return the access that the built-in policies give to each role."""
-    return {rule.role: combine(DEFAULT_RULES, (rule.role,)) for rule in DEFAULT_RULES}
+_access_of = cache(partial(combine, DEFAULT_RULES))
+"""The access that the built-in policies give to roles."""
 
 
 def _required(description: str, schema: Schema) -> Schema:

@@ -89,6 +89,7 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     "day": ("A day.", {**TEXT, "format": "date"}),
     "service": ("Id or qualified name of the service.", _QUALIFIED),
     "type_name": ("Name of a kind.", {"enum": [*KINDS]}),
+    "user_id": ("Id of the user.", ID),
     "suite_id": ("Id of the test suite.", ID),
     "version": ("Decimal version such as `0.1`.", {**TEXT, "pattern": r"^[0-9]+\.[0-9]$"}),
     "index": (INDEX, INDEX_NAMES),

@@ -109,6 +109,7 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
         "QueryUsers": array({"anyOf": [to_kinds(("user",)), TEXT]}),
         "QueryUsedBy": array(_PROGRAM),
         "PipelineRuns": {**array(ref("PipelineRun")), "maxItems": MAX_RUNS},
+        "Follower": UUID,
         "RestoreEntity": closed_object({"id": UUID}),
         "AggregateRequest": _aggregate_request(),
         "JsonPatch": {

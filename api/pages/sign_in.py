@@ -9,11 +9,11 @@ from api.callers.sign_in.provider import RETURN, Provider
 from api.callers.sign_in.sessions import Sessions
 from api.callers.tokens.minting import use_link
 from api.callers.tokens.verifier import TokenVerifier
-from api.declaring.declared_query import Parameters
+from api.declaring.declared_query import Parameters, query
 from api.errors import Overloaded, Unauthorized
 from api.pages.frame.addresses import is_local
 from api.pages.frame.rendering import AnyRequest, Renderer, html, redirect
-from api.pages.frame.routing import asked, form, page
+from api.pages.frame.routing import form, page
 from api.settings import Settings
 from domain.errors import NotFound
 
@@ -26,14 +26,14 @@ _AGAIN = (
 )
 
 
-_TO: Parameters = {"to": asked(str | None, None, "Page to go to once signed in.")}
+_TO: Parameters = {"to": query(str, "Page to go to once signed in.")}
 _ONCE: Parameters = {
-    "once": asked(str | None, None, "Secret of a link that signs in once."),
+    "once": query(str, "Secret of a link that signs in once."),
     **_TO,
 }
 # Litestar has a meaning of its own for an argument `state`.
 _RETURNED: Parameters = {
-    f"said_{name}": asked(str | None, None, "What the provider says.", name=name)
+    f"said_{name}": query(str, "What the provider says.", name=name)
     for name in ("code", "state", "iss", "error", "error_description")
 }
 

@@ -52,7 +52,7 @@ async def delete_all(
         return NOTHING if dry_run else proposal, made
 
     while len(results) < len(entity_ids):
-        written, made = await services.write_for(request, propose)
+        written, made = await services.write(request, propose)
         results |= made
     return written, results
 
@@ -84,11 +84,11 @@ async def purge_beforehand(
             needed |= dict.fromkeys(before)
         return NOTHING, [*needed]
 
-    _, entity_ids = await services.write_for(request, find)
+    _, entity_ids = await services.write(request, find)
     # The conditions of the request are about the entity that is to be purged, and not about these.
     plain = WriteContext(actor=context.actor, request_id=context.request_id)
     most = services.catalog.most_events
     for start in range(0, len(entity_ids), most):
         some = entity_ids[start : start + most]
         purge = partial(services.catalog.planner.purge_all, some, plain)
-        await services.write_for(request, partial(services.catalog.propose_steps, purge))
+        await services.write(request, partial(services.catalog.propose_steps, purge))

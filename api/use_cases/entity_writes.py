@@ -93,11 +93,6 @@ def _only(headers: Headers, name: str) -> str | None:
     return values[0] if values else None
 
 
-def asked_by_form(request: AnyRequest, body: bytes, condition: str) -> Asked:
-    """Return the request of a page's form: a body as a program would send it, under an If-Match."""
-    return Asked(request.scope["raw_path"], body, context_of(request, condition), request.auth)
-
-
 def context_of(request: AnyRequest, condition: str | None = None) -> WriteContext:
     """Return who asks, and the state that the entity must have; raises InvalidInput."""
     version, last_event = expected_state(condition)
@@ -236,7 +231,7 @@ async def write_entity(
         proposal = services.catalog.propose(plan_of(whole), whole.context)
         return proposal, encode(proposal)
 
-    return await services.write_for(request, propose)
+    return await services.write(request, propose)
 
 
 def _shown(

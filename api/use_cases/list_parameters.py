@@ -147,7 +147,11 @@ def parse_fields(
             continue
         field = field_aliases(kind.name).get(name, name)
         if field not in known_properties(kind.name):
-            raise _unknown(kind, name[:_MOST_SHOWN])
+            said = f"fields: Invalid field name {name[:_MOST_SHOWN]}"
+            if near := get_close_matches(name[:_MOST_SHOWN], field_names(kind)):
+                raise InvalidInput(f"{said}: did you mean {', '.join(near)}?")
+            allowed = ", ".join((*kind.optional, *field_aliases(kind.name)))
+            raise InvalidInput(f"{said}; allowed are {allowed}")
         if withheld:
             withheld.refuse_field(field, "fields")
         if field in kind.optional:
@@ -163,11 +167,3 @@ def named_in(text: str | None) -> list[str]:
 def field_names(kind: EntityKind) -> list[str]:
     """Every name that `fields` accepts for a kind, but for `*`."""
     return sorted(known_properties(kind.name).union(field_aliases(kind.name)))
-
-
-def _unknown(kind: EntityKind, name: str) -> InvalidInput:
-    """The refusal of a field that the kind does not have."""
-    if near := get_close_matches(name, field_names(kind)):
-        return InvalidInput(f"fields: Invalid field name {name}: did you mean {', '.join(near)}?")
-    allowed = ", ".join((*kind.optional, *field_aliases(kind.name)))
-    return InvalidInput(f"fields: Invalid field name {name}; allowed are {allowed}")

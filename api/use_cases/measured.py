@@ -19,13 +19,12 @@ from domain.kinds.bodies.refused_values import explained
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
 from domain.measurements.joins import first_day, summed
-from domain.measurements.reports import JOIN, RESULT, TestResult, moment_of
+from domain.measurements.port import PageRequest
+from domain.measurements.reports import FOREVER, JOIN, RESULT, TestResult, moment_of
 from domain.measurements.runs import RUN
 from domain.patches.json_input import decode
 from projections.entities.single_entities import EntityAnswer, read_one
 
-FOREVER = 2**53 - 1
-"""The last moment that a time of a measurement may be, in milliseconds since 1970."""
 _PAGE_BYTES = 1_000_000
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -144,16 +143,17 @@ def page(
 
     `shown` makes of the JSON of a point what the caller may see of it.
     """
-    page = services.measurements.page(
-        entity_id,
-        series,
-        part,
+    wanted = PageRequest(
+        entity_id=entity_id,
+        series=series,
+        part=part,
         since=_bounded(start_ts, 0),
         until=_bounded(end_ts, FOREVER),
         before=None if after is None else _bounded(after, 0),
         limit=limit,
         most_bytes=_PAGE_BYTES,
     )
+    page = services.measurements.page(wanted)
     paging: dict[str, int | str] = {"total": page.total}
     if page.more:
         paging["after"] = str(page.points[-1][0])
@@ -185,16 +185,15 @@ def refuse_joins(access: Access, action: Action) -> None:
 def joins_of(services: Services, table_id: str) -> bytes:
     """The joins of a table in the last days, as JSON."""
     day = today()
-    page = services.measurements.page(
-        table_id,
-        JOIN,
-        None,
+    wanted = PageRequest(
+        entity_id=table_id,
+        series=JOIN,
         since=moment_of(first_day(day)),
         until=moment_of(day),
-        before=None,
         limit=_MOST_SHOWN,
         most_bytes=_MOST_BYTES,
     )
+    page = services.measurements.page(wanted)
     return msgspec.json.encode(summed((body for _, body in page.points), day))
 
 

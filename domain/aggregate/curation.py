@@ -4,6 +4,7 @@ A bot sends what it found at a source, where nothing is known of the description
 that people gave in the catalog. The rule is that of OpenMetadata's server.
 """
 
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -221,5 +222,4 @@ def _tags(before: list[_Part], given: list[_Part] | None, override: bool) -> lis
     return [*before, *(each for each in given or () if _label(each) not in known)]
 
 
-def _label(tag: _Part) -> tuple[str, str]:
-    return tag["source"], tag["tagFQN"]
+_label = itemgetter("source", "tagFQN")

@@ -1,6 +1,6 @@
 """The one aggregate: `decide` what a command means for an entity, `evolve` it by the events."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -101,7 +101,13 @@ def decide(command: commands.Command, state: Entity | None) -> list[Event]:
             f"{state.kind} {state.fqn!r} is at version {format_version(state.version)}, but at"
             " another one than the entity tag is of: that one is gone"
         )
-    return _DECIDERS[type(command)](command, state)
+    if isinstance(command, commands.ChangeEntity):
+        return _change(command, state)
+    if isinstance(command, commands.PurgeEntity):
+        return [_event(events.EntityPurged, command, state, 0)]
+    if isinstance(command, commands.SoftDeleteEntity):
+        return [] if state.deleted else [_event(events.EntitySoftDeleted, command, state)]
+    return [_event(events.EntityRestored, command, state)] if state.deleted else []
 
 
 def _create(command: commands.CreateEntity, state: Entity | None) -> list[Event]:
@@ -133,7 +139,7 @@ def _size(body: Body) -> int:
     return sum(map(len, body.values()))
 
 
-def _change(command: Any, state: Entity) -> list[Event]:
+def _change(command: commands.ChangeEntity, state: Entity) -> list[Event]:
     made: list[tuple[type[Event], dict[str, Any]]] = []
     if state.deleted:
         made.append((events.EntityRestored, {}))
@@ -193,26 +199,6 @@ def _patch(state: Entity, target: Body) -> tuple[list[json_patch.Operation], int
             if part and key == columns:
                 step = version_step(part[0], part[1])
     return patch, step
-
-
-def _soft_delete(command: Any, state: Entity) -> list[Event]:
-    return [] if state.deleted else [_event(events.EntitySoftDeleted, command, state)]
-
-
-def _restore(command: Any, state: Entity) -> list[Event]:
-    return [_event(events.EntityRestored, command, state)] if state.deleted else []
-
-
-def _purge(command: Any, state: Entity) -> list[Event]:
-    return [_event(events.EntityPurged, command, state, 0)]
-
-
-_DECIDERS: Mapping[type[commands.Command], Callable[[Any, Entity], list[Event]]] = {
-    commands.ChangeEntity: _change,
-    commands.SoftDeleteEntity: _soft_delete,
-    commands.RestoreEntity: _restore,
-    commands.PurgeEntity: _purge,
-}
 
 
 def _event(

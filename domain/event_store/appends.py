@@ -6,13 +6,11 @@ from domain import events
 from domain.aggregate.entity import Entity
 from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.features import features_of
-from domain.event_store.mapper import EventMapper
+from domain.event_store.mapper import to_row
 from domain.event_store.refusals import another_epoch
 from domain.event_store.stored import Claim
 from domain.event_store.writes import Append, ClaimChange, Expectations, Refusal, RememberedAnswer
 from domain.events import Event
-
-_mapper = EventMapper()
 
 
 def prepared(
@@ -30,7 +28,7 @@ def prepared(
     """
     happened = [each.event for each in recorded]
     return Append(
-        rows=[_mapper.to_row(event) for event in recorded],
+        rows=[to_row(event) for event in recorded],
         changes=[
             change for event in recorded for change in claim_changes(event.entity_id, event.event)
         ],

@@ -72,8 +72,5 @@ class EventMapper:
 
 
 _mapper = EventMapper()
-
-
-def decode_event(type_name: str, payload: bytes) -> Event:
-    """The event of a stored row; raises as `EventMapper.decode` does."""
-    return _mapper.decode(type_name, payload)
+to_row, decode_event = _mapper.to_row, _mapper.decode
+"""The mapping of this program, with its upcasters."""

@@ -31,7 +31,7 @@ from domain.events import Event
 
 T = TypeVar("T")
 
-_BATCH = 5_000
+_BATCH, _DIGEST_BYTES = 5_000, 32
 _BROKEN_STREAM = """
 SELECT entity_id FROM (
     SELECT entity_id, stream_version, position, row_number() OVER stream AS due,
@@ -81,7 +81,7 @@ def export(log: EventStore, snapshot: LogSnapshot) -> Iterator[bytes]:
     refuse_unknown(features, "the log")
     header = ExportHeader("metadata-catalog-log", 1, log.identity(), snapshot.head, features)
     yield _encode(header) + b"\n"
-    digest = _new_digest()
+    digest = blake2b(digest_size=_DIGEST_BYTES)
     count = 0
     for row in snapshot.events():
         line = event_line(row)
@@ -118,7 +118,7 @@ class ExportReader:
 
     def events(self) -> Iterator[tuple[bytes, StoredRow]]:
         """The line and stored form of each event; raises InvalidInput for a damaged file."""
-        digest = _new_digest()
+        digest = blake2b(digest_size=_DIGEST_BYTES)
         count = position = 0
         held = next(self._lines, None)
         while (following := next(self._lines, None)) is not None:
@@ -241,7 +241,3 @@ def restore_rows(
     if broken is not None:
         raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no full log")
     return used
-
-
-def _new_digest() -> Any:
-    return blake2b(digest_size=32)

@@ -5,7 +5,7 @@ A line is one entity, parents before children:
 PUT. An `id` is kept when the entity is new. What the log has already stores no event.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import zip_longest
 
 import msgspec
@@ -84,22 +84,11 @@ class BulkImport:
         self._now = now
         self._make_id = make_id
 
-    def load(self, lines: list[NumberedLine]) -> Batch:
+    def load(self, chunk: Chunk) -> Batch:
         """Import the lines in one transaction; when another writer interferes, one by one.
 
         Raises ImportStopped when the log cannot be read or written now.
         """
-        return self._load(Chunk(lines))
-
-    def load_all(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Batch]]:
-        """Import each chunk as `load` does, and give it back when it is stored.
-
-        Raises what `load` and `chunks` raise, after all that is stored has been given back.
-        """
-        for chunk in chunks:
-            yield chunk, self._load(chunk)
-
-    def _load(self, chunk: Chunk) -> Batch:
         epoch = self._store.epoch()
         try:
             return self._store_lines(chunk, epoch)
@@ -172,7 +161,7 @@ class BulkImport:
         whole = Batch()
         for line in lines:
             try:
-                whole.add(self.load([line]))
+                whole.add(self.load(Chunk([line])))
             except ImportStopped as stopped:
                 raise ImportStopped(stopped.message, whole, stopped.upto) from stopped
         return whole

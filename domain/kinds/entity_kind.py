@@ -176,9 +176,8 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def keys(self) -> frozenset[str]:
         """The keys of the body that are recorded."""
-        return frozenset(
-            key for attribute, key in self.key_of.items() if attribute not in self.body.unkept
-        )
+        unkept = annotated_fields(self.body, "unkept")
+        return frozenset(key for attribute, key in self.key_of.items() if attribute not in unkept)
 
     @cached_property
     def optional(self) -> tuple[str, ...]:

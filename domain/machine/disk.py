@@ -2,7 +2,6 @@
 
 import errno
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -60,12 +59,10 @@ def explained(error: Exception, directory: Path) -> str:
     return full if is_of_full_disk(error) and isinstance(error, OSError) else f"{error}; {full}"
 
 
-def is_of_full_disk(error: BaseException) -> bool:
+def is_of_full_disk(error: BaseException | None) -> bool:
     """Return True if an error comes of a full disk, or of a quota that is used up."""
-    return any(isinstance(each, OSError) and each.errno in _ERRNOS for each in _causes(error))
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
+    while not (isinstance(error, OSError) and error.errno in _ERRNOS):
+        if error is None:
+            return False
         error = error.__cause__
+    return True

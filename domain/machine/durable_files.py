@@ -1,4 +1,4 @@
-"""Files, and the names of files in directories, that survive a power loss."""
+"""Files, and the names of files in directories, that survive a power loss; stamps of files."""
 
 import os
 from pathlib import Path
@@ -25,3 +25,15 @@ def write(path: Path, content: bytes, mode: int = 0o666) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def stamp(path: Path) -> tuple[int, ...] | None:
+    """Times, size and inode of a file, which differ after an edit; None when there is no file.
+
+    Takes about a microsecond.
+    """
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino

@@ -5,14 +5,15 @@ has a point a day for what it is joined with, so that the same report again chan
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from domain.errors import InvalidInput
+from domain.kinds import names
 from domain.kinds.bodies.columns import MAX_PART_FQN
 from domain.kinds.bodies.components import Part
 from domain.measurements.reports import JOIN, MAX_COUNT, Count, Point, moment_of
@@ -66,27 +67,19 @@ class Side(msgspec.Struct, frozen=True):
     """The name of the column below the table."""
 
 
-class Sides(Protocol):
-    """A lookup of the columns and tables in a report; raises errors of the catalog for missing
-    ones.
-    """
-
-    def column(self, table: Side, name: str) -> Side:
-        """The column of a table with a name."""
-
-    def named(self, fqn: str, *, column: bool) -> Side:
-        """The column, or the table, with a qualified name."""
+Named = Callable[[str, bool], Side]
+"""Finds the column (True), or the table, with a qualified name; raises errors of the catalog."""
 
 
 def joined_points(
-    report: TableJoins, table: Side, sides: Sides, today: date
+    report: TableJoins, table: Side, named: Named, today: date
 ) -> dict[str, list[Point]]:
     """Table id -> the points of a report about a table, and of the tables on the other sides.
 
     Joins of one pair are added up where the report has it several times: OpenMetadata's client
     writes a column once for each spelling in queries. Raises InvalidInput for a report of several
     days, of a day that is too old or in the future, or with too many joins, and the errors of
-    `sides`.
+    `named`.
     """
     if report.day_count != 1:
         raise InvalidInput("dayCount must be 1: report each day by itself")
@@ -94,7 +87,7 @@ def joined_points(
         raise InvalidInput(f"startDate must be of the last {DAYS} days, got {report.start_date}")
     at = moment_of(report.start_date)
     counts: Counter[tuple[Side, Side]] = Counter()
-    for here, there, count in _pairs(report, table, sides):
+    for here, there, count in _pairs(report, table, named):
         counts[here, there] += count
         if counts[here, there] > MAX_COUNT:
             raise InvalidInput(f"a pair may have {MAX_COUNT} joins a day")
@@ -110,16 +103,16 @@ def joined_points(
     return points
 
 
-def _pairs(report: TableJoins, table: Side, sides: Sides) -> Iterator[tuple[Side, Side, int]]:
+def _pairs(report: TableJoins, table: Side, named: Named) -> Iterator[tuple[Side, Side, int]]:
     number = 0
     columns = [(each.column_name, each.joined_with or ()) for each in report.column_joins or ()]
     for column, joined in (*columns, (None, report.direct_table_joins or ())):
-        here = table if column is None else sides.column(table, column)
+        here = table if column is None else named(names.child(table.fqn, column), True)
         for each in joined:
             number += 1
             if number > MAX_JOINS:
                 raise InvalidInput(f"a report may have {MAX_JOINS} joins")
-            there = sides.named(each.fully_qualified_name, column=column is not None)
+            there = named(each.fully_qualified_name, column is not None)
             yield here, there, each.join_count
 
 

@@ -6,10 +6,26 @@ from typing import Any
 
 import msgspec
 
-from domain.measurements.bounds import Bounds
+from domain.measurements.bounds import Bounds, Key
 from domain.measurements.costs import CostSums
-from domain.measurements.reports import Point
+from domain.measurements.reports import FOREVER, Point
 from domain.measurements.usage import UseSums, ranked
+
+
+class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Points of one part of a series of an entity, or of all its parts, with times in a range."""
+
+    entity_id: str
+    series: str
+    part: str | None = None
+    since: int = 0
+    until: int = FOREVER
+    """The last time of the range, which is a part of it."""
+    before: int | None = None
+    """A time from which on points of the range were shown already."""
+    limit: int
+    """The most points, 1 at least."""
+    most_bytes: int
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -23,17 +39,6 @@ class Page(msgspec.Struct, frozen=True):
     """True if older points follow."""
 
 
-class Statements(msgspec.Struct, frozen=True):
-    """The SQL by which a database reads points."""
-
-    newest: str
-    """Part and newest body of each part of a series, for an entity and a series."""
-    latest: str
-    """The newest body of the part without a name, for an entity and a series."""
-    entities: str
-    newest_time: str
-
-
 class Measurements(ABC):
     """A time series beside the log, bounded as `bounds.py` says; for any thread.
 
@@ -41,7 +46,12 @@ class Measurements(ABC):
     and power loss. Every method raises StoreUnavailable when the backend cannot be used.
     """
 
-    _statements: Statements
+    select_newest: str
+    """SQL for part and newest body of each part of a series, for an entity and a series."""
+    select_latest: str
+    """SQL for the newest body of the part without a name, for an entity and a series."""
+    select_entities: str
+    select_newest_time: str
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -54,7 +64,6 @@ class Measurements(ABC):
         """Store points of an entity; see `write_all`."""
         self.write_all({entity_id: points}, now)
 
-    @abstractmethod
     def write_all(self, points: Mapping[str, Iterable[Point]], now: int) -> None:
         """Store points of entities by their ids, each in place of one of its part at the same time.
 
@@ -62,10 +71,11 @@ class Measurements(ABC):
         future, EntityOverLimit for what takes too many bytes, and StoreUnavailable, also when all
         entities have too many.
         """
+        self._store(self._bounds.checked(points, now))
 
     def newest(self, entity_id: str, series: str) -> dict[str, bytes]:
         """Part -> JSON of its newest point, for all parts of a series."""
-        rows = self._rows(self._statements.newest, entity_id, series)
+        rows = self._rows(self.select_newest, entity_id, series)
         return {
             part if isinstance(part, str) else part.decode("utf-8", "surrogatepass"): body
             for part, body, *_ in rows
@@ -76,27 +86,15 @@ class Measurements(ABC):
 
         No other point is read, which `newest` would do, so that a page can ask for many entities.
         """
-        rows = self._rows(self._statements.latest, entity_id, series)
+        rows = self._rows(self.select_latest, entity_id, series)
         return rows[0][0] if rows else None
 
     @abstractmethod
-    def page(
-        self,
-        entity_id: str,
-        series: str,
-        part: str | None,
-        *,
-        since: int,
-        until: int,
-        before: int | None,
-        limit: int,
-        most_bytes: int,
-    ) -> Page:
-        """Points of a part of a series, or of all its parts, with times in [since, until].
+    def page(self, wanted: PageRequest) -> Page:
+        """The newest points that are asked for, those of one time by their parts.
 
-        The newest come first, those of one time by their parts, after the time `before` where it
-        is given. The page ends with the point that reaches `limit` (1 at least) or `most_bytes`,
-        but never between two points of one time.
+        The page ends with the point that reaches `limit` or `most_bytes`, but never between two
+        points of one time.
         """
 
     @abstractmethod
@@ -120,7 +118,7 @@ class Measurements(ABC):
 
     def entities(self) -> list[str]:
         """The ids of all entities that have points; none where nothing was ever stored."""
-        return [entity_id for (entity_id,) in self._rows(self._statements.entities)]
+        return [entity_id for (entity_id,) in self._rows(self.select_entities)]
 
     def forget(self, entity_id: str) -> None:
         """Delete all points of an entity, so many in a transaction."""
@@ -129,7 +127,7 @@ class Measurements(ABC):
 
     def newest_time(self) -> int:
         """The time of the newest point, 0 without points."""
-        rows = self._rows(self._statements.newest_time)
+        rows = self._rows(self.select_newest_time)
         return rows[0][0] or 0 if rows else 0
 
     def forget_older(self, now: int) -> None:
@@ -144,6 +142,10 @@ class Measurements(ABC):
     @abstractmethod
     def _rows(self, statement: str, *values: str) -> list[tuple[Any, ...]]:
         """The rows of a statement that reads; none where nothing was ever stored."""
+
+    @abstractmethod
+    def _store(self, bodies: Mapping[str, Mapping[Key, bytes]]) -> None:
+        """Store the JSON of points of entities in one transaction; raises as `write_all` does."""
 
     @abstractmethod
     def _sweep(self, entity_id: str | None, until: int | None) -> bool:

@@ -17,7 +17,9 @@ from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Integer, Part
 from domain.kinds.names import split
 
-Timestamp = Annotated[int, Meta(ge=1, le=2**53 - 1)]
+FOREVER = 2**53 - 1
+"""The last moment that a time of a measurement may be, in milliseconds since 1970."""
+Timestamp = Annotated[int, Meta(ge=1, le=FOREVER)]
 """Milliseconds since 1970."""
 MAX_COUNT = 2**53 - 1
 Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
@@ -27,17 +29,8 @@ MAX_COLUMNS = 20_000
 MAX_ROWS = 10_000
 """Rows of a sample."""
 
-TABLE, COLUMN, SYSTEM, SAMPLE, USAGE, RANK, JOIN, COST, RESULT = (
-    "table",
-    "column",
-    "system",
-    "sample",
-    "usage",
-    "rank",
-    "join",
-    "cost",
-    "result",
-)
+TABLE, COLUMN, SYSTEM, SAMPLE = "table", "column", "system", "sample"
+USAGE, RANK, JOIN, COST, RESULT = "usage", "rank", "join", "cost", "result"
 """The names of the series."""
 
 

@@ -19,16 +19,10 @@ _NO_MAIL = "example.org"
 """Reserved by RFC 2606, so that a made-up address never reaches anybody."""
 _MAILBOX = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", re.IGNORECASE)
 _MAX_MAILBOX = 64
-_DESCRIBED = {"description": ""}
-
+_DESCRIBED = ("domain", "dataProduct", "classification", "tag", "glossary", "glossaryTerm")
 _STAND_INS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "domain": _DESCRIBED,
-        "dataProduct": _DESCRIBED,
-        "classification": _DESCRIBED,
-        "tag": _DESCRIBED,
-        "glossary": _DESCRIBED,
-        "glossaryTerm": _DESCRIBED,
+        **{kind: {"description": ""} for kind in _DESCRIBED},
         "table": {"columns": []},
         "storedProcedure": {"storedProcedureCode": {}},
         "dashboardDataModel": {"columns": []},
@@ -65,9 +59,8 @@ def fields(entity: Entity) -> Body:
         "fullyQualifiedName": Raw(_raw(entity.fqn)),
     }
     # One dict is filled, as this is done for each entity of the log.
-    for key, value in stand_ins(entity.kind, entity.name).items():
-        if key not in body:
-            shown[key] = Raw(_raw(value))
+    for key, value in _stand_ins(entity).items():
+        shown[key] = Raw(_raw(value))
     shown |= body
     shown["version"] = Raw(format_version(entity.version).encode())
     shown["updatedAt"] = Raw(_raw(entity.updated_at))
@@ -78,7 +71,7 @@ def fields(entity: Entity) -> Body:
 
 
 def _stand_ins(entity: Entity) -> Mapping[str, Any]:
-    """Return the values shown in place of keys that clients need and the entity does not have."""
+    """Values shown in place of keys that clients need and the entity does not have."""
     missing = stand_ins(entity.kind, entity.name)
     return {key: value for key, value in missing.items() if key not in entity.body}
 

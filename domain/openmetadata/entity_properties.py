@@ -56,12 +56,10 @@ _NOT_HELD: Mapping[str, str] = MappingProxyType(
 """Kind -> the properties beside those of every kind that bodies of its entities never hold; reads
 make some of them from measurements."""
 
-_ALIASES: Mapping[str, Mapping[str, str]] = MappingProxyType({"table": {"owner": "owners"}})
-
 
 def field_aliases(kind_name: str) -> Mapping[str, str]:
     """Other spellings that `fields` accepts for properties of a kind: alias -> property."""
-    return _ALIASES.get(kind_name, {})
+    return {"owner": "owners"} if kind_name == "table" else {}
 
 
 @cache

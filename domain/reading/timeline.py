@@ -7,6 +7,7 @@ place, event by event, and each operation is looked at right before it is carrie
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -16,7 +17,6 @@ from msgspec.structs import replace
 from domain import events
 from domain.aggregate.entity import STATUS, Entity, encode, evolve
 from domain.aggregate.lifecycle import format_version
-from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.port import EventStore
 from domain.events import TYPE_NAMES, Body, Event
 from domain.patches import json_patch
@@ -59,10 +59,8 @@ class TimelineStep(msgspec.Struct, Generic[Told], frozen=True):
 class VersionBody(msgspec.Struct, frozen=True):
     """The body of an entity as one of its versions left it, and how it came to be."""
 
-    version: str
     at: int
     actor: str
-    request_id: str
     body: Body
     deleted: bool
 
@@ -122,17 +120,14 @@ def read_versions(
             event = recorded.event
             entity.take(event)
         if (text := format_version(version)) in versions:
-            bodies[text] = VersionBody(
-                text, event.at, event.actor, event.request_id, entity.encoded(), entity.deleted
-            )
+            bodies[text] = VersionBody(event.at, event.actor, entity.encoded(), entity.deleted)
             if len(bodies) == len(set(versions)):
                 break
     return bodies
 
 
-def _version(recorded: RecordedEvent) -> int:
-    """The version after an event; the events of one command share theirs."""
-    return recorded.event.version
+_version = attrgetter("event.version")
+"""The version after an event; the events of one command share theirs."""
 
 
 class _ChangingEntity:

@@ -48,7 +48,16 @@ def check_body(
     lacks; and for an entity that was run for itself.
     """
     if kind.suites is not None:
-        _check_groups(claim_by_id, kind, kind.suites.key, body, before, context)
+        key = kind.suites.key
+        old, new = _ids(before.body, key) if before is not None else set(), _ids(body, key)
+        for group in kind.refers_to[key] if old != new else ():
+            if context.editable is not None and group not in context.editable:
+                raise NotPermitted(f"{key} may be changed by who may edit {group}, and you may not")
+        for claim in map(claim_by_id, sorted(new - old)):
+            if claim is not None and claim.parent_id is not None:
+                raise InvalidInput(
+                    f"{key}: {claim.fqn!r} is the suite of a table; name one that stands alone"
+                )
     if _changes(PROFILER_CONFIG, body, before):
         _check_profiled(kind, body)
     if before is not None:
@@ -113,27 +122,6 @@ def _changes(key: str, body: Body, before: Entity | None) -> bool:
 
 def _ids(body: Body, key: str) -> set[str]:
     return {each.id for each in _identified.decode(body[key])} if key in body else set()
-
-
-def _check_groups(
-    claim_by_id: Callable[[str], Claim | None],
-    kind: EntityKind,
-    key: str,
-    body: Body,
-    before: Entity | None,
-    context: WriteContext,
-) -> None:
-    old, new = _ids(before.body, key) if before is not None else set(), _ids(body, key)
-    if old == new:
-        return
-    for group in kind.refers_to[key]:
-        if context.editable is not None and group not in context.editable:
-            raise NotPermitted(f"{key} may be changed by who may edit {group}, and you may not")
-    for claim in map(claim_by_id, sorted(new - old)):
-        if claim is not None and claim.parent_id is not None:
-            raise InvalidInput(
-                f"{key}: {claim.fqn!r} is the suite of a table; name one that stands alone"
-            )
 
 
 def _check_profiled(kind: EntityKind, body: Body) -> None:

@@ -143,23 +143,17 @@ def _elements(raw: Raw) -> list[bytes]:
 def _check_agreement(kind: EntityKind, key: str, given: Ref, raw: Raw) -> None:
     """Raise InvalidInput unless a given value is the one that the parent has."""
     if key in kind.refers_to:
-        value: Any = msgspec.json.decode(raw, type=Reference)
-        agrees = _means(given, value)
+        parent = msgspec.json.decode(raw, type=Reference)
+        value: Any = parent.fully_qualified_name
+        if isinstance(given, Reference) and given.id is not None:
+            agrees = given.id == parent.id
+        else:
+            agrees = value == (given if isinstance(given, str) else given.fully_qualified_name)
     else:
         value = msgspec.json.decode(raw)
         agrees = given == value
     if not agrees:
-        name = getattr(value, "fully_qualified_name", value)
-        raise InvalidInput(f"{key} follows from the parent and is {name!r}; leave it out")
-
-
-def _means(given: Reference | str, value: Reference) -> bool:
-    """Return True if a caller's reference names the entity that `value` refers to."""
-    if isinstance(given, str):
-        return given == value.fully_qualified_name
-    if given.id is not None:
-        return given.id == value.id
-    return given.fully_qualified_name == value.fully_qualified_name
+        raise InvalidInput(f"{key} follows from the parent and is {value!r}; leave it out")
 
 
 def _refers(kind: EntityKind, draft: Draft) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from itertools import chain
 
 from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput, NotFound, shown
@@ -32,14 +33,8 @@ def recorded_parent(kind: EntityKind, state: Entity) -> Claim | None:
         value = state.value(key)
         one = next(iter(value), None) if isinstance(value, list) else value
         if one is not None and one.get("id") == state.parent_id:
-            return Claim(
-                kind=one["type"],
-                fqn=one["fullyQualifiedName"],
-                id=one["id"],
-                name=one["name"],
-                parent_id=None,
-                deleted=False,
-            )
+            held = one["type"], one["fullyQualifiedName"], one["id"], one["name"]
+            return Claim(*held, parent_id=None, deleted=False)
     return None
 
 
@@ -50,15 +45,14 @@ def find(claims: EntityReads, ref: Ref, kinds: tuple[str, ...], where: str) -> C
     id.
     """
     if isinstance(ref, str):
-        fqn, candidates = ref, kinds
-    else:
-        if ref.type is not None and kinds and ref.type not in kinds:
-            raise InvalidInput(f"{where}.type must be {' or '.join(kinds)}, got {shown(ref.type)}")
-        if ref.id is not None:
-            return _find_by_id(claims, ref, kinds, where)
-        if ref.fully_qualified_name is None:
-            raise InvalidInput(f"{where}: a reference needs `id` or `fullyQualifiedName`")
-        fqn, candidates = ref.fully_qualified_name, kinds if ref.type is None else (ref.type,)
+        ref = Reference(fully_qualified_name=ref)
+    if ref.type is not None and kinds and ref.type not in kinds:
+        raise InvalidInput(f"{where}.type must be {' or '.join(kinds)}, got {shown(ref.type)}")
+    if ref.id is not None:
+        return _find_by_id(claims, ref, kinds, where)
+    if (fqn := ref.fully_qualified_name) is None:
+        raise InvalidInput(f"{where}: a reference needs `id` or `fullyQualifiedName`")
+    candidates = kinds if ref.type is None else (ref.type,)
     if not candidates:
         raise InvalidInput(f"{where}: a reference by name needs its `type` here")
     for kind in candidates:
@@ -91,12 +85,9 @@ def looked_up(kind: EntityKind, draft: Draft) -> tuple[set[Name], set[str]]:
     draft's own entity.
     """
     names, ids = set(draft.tags), set[str]()
-    for key, value in draft.references.items():
-        more_names, more_ids = names_and_ids(value, kind.refers_to[key])
-        names.update(more_names)
-        ids.update(more_ids)
-    for ref, kinds in draft.nested_references():
-        more_names, more_ids = names_and_ids(ref, kinds)
+    given = ((value, kind.refers_to[key]) for key, value in draft.references.items())
+    for refs, kinds in chain(given, draft.nested_references()):
+        more_names, more_ids = names_and_ids(refs, kinds)
         names.update(more_names)
         ids.update(more_ids)
     if draft.brings is not None:
@@ -143,16 +134,15 @@ def resolve_references(
     for key, value in draft.references.items():
         if key in settled:
             continue
-        kinds = kind.refers_to[key]
-        resolve = _resolve_loosely if key in kind.loose else _resolve_one
+        kinds, loosely = kind.refers_to[key], key in kind.loose
         if isinstance(value, list):
             targets = [
-                resolve(claims, ref, kinds, f"{key}[{place}]", known)
+                _resolve(claims, ref, kinds, f"{key}[{place}]", known, loosely=loosely)
                 for place, ref in enumerate(value)
             ]
             resolved[key] = list({ref.id: ref for ref in targets}.values())
         else:
-            resolved[key] = resolve(claims, value, kinds, key, known)
+            resolved[key] = _resolve(claims, value, kinds, key, known, loosely=loosely)
     return resolved
 
 
@@ -165,38 +155,33 @@ def resolve_nested(claims: EntityReads, draft: Draft, known: Mapping[str, Refere
     """
     characters = 0
     for nested, kinds in draft.nested_references():
-        target = _resolve_one(claims, nested, kinds, "a reference inside the body", known)
+        target = _resolve(claims, nested, kinds, "a reference inside the body", known)
         nested.type, nested.id, nested.name = target.type, target.id, target.name
         nested.fully_qualified_name = target.fully_qualified_name
         characters += len(nested.name or "") + len(nested.fully_qualified_name or "")
     return characters
 
 
-def _resolve_one(
+def _resolve(
     claims: EntityReads,
     ref: Ref,
     kinds: tuple[str, ...],
     where: str,
     known: Mapping[str, Reference],
+    *,
+    loosely: bool = False,
 ) -> Reference:
+    """The full reference to an entity; `loosely`, one that is not held here is outside."""
+    if loosely:
+        ref = as_reference(ref, kinds[0])
     if isinstance(ref, Reference) and ref.id is not None and ref.id in known:
         return known[ref.id]
-    return reference_to(find(claims, ref, kinds, where))
-
-
-def _resolve_loosely(
-    claims: EntityReads,
-    ref: Ref,
-    kinds: tuple[str, ...],
-    where: str,
-    known: Mapping[str, Reference],
-) -> Reference:
-    """The reference to the entity if it is held here, or else to something outside."""
-    reference = as_reference(ref, kinds[0])
     try:
-        return _resolve_one(claims, reference, kinds, where, known)
+        return reference_to(find(claims, ref, kinds, where))
     except NotFound:
-        return outsider(reference, kinds[0])
+        if not loosely:
+            raise
+        return outsider(ref, kinds[0])
 
 
 def check_tags(

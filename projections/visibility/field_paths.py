@@ -66,11 +66,10 @@ def field_paths(kind_name: str) -> Mapping[str, FieldPath]:
     kind = ALL_KINDS[kind_name]
     body = type_info(kind.body)
     assert isinstance(body, StructType)
-    unkept = {kind.key_of[attribute] for attribute in kind.body.unkept}
     paths: dict[str, FieldPath] = {}
     for field in body.fields:
         key = field.encode_name
-        if key not in unkept:
+        if key in kind.keys:
             fixed = key in ("name", STATUS) or key in kind.fixed
             needed = fixed or (field.required and key not in kind.optional)
             paths |= _walk(field, key, needed, (body,))

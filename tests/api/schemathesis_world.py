@@ -140,6 +140,8 @@ class World:
                     self._body(kind, one) if isinstance(one.get("name"), str) else one
                     for one in case.body
                 ]
+            elif "/followers" in case.path:
+                self._follow(case, kind)
             elif part in kind.own_paths.put and case.method == "PUT":
                 case.body = self._nested(case.body)
             elif part in kind.own_paths.added_to:
@@ -177,6 +179,15 @@ class World:
             if int(case.query.get("limit", 0)) > MAX_LIMIT:  # the larger bound is that of NDJSON
                 case.query["limit"] = MAX_LIMIT
         return case
+
+    def _follow(self, case: Case, kind: EntityKind) -> None:
+        """Make it about a user that exists, who follows the entity where it is to end that."""
+        user = self.entities["user"]["id"]
+        if case.method == "PUT":
+            case.body = user
+            return
+        path = f"/v1/{kind.collection}/{case.path_parameters['entity_id']}/followers"
+        self.client.request("PUT", path, json=user)
 
     def _measure(self, case: Case) -> None:
         """Make it a report of now on an entity that exists, or a question about it."""
@@ -262,6 +273,7 @@ class World:
             "entity_id": target["id"],
             "fqn": quote(target["fullyQualifiedName"], safe=""),
             "version": "0.1",
+            "user_id": self.entities["user"]["id"],
         }
         for name in case.path_parameters:
             case.path_parameters[name] = named[name]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -35,8 +36,9 @@ NOWHERE = Written(position=0, listed=True)
 """Result of the action."""
 
 
-async def stays() -> bool:
-    return False
+def asks(caller: str) -> Any:
+    """A request of a caller, who stays."""
+    return SimpleNamespace(user=SimpleNamespace(name=caller), receive=asyncio.Event().wait)
 
 
 class HeldStore:
@@ -93,7 +95,7 @@ def test_writes_of_one_caller_leave_threads_to_others(tmp_path: Path) -> None:
             return write
 
         def write(caller: str, work: Callable[[], None]) -> Coroutine[Any, Any, Any]:
-            return services.write(caller, proposing(work), stays)
+            return services.write(asks(caller), proposing(work))
 
         greedy = [
             asyncio.create_task(write("greedy", work(f"greedy {n}", wait)))
@@ -113,19 +115,19 @@ def test_writes_that_wait_are_bounded_in_number(tmp_path: Path) -> None:
     async def test(services: Services) -> None:
         held = threading.Event()
         waiting = [
-            asyncio.create_task(services.write("greedy", proposing(held.wait), stays))
+            asyncio.create_task(services.write(asks("greedy"), proposing(held.wait)))
             for _ in range(MAX_WRITES)
         ]
         await asyncio.sleep(0)
         try:
             with pytest.raises(TooManyRequests) as raised:
-                await services.write("greedy", proposing(int), stays)
+                await services.write(asks("greedy"), proposing(int))
             assert str(raised.value) == f"you have {MAX_WRITES} writes under way: wait for some"
-            assert await services.write("ann", proposing(int), stays) == (NOWHERE, 0)
+            assert await services.write(asks("ann"), proposing(int)) == (NOWHERE, 0)
         finally:
             held.set()
         await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE)
-        assert await services.write("greedy", proposing(int), stays) == (NOWHERE, 0)
+        assert await services.write(asks("greedy"), proposing(int)) == (NOWHERE, 0)
 
     run(test, tmp_path)
 
@@ -146,16 +148,16 @@ def test_write_that_waits_for_its_append_keeps_its_places_and_no_turn(tmp_path: 
 
         waiting = [
             asyncio.create_task(
-                services.write("ann", after_the_others(putting(services, name)), stays)
+                services.write(asks("ann"), after_the_others(putting(services, name)))
             )
             for name in names
         ]
         await asyncio.sleep(0)
         others_wait.set()
         # All have been decided, although not even the first is stored.
-        await asyncio.wait_for(services.write("ann", proposing(int), stays), PATIENCE)
+        await asyncio.wait_for(services.write(asks("ann"), proposing(int)), PATIENCE)
         with services.write_places.held("ann"), pytest.raises(TooManyRequests):
-            await services.write("ann", proposing(int), stays)
+            await services.write(asks("ann"), proposing(int))
         assert not any(task.done() for task in waiting)
         held.let_go.set()
         stored = await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE)
@@ -170,7 +172,7 @@ def test_write_that_waits_for_its_append_keeps_its_places_and_no_turn(tmp_path: 
 def test_many_changes_of_one_entity_at_once_are_all_stored(tmp_path: Path) -> None:
     async def test(services: Services) -> None:
         writes = [
-            services.write(f"caller {n % 5}", putting(services, "s", description=f"d{n}"), stays)
+            services.write(asks(f"caller {n % 5}"), putting(services, "s", description=f"d{n}"))
             for n in range(100)
         ]
         stored = await asyncio.wait_for(asyncio.gather(*writes), 6 * PATIENCE)
@@ -185,7 +187,7 @@ def test_many_changes_of_one_entity_at_once_are_all_stored(tmp_path: Path) -> No
 def test_repetitions_at_the_same_time_are_answered_as_the_first(tmp_path: Path) -> None:
     async def test(services: Services) -> None:
         writes = [
-            services.write(f"caller {n % 3}", putting(services, f"s{n % 2}", "key"), stays)
+            services.write(asks(f"caller {n % 3}"), putting(services, f"s{n % 2}", "key"))
             for n in range(20)
         ]
         stored = await asyncio.wait_for(
@@ -209,7 +211,7 @@ def test_write_that_loses_again_and_again_is_tried_alone(
         store.let_go.set()
         services.catalog.store = store  # type: ignore[assignment]
         services = replace(services, committer=Committer(store))  # type: ignore[arg-type]
-        writing = services.write("ann", putting(services, "s"), stays)
+        writing = services.write(asks("ann"), putting(services, "s"))
         if stored:
             written, proposal = await asyncio.wait_for(writing, PATIENCE)
             assert (written, proposal.entity.name) == (Written(position=1, listed=True), "s")

@@ -2,12 +2,12 @@
 
 import pytest
 
-from api.declaring.unsupported_parameters import unsupported_parameters
+from api.declaring.unsupported_parameters import UNSUPPORTED
 from api.use_cases.list_parameters import list_parameters
 from domain.kinds.registry import KINDS
 from tests.api.conftest import Client
 
-EVERY = [(kind, name) for kind in KINDS for name in unsupported_parameters(kind)]
+EVERY = [(kind, name) for kind, names in UNSUPPORTED.items() for name in names]
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY)
@@ -25,7 +25,7 @@ def test_unsupported_parameter_of_a_list_is_400(empty: Client, kind: str, name: 
 def test_unsupported_parameter_may_have_the_value_that_narrows_nothing(
     empty: Client, kind: str, name: str
 ) -> None:
-    allowed = unsupported_parameters(kind)[name]
+    allowed = UNSUPPORTED[kind][name]
     if allowed is not None:
         for value in (allowed, allowed.title()):
             assert empty.get(f"/v1/{KINDS[kind].collection}?{name}={value}")["data"] == []

@@ -12,7 +12,7 @@ from benchmarks.generate import contracts, lines
 from benchmarks.sample.tables import STATUSES
 from domain.event_store.opening import open_event_log
 from domain.importing.bulk_import import BulkImport
-from domain.importing.lines import batches
+from domain.importing.lines import Chunk, batches
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
 from tests.depth import first_alone
@@ -26,7 +26,7 @@ def imported(path: Path, generated: list[bytes]) -> tuple[int, list[str]]:
     log = open_event_log(path)
     try:
         loader = BulkImport(log, WriteContext(actor="test", request_id="test"), now=lambda: 0)
-        done = [loader.load(batch) for batch in batches(generated)]
+        done = [loader.load(Chunk(batch)) for batch in batches(generated)]
     finally:
         log.close()
     bad = [line.reason for batch in done for line in batch.bad]

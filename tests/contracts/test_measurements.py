@@ -1,6 +1,7 @@
 """The port of measurements: what is kept, in which order, and how much of it, in either backend."""
 
 import threading
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 
 from domain.errors import EntityOverLimit, InvalidInput, StoreUnavailable
 from domain.measurements.bounds import POINT_BYTES, Bounds
-from domain.measurements.port import Measurements, Page
+from domain.measurements.port import Measurements, Page, PageRequest
 from domain.measurements.reports import COLUMN, DAY_MS, JOIN, SAMPLE, TABLE, Point
 from domain.measurements.sweeping import sweep
 from tests.contracts.measurement_backends import BOUNDS, Backend
@@ -29,8 +30,9 @@ def point(at: int, part: str = "", series: str = TABLE, body: bytes = b"{}") -> 
 
 
 def page(store: Measurements, part: str | None = "", **options: int | None) -> Page:
-    wanted = {"since": 0, "until": NOW * 2, "before": None, "limit": 100, "most_bytes": 10**6}
-    return store.page(ONE, COLUMN if part else TABLE, part, **{**wanted, **options})
+    bounds: dict[str, Any] = {"until": NOW * 2, "limit": 100, "most_bytes": 10**6, **options}
+    series = COLUMN if part else TABLE
+    return store.page(PageRequest(entity_id=ONE, series=series, part=part, **bounds))
 
 
 def times(store: Measurements, part: str | None = "", **options: int | None) -> list[int]:
@@ -67,10 +69,10 @@ def test_parts_of_any_length_and_character_are_apart_and_in_order(
     parts = ["", "a", "B", "ü", "\U0001f600", "a\nb", "x" * 3_072, "x" * 3_071 + "y", "€" * 3_072]
     store.write(ONE, [point(NOW, part, JOIN, part[-1:].encode()) for part in parts], NOW)
     assert store.newest(ONE, JOIN) == {part: part[-1:].encode() for part in parts}
-    wanted = {"since": 0, "until": NOW, "before": None, "limit": 1, "most_bytes": 1}
-    shown = [body.decode() for _, body in store.page(ONE, JOIN, None, **wanted).points]
+    wanted = PageRequest(entity_id=ONE, series=JOIN, until=NOW, limit=1, most_bytes=1)
+    shown = [body.decode() for _, body in store.page(wanted).points]
     assert shown == [part[-1:] for part in sorted(parts)]
-    assert store.page(ONE, JOIN, "€" * 3_072, **wanted).points == [(NOW, "€".encode())]
+    assert store.page(replace(wanted, part="€" * 3_072)).points == [(NOW, "€".encode())]
     assert_sizes_are_right(backend)
     store.write(ONE, [point(NOW, "a\0b", JOIN), point(NOW, "a\0c", JOIN)], NOW)
     assert store.newest(ONE, JOIN).keys() == {*parts, "a\0b", "a\0c"}
@@ -93,8 +95,8 @@ def test_pages_are_bounded_by_times_count_and_bytes(store: Measurements) -> None
 def test_points_of_one_time_are_on_one_page(store: Measurements) -> None:
     parts = [point(NOW - age, part, "system") for age in range(2) for part in "abc"]
     store.write(ONE, parts, NOW)
-    wanted = {"since": 0, "until": NOW, "before": None, "limit": 1, "most_bytes": 1}
-    got = store.page(ONE, "system", None, **wanted)
+    wanted = PageRequest(entity_id=ONE, series="system", until=NOW, limit=1, most_bytes=1)
+    got = store.page(wanted)
     assert ([at for at, _ in got.points], got.more) == ([NOW] * 3, True)
 
 
@@ -121,8 +123,17 @@ def test_pages_are_those_of_plain_python(
     store.write(
         ONE, [point(NOW + at, name, COLUMN, body) for (name, at), body in bodies.items()], NOW
     )
-    asked = {"since": NOW + 1, "until": NOW + 5, "limit": limit, "most_bytes": most_bytes}
-    got = store.page(ONE, COLUMN, part, before=None if before is None else NOW + before, **asked)
+    wanted = PageRequest(
+        entity_id=ONE,
+        series=COLUMN,
+        part=part,
+        since=NOW + 1,
+        until=NOW + 5,
+        before=None if before is None else NOW + before,
+        limit=limit,
+        most_bytes=most_bytes,
+    )
+    got = store.page(wanted)
 
     inside = [key for key in bodies if part in (None, key[0]) and 1 <= key[1] <= 5]
     left = sorted(

@@ -1,6 +1,7 @@
 """Lines as imports get them, and what becomes of them, for the tests of imports."""
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from domain.importing.bulk_import import BadLine, Batch, BulkImport
@@ -35,7 +36,13 @@ def importer(world: Any) -> BulkImport:
 
 def load(world: Any, *lines: dict[str, Any] | bytes) -> Batch:
     encoded = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in lines]
-    return importer(world).load(list(enumerate(encoded, start=1)))
+    return importer(world).load(Chunk(list(enumerate(encoded, start=1))))
+
+
+def load_all(running: BulkImport, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Batch]]:
+    """Import chunk by chunk, and give each back when it is stored."""
+    for chunk in chunks:
+        yield chunk, running.load(chunk)
 
 
 def outcome(batch: Batch) -> tuple[int, int, int, int, int, list[BadLine]]:

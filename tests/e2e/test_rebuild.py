@@ -142,11 +142,12 @@ def test_inspect_shows_generations_kinds_and_one_entity_side_by_side(tmp_path: P
     wrong = replay("inspect", "--entity", "dog", "x", "--data", str(tmp_path))
 
     entities, search = shown["projections"]
-    assert (entities["generation"], entities["previous"], entities["checkpoint"]) == (1, None, 13)
+    assert (entities["generation"], entities["previous"], entities["checkpoint"]) == (1, None, 37)
     assert {kind: held["entities"] for kind, held in entities["kinds"].items()} == {
         # What a new catalog has from its start.
         "classification": 2,
         "tag": 8,
+        "testDefinition": 24,
         "database": 1,
         "databaseSchema": 1,
         "databaseService": 1,

@@ -76,8 +76,8 @@ def test_any_scrape_tells_how_far_the_projections_are(shared: Family) -> None:
             'catalog_projection_checkpoint{projection="entities"}',
             'catalog_projection_checkpoint{projection="search"}',
         ):
-            # Ten events are the catalog's own: what it has from its start.
-            until(lambda name=name: {metric(client, name) for client in asking} == {13})  # type: ignore[misc]
+            # 34 events are the catalog's own: what it has from its start.
+            until(lambda name=name: {metric(client, name) for client in asking} == {37})  # type: ignore[misc]
         for projection in ("entities", "search"):
             lag = f'catalog_projection_lag_events{{projection="{projection}"}}'
             assert {metric(client, lag) for client in asking} == {0}

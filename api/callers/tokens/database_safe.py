@@ -62,11 +62,16 @@ class DatabaseSafe(Safe):
 
         Raises StoreUnavailable on a host whose clock is wrong by more than a minute.
         """
+        changed: bytes | None = None
         while True:
             row = self._ask(lambda link: link.one(_READ, document))
+            content = None if row is None else bytes(row[0])
+            if changed is not None and changed == content:
+                # The connection broke behind a change that was made.
+                return changed
             # The past is forgotten by the clock: one that is ahead would revive what was revoked.
             self._ask(self._clock.check)
-            changed = change(None if row is None else bytes(row[0]))
+            changed = change(content)
             if self._ask(partial(_put, document=document, row=row, content=changed)):
                 return changed
 

@@ -51,23 +51,19 @@ class Issuer(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.secret is not None:
             secret_key_set(self.secret, self.origin, self.previous)
-            return lambda: (self._secret_keys(own), [])
-        where = self.jwks or ""
 
         def load() -> tuple[KeySet, list[str]]:
-            document = fetch(where) if "://" in where else _read(Path(where))
-            return read_key_set(document, self.algorithms)
+            if (where := self.jwks) is not None:
+                document = fetch(where) if "://" in where else _read(Path(where))
+                return read_key_set(document, self.algorithms)
+            secrets: Sequence[str] = (self.secret or "", *self.previous)
+            if self.is_own and own is not None:
+                secrets = own()
+            elif self.secret_file is not None:
+                secrets = _read_secrets(Path(self.secret_file), self.origin)
+            return secret_key_set(secrets[0], self.origin, secrets[1:]), []
 
         return load
-
-    def _secret_keys(self, own: Callable[[], tuple[str, ...]] | None) -> KeySet:
-        if self.is_own and own is not None:
-            secret, *previous = own()
-        elif self.secret_file is not None:
-            secret, *previous = _read_secrets(Path(self.secret_file), self.origin)
-        else:
-            secret, previous = self.secret or "", list(self.previous)
-        return secret_key_set(secret, self.origin, previous)
 
 
 class _Entry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

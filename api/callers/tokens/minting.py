@@ -36,8 +36,7 @@ def find_minter(settings: Settings, safe: Safe | None = None) -> Issuer:
 
 def mint(issuer: Issuer, subject: str, roles: tuple[str, ...], lifetime: int) -> str:
     """A token of an issuer with a secret, for `subject`, good for `lifetime` seconds from now."""
-    now = time.time()
-    return sign(issuer, subject, roles, token_id=str(uuid4()), issued=now, expires=now + lifetime)
+    return sign(issuer, _entry(issuer, subject, roles, lifetime))
 
 
 def mint_long_lived(
@@ -47,44 +46,38 @@ def mint_long_lived(
 
     Raises InvalidInput when the register cannot be read or is full, and the errors of the safe.
     """
-    now = time.time()
-    entry = LongLived(
-        id=str(uuid4()),
-        subject=subject,
-        roles=roles,
-        issued=now,
-        expires=now + lifetime,
-        key=key_id(issuer.secret or ""),
-    )
-    change_register(safe, now, lambda register: joined(register, Register(long_lived=(entry,))))
-    signed = sign(
-        issuer, subject, roles, token_id=entry.id, issued=entry.issued, expires=entry.expires
-    )
-    return signed, entry.id
+    entry = _entry(issuer, subject, roles, lifetime)
+    new = Register(long_lived=(entry,))
+    change_register(safe, entry.issued, lambda register: joined(register, new))
+    return sign(issuer, entry), entry.id
 
 
-def sign(
-    issuer: Issuer,
-    subject: str,
-    roles: tuple[str, ...],
-    *,
-    token_id: str,
-    issued: float,
-    expires: float,
-) -> str:
-    """A token of an issuer with a secret; times are in seconds since 1970.
+def _entry(issuer: Issuer, subject: str, roles: tuple[str, ...], lifetime: int) -> LongLived:
+    now, key = time.time(), key_id(issuer.secret or "")
+    return LongLived(
+        id=str(uuid4()), subject=subject, roles=roles, issued=now, expires=now + lifetime, key=key
+    )
+
+
+def sign(issuer: Issuer, token: LongLived) -> str:
+    """A token of an issuer with a secret, whether it lives long or not.
 
     Times keep their fractions, so that a token which is issued after a revocation is told from one
     that was issued before it in the same second.
     """
-    claims: dict[str, Any] = {"sub": subject, "jti": token_id, "iat": issued, "exp": expires}
+    claims: dict[str, Any] = {
+        "sub": token.subject,
+        "jti": token.id,
+        "iat": token.issued,
+        "exp": token.expires,
+    }
     if issuer.name is not None:
         claims["iss"] = issuer.name
     if issuer.audiences:
         claims["aud"] = sorted(issuer.audiences)
-    place_claim(claims, issuer.name_claim, subject)
+    place_claim(claims, issuer.name_claim, token.subject)
     spaced = issuer.roles_claim == SPACED
-    place_claim(claims, issuer.roles_claim, " ".join(roles) if spaced else list(roles))
+    place_claim(claims, issuer.roles_claim, " ".join(token.roles) if spaced else list(token.roles))
     return jwt.encode(claims, issuer.secret or "", algorithm=SYMMETRIC[0])
 
 

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from api.callers.file_stamp import file_stamp
 from domain.errors import InvalidInput
 from domain.machine import durable_files
 
@@ -46,8 +45,8 @@ class Safe(ABC):
     def change(self, document: str, change: Callable[[bytes | None], bytes]) -> bytes:
         """Change a document, as no other process does meanwhile; returns what is in it now.
 
-        `change` makes the new content of what is there. It may be called again with what it has
-        made itself, and must come to the same then. What is returned survives power loss.
+        `change` makes the new content of what is there; it is called again where another process
+        was first. What is returned survives power loss.
         """
 
     @abstractmethod
@@ -85,7 +84,9 @@ class DirectorySafe(Safe):
 
     def stamps(self) -> Mapping[str, object]:
         """Stamps of the files; takes some microseconds."""
-        stamps = {document: file_stamp(self._directory / document) for document in DOCUMENTS}
+        stamps = {
+            document: durable_files.stamp(self._directory / document) for document in DOCUMENTS
+        }
         return {document: stamp for document, stamp in stamps.items() if stamp is not None}
 
     def read(self, document: str) -> bytes | None:

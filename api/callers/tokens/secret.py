@@ -73,20 +73,17 @@ def rotate_secret(safe: Safe, document: str, now: float) -> str:
     too many are kept.
     """
     replaced = make_secrets(safe, document)[0]
-    fresh = secrets.token_hex(32)
 
     def change(content: bytes | None) -> bytes:
         nonlocal replaced
-        present, previous = _read(content or b"", safe.name(document))
-        if present == fresh:
-            return content or b""
-        replaced = present
-        kept = [(present, round(now) + KEPT_SECONDS), *(each for each in previous if each[1] > now)]
+        replaced, previous = _read(content or b"", safe.name(document))
+        kept = [(replaced, round(now) + KEPT_SECONDS)]
+        kept += (each for each in previous if each[1] > now)
         if len(kept) > MOST_PREVIOUS:
             raise InvalidInput(
                 f"{safe.name(document)} keeps {MOST_PREVIOUS} former keys: drop them first"
             )
-        return _text(fresh, kept)
+        return _text(secrets.token_hex(32), kept)
 
     safe.change(document, change)
     return replaced
@@ -99,7 +96,7 @@ def drop_previous(safe: Safe, document: str) -> tuple[str, ...]:
     def change(content: bytes | None) -> bytes:
         nonlocal dropped
         present, previous = _read(content or b"", safe.name(document))
-        dropped = tuple(secret for secret, _ in previous) or dropped
+        dropped = tuple(secret for secret, _ in previous)
         return _text(present, [])
 
     if safe.read(document) is not None:

@@ -9,15 +9,15 @@ from litestar.response.base import ASGIResponse
 
 from api.answers.responses import Finished
 from api.callers.permissions import PUBLIC, SIGNED_IN, Access, Action, Permission
-from api.declaring.declared_query import DeclaredQuery, Parameters
-from api.declaring.unsupported_parameters import unsupported_parameters
+from api.declaring.declared_query import DeclaredQuery, Parameters, query
+from api.declaring.unsupported_parameters import UNSUPPORTED
 from api.pages.entities.entity import crumbs_of
-from api.pages.entities.entity_routes import EntityPages, EntityRequest, kind_of, may_view
+from api.pages.entities.entity_routes import EntityPages, EntityRequest, kind_of, may_view, of_kind
 from api.pages.entities.relations import read_list
 from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.documents import complete
 from api.pages.frame.rendering import AnyRequest, Renderer, html
-from api.pages.frame.routing import accepts_html, asked, hidden_fields, page
+from api.pages.frame.routing import accepts_html, hidden_fields, page
 from api.services import Services
 from api.use_cases.list_parameters import list_parameters
 from domain.kinds.entity_kind import EntityKind
@@ -34,8 +34,8 @@ SHOWN = 100
 READ, MOST_READ = 200, 2_000
 """Entities read for a branch, at once and in all: a list also has deeper entities."""
 _PLACE: Parameters = {
-    "below": asked(str, "", "Only entities of this kind."),
-    "after": asked(str | None, None, "Place to go on from."),
+    "below": query(str, "Only entities of this kind.", ""),
+    "after": query(str, "Place to go on from."),
 }
 FAMILIES: tuple[tuple[str, tuple[EntityKind, ...]], ...] = (
     ("Services", service_rows.ROWS),
@@ -54,11 +54,6 @@ _FOR_PROGRAMS = msgspec.json.encode(
 def for_people(scope: Any) -> str:
     """The permission of the first page: none for a program, which only gets a pointer."""
     return SIGNED_IN if accepts_html(scope) else PUBLIC
-
-
-def may_list(scope: Any) -> Permission:
-    """The permission that a list demands."""
-    return Permission(Action.LIST, kind_of(scope).name)
 
 
 def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
@@ -129,7 +124,7 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
 
     return [
         page("/", for_people, first),
-        page("/browse/{kind:str}", may_list, show),
+        page("/browse/{kind:str}", of_kind(Action.LIST), show),
         page("/tree", SIGNED_IN, top, _PLACE),
         EntityPages(services, renderer).page("tree", may_view, below_entity, _PLACE),
     ]
@@ -137,9 +132,9 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
 
 def _given(kind: EntityKind, request: AnyRequest) -> dict[str, Any]:
     """The parameters of the kind's list that the address of a page has; raises InvalidInput."""
-    query = DeclaredQuery(list_parameters(kind), unsupported_parameters(kind.name))
-    values = query.values(request.scope)
-    return {name: values[name] for name in values if query.names[name] in request.query_params}
+    declared = DeclaredQuery(list_parameters(kind), UNSUPPORTED.get(kind.name, {}))
+    values = declared.values(request.scope)
+    return {name: values[name] for name in values if declared.names[name] in request.query_params}
 
 
 def _statuses(

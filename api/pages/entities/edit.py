@@ -10,22 +10,9 @@ from litestar.response.base import ASGIResponse
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action
 from api.callers.sign_in.sessions import Sessions
-from api.declaring.declared_query import Parameters
+from api.declaring.declared_query import Parameters, query
 from api.errors import Forbidden
-from api.pages.entities.editable import (
-    FIELDS,
-    Field,
-    FormTarget,
-    Item,
-    changed_keys,
-    editable,
-    given_items,
-    items_of,
-    list_value,
-    named_item,
-    place_in,
-    read_seen,
-)
+from api.pages.entities import editable
 from api.pages.entities.entity_routes import (
     OF_ONE,
     REFUSALS,
@@ -39,7 +26,7 @@ from api.pages.entities.entity_routes import (
 )
 from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.rendering import AnyRequest, Renderer, html, redirect
-from api.pages.frame.routing import asked, form, page
+from api.pages.frame.routing import form, page
 from api.pages.search.suggesting import suggested
 from api.services import Services
 from api.use_cases.entity_writes import plan_patch
@@ -54,17 +41,17 @@ _MOST_CHARACTERS = 50_000
 """Most characters of a text in a form; a browser sends each as up to nine bytes, see
 routing.MOST_BYTES.
 """
-_KEYS = tuple(field.key for field in FIELDS)
-_COLUMN = asked(str, "", "Qualified name of a column in the entity.")
+_KEYS = tuple(field.key for field in editable.FIELDS)
+_COLUMN = query(str, "Qualified name of a column in the entity.", "")
 _EDIT: Parameters = {
-    "field": asked(str, ..., f"One of {', '.join(_KEYS)}."),
+    "field": query(str, f"One of {', '.join(_KEYS)}.", ...),
     "column": _COLUMN,
 }
 _CHOOSING: Parameters = {
-    "add": asked(str, "", "What was typed."),
+    "add": query(str, "What was typed.", ""),
     "column": _COLUMN,
 }
-Given = str | list[Item]
+Given = str | list[editable.Item]
 """The value in a form: a text, or the items of a list."""
 
 
@@ -77,7 +64,7 @@ def edit_pages(
     def show(at: EntityRequest, field: str, column: str) -> dict[str, Any]:
         edited = field_named(at.kind, at.access, field, column)
         entity, tag = _read(at)
-        return _values(at, entity, tag, edited, place_in(at.kind, entity, column))
+        return _values(at, entity, tag, edited, editable.place_in(at.kind, entity, column))
 
     async def take(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
         at = pages.asked(request)
@@ -88,23 +75,23 @@ def edit_pages(
         given: Given = _plain(edited, fields.get("value", ""))
         added = fields.get("add", "").strip()
         if edited.is_list:
-            given = given_items(edited, kind, fields)
+            given = editable.given_items(edited, kind, fields)
 
-        def decide() -> tuple[Given, FormTarget, bytes]:
+        def decide() -> tuple[Given, editable.FormTarget, bytes]:
             """The new value, its place, and the patch that sets it."""
             entity, _ = _read(at)
             if entity["id"] != entity_id:
                 raise NotFound("another entity has this name by now: load the page again")
-            place, wanted = place_in(kind, entity, column), given
+            place, wanted = editable.place_in(kind, entity, column), given
             if isinstance(wanted, list) and added:
-                item = named_item(edited, kind, services.catalog.store, added)
+                item = editable.named_item(edited, kind, services.catalog.store, added)
                 wanted = [*dict.fromkeys((*wanted, item))]
             elif isinstance(wanted, str):
                 there = place.holder.get(edited.key) or ""
                 # What a form cannot hold as it is, such as spaces at its ends, is no change.
                 wanted = there if _plain(edited, there) == wanted else wanted
             value = (
-                list_value(edited, place.holder, wanted)
+                editable.list_value(edited, place.holder, wanted)
                 if isinstance(wanted, list)
                 else wanted or None
             )
@@ -112,15 +99,15 @@ def edit_pages(
 
         def again(at: EntityRequest, *, stale: bool = False) -> dict[str, Any]:
             entity, now = _read(at)
-            place = place_in(kind, entity, column)
+            place = editable.place_in(kind, entity, column)
             # Without a conflict the form stays one of the version that was seen.
             values = _values(at, entity, now if stale else tag, edited, place)
             if stale:
-                seen = read_seen(at, entity["id"], tag)
+                seen = editable.read_seen(at, entity["id"], tag)
                 values |= {"changed": [], "replaced": True}
                 if seen is not None:
-                    values["changed"] = changed_keys(kind, seen, entity)
-                    was = place_in(kind, seen, column).holder.get(edited.key)
+                    values["changed"] = editable.changed_keys(kind, seen, entity)
+                    was = editable.place_in(kind, seen, column).holder.get(edited.key)
                     values["replaced"] = (was or None) != (place.holder.get(edited.key) or None)
             return values
 
@@ -165,14 +152,14 @@ def edit_pages(
     ]
 
 
-def field_named(kind: EntityKind, access: Access, key: str, column: str) -> Field:
+def field_named(kind: EntityKind, access: Access, key: str, column: str) -> editable.Field:
     """The field of a form, of an entity or a column of it.
 
     Raises InvalidInput, and Forbidden for a key that the caller may not edit.
     """
     if key not in _KEYS:
         raise InvalidInput(f"field must be one of {', '.join(_KEYS)}, got {shown(key)}")
-    fields = editable(kind, access, column)
+    fields = editable.editable(kind, access, column)
     if key not in fields:
         raise Forbidden(f"you cannot edit {key} of {'columns of ' if column else ''}{kind.name}")
     return fields[key]
@@ -186,7 +173,7 @@ def _read(at: EntityRequest) -> tuple[dict[str, Any], str]:
     return entity, tag
 
 
-def _plain(field: Field, text: str) -> str:
+def _plain(field: editable.Field, text: str) -> str:
     """A text as forms give it: lines that end in one way, and nothing around them.
 
     The spaces before a text of many lines stay, which make code of its first one in Markdown.
@@ -196,11 +183,15 @@ def _plain(field: Field, text: str) -> str:
 
 
 def _values(
-    at: EntityRequest, entity: Mapping[str, Any], tag: str, field: Field, place: FormTarget
+    at: EntityRequest,
+    entity: Mapping[str, Any],
+    tag: str,
+    field: editable.Field,
+    place: editable.FormTarget,
 ) -> dict[str, Any]:
     """The values of the form, of which `mine` is its text: the stored one to begin with."""
     kind, there = at.kind, place.holder
-    theirs: Given = items_of(field, there) if field.is_list else there.get(field.key) or ""
+    theirs: Given = editable.items_of(field, there) if field.is_list else there.get(field.key) or ""
     if field.is_list and len(theirs) > _MOST_ITEMS:
         raise InvalidInput(
             f"there are {len(theirs)} {field.key}, more than a form holds: change them by the API"
@@ -213,7 +204,7 @@ def _values(
     name = entity["fullyQualifiedName"]
     address = entity_address(kind.name, name, "edit")
     column = place.column or None
-    others = editable(kind, at.access, column) if column else ()
+    others = editable.editable(kind, at.access, column) if column else ()
     forms = {
         key: with_query(address, {"field": key, "column": column}) for key in (field.key, *others)
     }

@@ -9,7 +9,7 @@ from litestar.response.base import ASGIResponse
 
 from api.answers.responses import JSON, LOOP_BYTES, Heavy
 from api.callers.permissions import Action, Permission
-from api.declaring.declared_query import Parameters
+from api.declaring.declared_query import Parameters, query
 from api.pages.entities import columns, relations
 from api.pages.entities.editable import edit_address, editable, may_set_status, sees_all
 from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, may_view
@@ -24,7 +24,7 @@ from api.pages.entities.promises import (
 from api.pages.frame.addresses import entity_address
 from api.pages.frame.documents import cut, formatted, json_lines, plain
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer
-from api.pages.frame.routing import asked, hidden_fields, page
+from api.pages.frame.routing import hidden_fields, page
 from api.services import Services
 from domain.aggregate.entity import STATUS
 from domain.aggregate.lifecycle import TRANSITIONS
@@ -53,11 +53,11 @@ _HEAD = frozenset(
 MOST_JSON = 100_000
 """Characters of the JSON that is shown of one key."""
 _PARAMETERS: Parameters = {
-    "column": asked(str, "", "Only columns with this text."),
-    "from_": asked(int, 0, "Columns to pass over.", name="from", ge=0),
-    "all_": asked(bool, False, "Show every column.", name="all"),
+    "column": query(str, "Only columns with this text.", ""),
+    "from_": query(int, "Columns to pass over.", 0, name="from", ge=0),
+    "all_": query(bool, "Show every column.", False, name="all"),
 }
-_RAW: Parameters = {"download": asked(bool, False, "Have it saved as a file.")}
+_RAW: Parameters = {"download": query(bool, "Have it saved as a file.", False)}
 
 
 def entity_values(

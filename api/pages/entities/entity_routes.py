@@ -12,15 +12,15 @@ from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters
 from api.declaring.signatures import name_in_path
 from api.errors import Forbidden, status_of
-from api.pages.frame.addresses import kind_named
 from api.pages.frame.documents import complete
 from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import page
 from api.services import Services
 from api.use_cases.entity_reads import read_entity
-from api.use_cases.entity_writes import PlanOf, asked_by_form, write_entity
-from domain.errors import CatalogError, InvalidInput, NotEmpty, StaleVersion
+from api.use_cases.entity_writes import Asked, PlanOf, context_of, write_entity
+from domain.errors import CatalogError, InvalidInput, NotEmpty, NotFound, StaleVersion
 from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
 from projections.entities.port import Include
 
 REFUSALS = (CatalogError, Forbidden)
@@ -31,22 +31,20 @@ OF_ONE = "/{kind:str}/{fqn:path}"
 
 def kind_of(scope: Any) -> EntityKind:
     """The kind in the path of a request for a page of an entity; raises NotFound."""
-    return kind_named(scope["path_params"]["kind"])
+    name = scope["path_params"]["kind"]
+    if name not in KINDS:
+        raise NotFound(f"there is no kind {name[:80]!r}")
+    return KINDS[name]
 
 
-def may_view(scope: Any) -> Permission:
-    """The permission that the page of an entity demands."""
-    return Permission(Action.VIEW, kind_of(scope).name)
+def of_kind(action: Action, also: Action | None = None) -> Callable[[Any], Permission]:
+    """A function that gives the permission for the kind in the path of a request for a page."""
+    return lambda scope: Permission(action, kind_of(scope).name, also)
 
 
-def may_edit(scope: Any) -> Permission:
-    """The permission of a page that changes an entity and shows it."""
-    return Permission(Action.EDIT, kind_of(scope).name, also=Action.VIEW)
-
-
-def may_delete(scope: Any) -> Permission:
-    """The permission of a page that deletes an entity and shows it."""
-    return Permission(Action.DELETE, kind_of(scope).name, also=Action.VIEW)
+may_view = of_kind(Action.VIEW)
+may_edit, may_delete = of_kind(Action.EDIT, Action.VIEW), of_kind(Action.DELETE, Action.VIEW)
+"""Of pages that change or delete an entity, and show it."""
 
 
 class EntityRequest(msgspec.Struct, frozen=True):
@@ -142,7 +140,8 @@ async def change(at: EntityRequest, plan_of: PlanOf, body: bytes, tag: str) -> N
     Raises what `write_entity` raises. Where the entity has another state by now, that state is
     what pages show from then on.
     """
-    services, asked = at.services, asked_by_form(at.request, body, tag)
+    services, target = at.services, at.request.scope["raw_path"]
+    asked = Asked(target, body, context_of(at.request, tag), at.access)
     try:
         await write_entity(services, at.request, asked, plan_of, lambda _: None)
     except StaleVersion:

@@ -20,6 +20,7 @@ from domain.kinds import names
 from domain.kinds.bodies.quality import SUITE
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
+from domain.measurements.port import PageRequest
 from domain.measurements.reports import RESULT, TestResult
 from projections.entities.port import Include
 
@@ -32,7 +33,6 @@ SHOWN = 100
 RUNS = 20
 """Runs of one test that its page shows."""
 _RUNS_BYTES = 1_000_000
-_FOREVER = 2**62
 _MOST_SAMPLE = 20_000
 _ORDER = ("Failed", "Aborted", "Queued", "", "Success")
 """Statuses in the order in which people look for them; a test that was never run has none."""
@@ -133,14 +133,9 @@ def runs_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | No
     if at.kind.name != "testCase":
         return None
     page = at.services.measurements.page(
-        entity["id"],
-        RESULT,
-        "",
-        since=0,
-        until=_FOREVER,
-        before=None,
-        limit=RUNS,
-        most_bytes=_RUNS_BYTES,
+        PageRequest(
+            entity_id=entity["id"], series=RESULT, part="", limit=RUNS, most_bytes=_RUNS_BYTES
+        )
     )
     runs = [read_run(body) for _, body in page.points]
     sampling = at.access.may(Permission(Action.SAMPLE, at.kind.name))

@@ -7,10 +7,6 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import quote, urlencode
 
-from domain.errors import NotFound
-from domain.kinds.entity_kind import EntityKind
-from domain.kinds.registry import KINDS
-
 _STATIC = Path(__file__).parents[1] / "static"
 
 ASSETS: Mapping[str, str] = MappingProxyType(
@@ -55,14 +51,6 @@ def with_query(path: str, given: Mapping[str, str | None]) -> str:
     """A path with those of the parameters that have a value."""
     pairs = [(name, value) for name, value in given.items() if value]
     return f"{path}?{urlencode(pairs)}" if pairs else path
-
-
-def kind_named(name: str) -> EntityKind:
-    """The kind that an address names; raises NotFound."""
-    kind = KINDS.get(name)
-    if kind is None:
-        raise NotFound(f"there is no kind {name[:80]!r}")
-    return kind
 
 
 def is_local(address: str) -> bool:

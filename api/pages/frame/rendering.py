@@ -16,7 +16,7 @@ import msgspec
 from litestar import Request, Response
 
 from api.answers.responses import Finished
-from api.callers.permissions import Access, Action, Permission, Principal
+from api.callers.permissions import Action, Permission, Principal
 from api.callers.sign_in.sessions import Sessions
 from api.errors import Unauthorized
 from api.pages.frame import addresses, documents
@@ -45,7 +45,10 @@ def to_html(text: str) -> str | None:
     """
     if len(text) > MOST_CHARACTERS or text.count("[") > _MOST_BRACKETS:
         return None
-    parser = _parser(tables=_most_cells(text) <= _MOST_CELLS)
+    # Each row of a table is filled up to the longest.
+    lines = text.split("\n")
+    cells = len(lines) * max(line.count("|") for line in lines)
+    parser = _parser(tables=cells <= _MOST_CELLS)
     tokens = parser.parse(text)
     # The parser leaves out what is deeper than it goes.
     if any(token.level >= _MOST_DEPTH for token in tokens):
@@ -64,12 +67,6 @@ def to_html(text: str) -> str | None:
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )
-
-
-def _most_cells(text: str) -> int:
-    """Most cells that the tables of a text can have: each row is filled up to the longest."""
-    lines = text.split("\n")
-    return len(lines) * max(line.count("|") for line in lines)
 
 
 @cache
@@ -115,6 +112,7 @@ _FOR_SOME = (
     ("Audit", "/audit", Action.AUDIT),
     ("Operation", "/operation", Action.OPERATE),
 )
+"""The pages that are for some callers only and not found by searching."""
 CHUNK_CHARACTERS = 64 * 1024
 TYPED = "typed"
 """Key of a request's state for the text of its form, for a page that refuses the form."""
@@ -176,7 +174,7 @@ class Renderer:
 
     def _frame(self, request: AnyRequest) -> dict[str, Any]:
         """The values that the template of every page may use."""
-        caller = request.scope.get("user")
+        caller, access = request.scope.get("user"), request.scope.get("auth")
         known = isinstance(caller, Principal)
         try:
             form_token = self._sessions.form_token(request.scope["headers"]) if known else ""
@@ -189,17 +187,12 @@ class Renderer:
             "hidden_fields": (),
             "origin": self._sessions.origin(request.scope),
             "q": "",
-            "views": _views(request.scope.get("auth")) if known else [],
+            "views": [
+                (title, address)
+                for title, address, action in _FOR_SOME
+                if known and access is not None and access.may(Permission(action))
+            ],
         }
-
-
-def _views(access: Access | None) -> list[tuple[str, str]]:
-    """Title and address of the pages that are for some callers only and not found by searching."""
-    return [
-        (title, address)
-        for title, address, action in _FOR_SOME
-        if access is not None and access.may(Permission(action))
-    ]
 
 
 def html(body: bytes, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Finished:

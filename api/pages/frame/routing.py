@@ -3,20 +3,23 @@
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
 from hmac import compare_digest
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import parse_qsl
 
+from litestar.exceptions import NotFoundException
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from api.answers.bodies import check_media_type, read_body
+from api.answers.responses import Finished
 from api.callers.limits import WorkQueue
 from api.callers.permissions import PUBLIC, Access, Action, Permission
 from api.callers.sign_in.sessions import Sessions
-from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.declared_query import Parameters
 from api.declaring.signatures import route
 from api.errors import Forbidden
-from api.pages.frame.rendering import TYPED, AnyRequest
+from api.pages.frame.addresses import ASSETS, asset_address, read_asset
+from api.pages.frame.rendering import HEADERS, TYPED, AnyRequest
 from domain.errors import InvalidInput
 
 FORM = "application/x-www-form-urlencoded"
@@ -93,11 +96,6 @@ Show = Callable[..., Awaitable[ASGIResponse]]
 Take = Callable[[AnyRequest, dict[str, str]], Awaitable[ASGIResponse]]
 
 
-def asked(hint: Any, default: Any, description: str, **more: Any) -> tuple[Any, Any]:
-    """A parameter in the query of a page, for `Parameters`; `more` are its name and its bounds."""
-    return Annotated[hint, QueryParameter(description=description, **more)], default
-
-
 def page(
     path: str, permission: Needed, show: Show, parameters: Parameters | None = None
 ) -> HTTPRouteHandler:
@@ -124,6 +122,16 @@ def _of_pages(
     handler = route(method, path, permission, function, parameters)  # type: ignore[arg-type]
     handler.opt["page"] = True
     return handler
+
+
+async def show_asset(request: AnyRequest) -> Finished:
+    """The answer with a file that pages load."""
+    name = request.path_params["name"]
+    # Another digest is that of another version: it may not be kept as this one.
+    if name not in ASSETS or asset_address(name) != request.scope["path"]:
+        raise NotFoundException
+    kept = {**HEADERS, "Cache-Control": "public, max-age=31536000, immutable"}
+    return Finished(read_asset(name), media_type=ASSETS[name], headers=kept)
 
 
 def wants_page(scope: Any) -> bool:

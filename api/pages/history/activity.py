@@ -8,11 +8,11 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from api.callers.permissions import Access, Action
-from api.declaring.declared_query import Parameters
+from api.declaring.declared_query import Parameters, query
 from api.pages.frame import plots
 from api.pages.frame.documents import words
 from api.pages.frame.rendering import AnyRequest, Renderer, day, html
-from api.pages.frame.routing import asked, page
+from api.pages.frame.routing import page
 from api.routes.system.audit import AUDITING, auditable
 from api.services import Services
 from domain.edges import EDGE
@@ -22,7 +22,7 @@ from domain.reading.activity import CONTRACT, DAY, Activity, ActivityCounts
 COUNT_SECONDS = 0.25
 """Longest time for which one request for the page counts events of the log."""
 _DAYS: Any = Literal["30", "90", "365"]
-_PARAMETERS: Parameters = {"days": asked(_DAYS, "90", "How many days are shown.")}
+_PARAMETERS: Parameters = {"days": query(_DAYS, "How many days are shown.", "90")}
 
 
 def activity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:

@@ -12,10 +12,10 @@ from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Raw, UnsetType
 
-from api.declaring.declared_query import Parameters
+from api.declaring.declared_query import Parameters, query
 from api.pages.frame.documents import cut, formatted, words
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer, html
-from api.pages.frame.routing import asked, page
+from api.pages.frame.routing import page
 from api.routes.system.audit import (
     AUDITING,
     MAX_POSITION,
@@ -131,13 +131,13 @@ _OPENED: Parameters = {
 }
 
 
-_POSITION = partial(asked, int | None, None, ge=0, le=MAX_POSITION)
+_POSITION = partial(query, int, ge=0, le=MAX_POSITION)
 # A form sends what is left empty as well, so each is a text here, and may be empty.
 _PARAMETERS: Parameters = {
-    **{name: asked(str, "", label) for name, (_, label, _) in _FILTERS.items()},
+    **{name: query(str, label, "") for name, (_, label, _) in _FILTERS.items()},
     "before": _POSITION("Events before this position, newest first."),
     "after": _POSITION("Events after this position: the first of them, newest first."),
-    "follow": asked(bool, False, "Have new events come in."),
+    "follow": query(bool, "Have new events come in.", False),
 }
 
 
@@ -160,7 +160,12 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
             **values,
             turned=before is not None or after is not None,
             filters=_FILTERS,
-            choices=_choices(request),
+            choices={
+                "kind": [
+                    (each, words(each)) for each in sorted(auditable(request.auth, ALL_KINDS))
+                ],
+                "eventType": [(name, VERBS[name]) for name in EVENT_TYPES],
+            },
             rare=_RARE,
             kept=kept,
             # What comes after an event is few as a rule.
@@ -253,11 +258,3 @@ def _asked(kept: Mapping[str, str]) -> dict[str, Any]:
     if "eventType" in kept and kept["eventType"] not in EVENT_TYPES:
         raise InvalidInput(f"{kept['eventType'][:64]!r} is not a type of event")
     return asked
-
-
-def _choices(request: AnyRequest) -> dict[str, list[tuple[str, str]]]:
-    """The values that filters of the form may have, with what people call them."""
-    return {
-        "kind": [(kind, words(kind)) for kind in sorted(auditable(request.auth, ALL_KINDS))],
-        "eventType": [(name, VERBS[name]) for name in EVENT_TYPES],
-    }

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Any, Literal
 
 import msgspec
@@ -221,47 +222,36 @@ def _parts(key: str, old: list[Any], new: list[Any]) -> Iterator[Row]:
     """
     old_ids, new_ids = json_diff.identities(old) or [], json_diff.identities(new) or []
     before, after = dict(zip(old_ids, old, strict=True)), dict(zip(new_ids, new, strict=True))
-    gone: dict[str | None, list[str]] = {}
-    previous: str | None = None
+    parts = before | after
+    gone: dict[str | None, list[str]] = {None: []}
+    previous = None
     for identity in old_ids:
         if identity in after:
             previous = identity
         else:
             gone.setdefault(previous, []).append(identity)
-    same: list[str] = []
-
-    def folded() -> Iterator[Row]:
-        if same:
-            yield Row(key, "same", "", names=tuple(same[:_NAMES_SHOWN]), count=len(same))
-            same.clear()
-
-    def removed(after_identity: str | None) -> Iterator[Row]:
-        if after_identity in gone:
-            yield from folded()
-        for identity in gone.get(after_identity, ()):
-            part = before[identity]
-            yield Row(key, "deleted", _name(part, identity), old=_part_text(part))
-
-    yield from removed(None)
-    for identity in new_ids:
-        part = after[identity]
-        name = _name(part, identity)
-        if identity not in before:
-            yield from folded()
-            yield Row(key, "added", name, new=_part_text(part))
-        elif before[identity] == part:
-            same.append(name)
-        else:
-            yield from folded()
-            yield from _fields(key, name, changes.differences(before[identity], part))
-        yield from removed(identity)
-    yield from folded()
+    order = [*gone[None], *(part for each in new_ids for part in (each, *gone.get(each, ())))]
+    for alike, group in groupby(order, lambda each: before.get(each) == after.get(each)):
+        names = {each: _name(parts[each], each) for each in group}
+        if alike:
+            shown = tuple(names.values())[:_NAMES_SHOWN]
+            yield Row(key, "same", "", names=shown, count=len(names))
+            continue
+        for identity, name in names.items():
+            if identity not in after:
+                yield Row(key, "deleted", name, old=_part_text(before[identity]))
+            elif identity not in before:
+                yield Row(key, "added", name, new=_part_text(after[identity]))
+            else:
+                difference = changes.differences(before[identity], after[identity])
+                yield from _fields(key, name, difference)
     kept = [i for i in old_ids if i in after], [i for i in new_ids if i in before]
     if kept[0] != kept[1]:
-        names = [
-            "\n".join(_name(before[identity], identity) for identity in order) for order in kept
-        ]
-        yield Row(key, "updated", "order", _bounded(names[0]), _bounded(names[1]))
+        old_order, new_order = (
+            _bounded("\n".join(_name(before[identity], identity) for identity in order))
+            for order in kept
+        )
+        yield Row(key, "updated", "order", old_order, new_order)
 
 
 def _fields(key: str, name: str, differences: Iterator[changes.FieldDifference]) -> Iterator[Row]:

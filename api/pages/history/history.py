@@ -10,11 +10,11 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from api.callers.permissions import Action
-from api.declaring.declared_query import Parameters
+from api.declaring.declared_query import Parameters, query
 from api.pages.entities.entity_routes import EntityPages, EntityRequest, may_view
 from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.rendering import Renderer
-from api.pages.frame.routing import asked, hidden_fields
+from api.pages.frame.routing import hidden_fields
 from api.pages.history import comparison
 from api.services import Services
 from domain.errors import NotFound
@@ -32,12 +32,12 @@ _SORTS = {"added": "added", "updated": "changed", "deleted": "removed"}
 _WRITTEN = ("updatedAt", "updatedBy")
 """Keys of the time and the author of a version."""
 _HISTORY: Parameters = {
-    "before": asked(int | None, None, "Only what was before this.", ge=1),
+    "before": query(int, "Only what was before this.", ge=1),
 }
 _COMPARED: Parameters = {
-    "from_": asked(str, "", "The older version.", name="from"),
-    "to": asked(str, "", "The newer version."),
-    "start": asked(int, 0, "Rows to pass over.", ge=0),
+    "from_": query(str, "The older version.", "", name="from"),
+    "to": query(str, "The newer version.", ""),
+    "start": query(int, "Rows to pass over.", 0, ge=0),
 }
 
 
@@ -84,7 +84,11 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
         address = entity_address(at.kind.name, head["entity"]["fullyQualifiedName"], "compare")
         kept: dict[str, str | None] = {"from": wanted[0], "to": wanted[1]}
         return head | {
-            "versions": list(zip(wanted, map(_write, (old, new)), strict=True)),
+            "versions": [
+                # The time and author, as far as the caller may see them.
+                (version, {key: msgspec.json.decode(of[key]) for key in _WRITTEN if key in of})
+                for version, of in zip(wanted, (old, new), strict=True)
+            ],
             "groups": [(key, list(group)) for key, group in groupby(rows, attrgetter("key"))],
             "total": total,
             "alike": comparison.alike(old, new),
@@ -98,11 +102,6 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
         pages.page("history", may_view, history, _HISTORY),
         pages.page("compare", may_view, compared, _COMPARED),
     ]
-
-
-def _write(document: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
-    """The time and author of a version, as far as the caller may see them."""
-    return {key: msgspec.json.decode(document[key]) for key in _WRITTEN if key in document}
 
 
 def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[str, msgspec.Raw]:

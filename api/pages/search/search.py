@@ -9,11 +9,11 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from api.callers.permissions import Action, Permission
-from api.declaring.declared_query import Parameters
+from api.declaring.declared_query import Parameters, query
 from api.errors import RETRY_SECONDS, progress_of
 from api.pages.frame.addresses import with_query
 from api.pages.frame.rendering import AnyRequest, Renderer, here, html, is_part
-from api.pages.frame.routing import asked, hidden_fields, page
+from api.pages.frame.routing import hidden_fields, page
 from api.pages.search.facets import FACETS, FacetRow, facet_values, shown_facets, written_name
 from api.pages.search.suggesting import suggested
 from api.pages.search.understood import understood
@@ -24,11 +24,9 @@ from domain.kinds.registry import KINDS
 from projections.generations.current_generation import NotBuilt
 from projections.search import tree
 from projections.search.answers.queries import SearchRequest, search_response
-from projections.search.documents.sources import ReadSources
-from projections.search.engine import SearchEngine
 from projections.search.facets.facets import terms
 from projections.search.language.field_values import typed
-from projections.visibility.withholding import FieldWithheld, Withheld
+from projections.visibility.withholding import FieldWithheld
 
 PAGE_SIZE = 20
 _FIELDS = (
@@ -65,11 +63,11 @@ SORTS: Mapping[str, tuple[str, str, str]] = {
 
 _SORT: Any = Literal.__getitem__(tuple(SORTS))
 _PARAMETERS: Parameters = {
-    "q": asked(str, "", "What is looked for."),
-    "sort": asked(_SORT, "relevance", "Order of the results."),
-    "after": asked(str | None, None, "Place to go on from."),
-    "deleted": asked(bool, False, "Find what is deleted too."),
-    **{row.name: asked(str | None, None, f"Only of this {row.title}.") for row in FACETS},
+    "q": query(str, "What is looked for.", ""),
+    "sort": query(_SORT, "Order of the results.", "relevance"),
+    "after": query(str, "Place to go on from."),
+    "deleted": query(bool, "Find what is deleted too.", False),
+    **{row.name: query(str, f"Only of this {row.title}.") for row in FACETS},
 }
 
 
@@ -84,9 +82,12 @@ def search_pages(
         facets = shown_facets(request.auth)
         try:
             sought = _request(given, facets)
-            answered, said = await searcher.in_thread(
-                request, sought.index, partial(_results, sought)
-            )
+
+            def search(*within: Any) -> tuple[dict[str, Any], str | None]:
+                answered, parsed = search_response(sought, *within)
+                return answered, understood(parsed)
+
+            answered, said = await searcher.in_thread(request, sought.index, search)
         except InvalidInput as error:
             problem, status = error.message, 400
         except FieldWithheld as error:
@@ -156,18 +157,6 @@ def _request(given: Mapping[str, Any], facets: tuple[FacetRow, ...]) -> SearchRe
     )
 
 
-def _results(
-    sought: SearchRequest,
-    engine: SearchEngine,
-    read_sources: ReadSources,
-    visible: frozenset[str],
-    withheld: Mapping[str, Withheld],
-) -> tuple[dict[str, Any], str | None]:
-    """The response of a search, and its text in plain words."""
-    answered, parsed = search_response(sought, engine, read_sources, visible, withheld)
-    return answered, understood(parsed)
-
-
 def _place(after: str | None) -> tuple[Any, ...] | None:
     """The `sort` of the last result before a page; raises InvalidInput for a malformed one."""
     if after is None:
@@ -190,9 +179,10 @@ def _shown(
         name.partition("#")[2]: each["buckets"]
         for name, each in answered.get("aggregations", {}).items()
     }
-    kept = {name: _text(value) for name, value in given.items() if name != "after"}
+    texts = {name: "true" if value is True else value or None for name, value in given.items()}
+    kept = {name: text for name, text in texts.items() if name != "after"}
     hits = answered["hits"]["hits"] if answered else []
-    whole = len(hits) == PAGE_SIZE
+    after = msgspec.json.encode(hits[-1]["sort"]).decode() if len(hits) == PAGE_SIZE else None
     return {
         "given": given,
         "kept": {name: value for name, value in kept.items() if value and name != "q"},
@@ -209,21 +199,9 @@ def _shown(
             (name, title, with_query("/search", kept | {"sort": name}))
             for name, (title, _, _) in SORTS.items()
         ],
-        "next": with_query("/search", kept | {"after": _encoded(hits[-1]["sort"])})
-        if whole
-        else None,
+        "next": with_query("/search", kept | {"after": after}) if after else None,
         "first": with_query("/search", kept) if given["after"] else None,
     }
-
-
-def _text(value: Any) -> str | None:
-    if value is True:
-        return "true"
-    return value or None
-
-
-def _encoded(sort: Any) -> str:
-    return msgspec.json.encode(sort).decode()
 
 
 def _hit(hit: Mapping[str, Any]) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
             shown = msgspec.json.encode(_result(requests, results, dry_run=dry_run))
             return NOTHING if dry_run else proposal, shown
 
-        written, shown = await services.write_for(request, propose)
+        written, shown = await services.write(request, propose)
         return Finished(shown, headers=written.headers)
 
     permission = Permission(Action.EDIT, kind.name, also=Action.CREATE)

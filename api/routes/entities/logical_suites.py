@@ -53,7 +53,7 @@ def logical_suite_routes(services: Services) -> list[HTTPRouteHandler]:
             plan = partial(planner.put_into_each, case, case_ids, _KEY, [element], asked.context)
             return services.catalog.propose_steps(plan)[0], suite_id
 
-        written, suite_id = await services.write_for(request, propose)
+        written, suite_id = await services.write(request, propose)
 
         def shown() -> bytes:
             return visible(asked.access, Action.EDIT, suite, find(services, suite, suite_id))

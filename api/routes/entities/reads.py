@@ -14,7 +14,7 @@ from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import query
 from api.declaring.operation import EntityRead, Operation
 from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
-from api.declaring.unsupported_parameters import unsupported_parameters
+from api.declaring.unsupported_parameters import UNSUPPORTED
 from api.services import Services
 from api.use_cases.entity_reads import read_entity
 from api.use_cases.list_parameters import list_parameters, list_request, single_parameters
@@ -162,7 +162,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             listing,
             list_entities,
             list_parameters(kind),
-            unsupported=unsupported_parameters(kind.name),
+            unsupported=UNSUPPORTED.get(kind.name, {}),
             revision=revision,
             prepare=prepare,
         ),

@@ -26,7 +26,7 @@ from api.use_cases.entity_writes import (
     plan_restore,
 )
 from domain.errors import InvalidInput
-from domain.kinds.bodies.components import Ref
+from domain.kinds.bodies.components import Ref, Reference
 from domain.kinds.bodies.profiling import ProfilerConfig
 from domain.kinds.entity_kind import EntityKind
 from domain.patches.json_input import decode
@@ -72,6 +72,10 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         do = partial(plan_delete, planner, kind, which, hard_delete, recursive)
         return await answer(request, Action.DELETE, do, before=clear if hard_delete else None)
 
+    async def unfollow(request: AnyRequest, entity_id: str, user_id: str) -> Finished:
+        do = partial(_unfollow, id_in_path(user_id), planner, kind, id_in_path(entity_id))
+        return await answer(request, Action.EDIT, do)
+
     creating, editing, deleting = (
         Permission(action, kind.name) for action in (Action.CREATE, Action.EDIT, Action.DELETE)
     )
@@ -84,8 +88,15 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     ]
     put, put_below = by_body(Action.EDIT, _plan_put), by_body(Action.EDIT, _plan_put_below)
     below = []
+    if _FOLLOWERS in kind.keys:
+        followers = f"{item}/{_FOLLOWERS}"
+        below += [
+            _FOLLOW.at("PUT", followers, editing, of_one(_follow)),
+            _UNFOLLOW.at("DELETE", f"{followers}/{{user_id:str}}", editing, unfollow),
+        ]
     if kind.naming.below:
-        below = [_PUT_BELOW.at("PUT", f"{path}/executable", putting, put_below, OVERRIDE_METADATA)]
+        executable = f"{path}/executable"
+        below.append(_PUT_BELOW.at("PUT", executable, putting, put_below, OVERRIDE_METADATA))
     return [
         _CREATE.at("POST", path, creating, by_body(Action.CREATE, _plan_create)),
         _PUT.at("PUT", path, putting, put, OVERRIDE_METADATA),
@@ -174,6 +185,9 @@ _PUT_INTO = {
         ("usedBy", "UsedBy", "programs that ran", "", "usedBy"),
     )
 }
+_FOLLOWERS = "followers"
+_FOLLOW = Write("add{Kind}Follower", "Add a follower to a {kind}", body="Follower")
+_UNFOLLOW = Write("delete{Kind}Follower", "Remove a follower from a {kind}")
 _HOW_TO_DELETE: Parameters = {
     "hard_delete": query(bool, "Delete for good, freeing the name.", False),
     "recursive": query(
@@ -260,3 +274,16 @@ def _delete_alone(
     _refuse_withheld(kind, asked, {"op": "remove", "path": f"/{key}"})
     emptying = [{"op": "add", "path": f"/{key}", "value": None}]
     return partial(planner.patch, kind, entity_id, emptying, asked.context)
+
+
+def _follow(planner: Planner, kind: EntityKind, entity_id: str, asked: Asked) -> Callable[[], Plan]:
+    user = Reference(id=decode(asked.body, str, "the body, the id of a user,"))
+    _refuse_withheld(kind, asked, {"op": "add", "path": f"/{_FOLLOWERS}"})
+    return partial(planner.put_into, kind, entity_id, _FOLLOWERS, [user], asked.context)
+
+
+def _unfollow(
+    user_id: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
+) -> Callable[[], Plan]:
+    _refuse_withheld(kind, asked, {"op": "remove", "path": f"/{_FOLLOWERS}"})
+    return partial(planner.take_from, kind, entity_id, _FOLLOWERS, user_id, asked.context)

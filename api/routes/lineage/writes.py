@@ -100,13 +100,13 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
             plan = partial(planner.delete_by_source, target_id, source, some, context, kinds)
             return services.catalog.propose_steps(plan)
 
-        written, (target_id, edge_ids) = await services.write_for(request, find)
+        written, (target_id, edge_ids) = await services.write(request, find)
         deleted = 0
         # Once at least, for the position. Where the client leaves, what was removed stays removed.
         most = services.catalog.most_events
         for start in range(0, len(edge_ids) or 1, most):
             some = edge_ids[start : start + most]
-            written, number = await services.write_for(request, partial(remove, some))
+            written, number = await services.write(request, partial(remove, some))
             deleted += number
         return Finished(msgspec.json.encode({"deleted": deleted}), headers=written.headers)
 

@@ -12,7 +12,6 @@ from api.declaring.operation import Operation, Report
 from api.declaring.signatures import AnyRequest, name_in_path
 from api.services import Services
 from api.use_cases.measured import (
-    FOREVER,
     changing,
     find,
     id_of,
@@ -31,6 +30,7 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.measurements.reports import (
     COLUMN,
+    FOREVER,
     RESULT,
     SAMPLE,
     SYSTEM,

@@ -10,21 +10,10 @@ from api.declaring.operation import Operation, Report
 from api.declaring.signatures import AnyRequest
 from api.routes.measurements.reports import LISTED, PERIOD, STORED
 from api.services import Services
-from api.use_cases.measured import (
-    FOREVER,
-    changing,
-    converted,
-    find,
-    id_of,
-    now,
-    page,
-    reading,
-    report,
-    reporting,
-    visible,
-)
+from api.use_cases import measured
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.registry import KINDS
+from domain.measurements.reports import FOREVER
 from domain.measurements.runs import MAX_RUNS, RUN, PipelineRun, points
 from domain.patches.json_input import decode
 
@@ -37,29 +26,33 @@ def pipeline_run_routes(services: Services) -> list[HTTPRouteHandler]:
     store = services.measurements
 
     def add(request: AnyRequest, body: bytes, pipeline: str) -> bytes:
-        return written(request, [report(body, PipelineRun)], pipeline)
+        return written(request, [measured.report(body, PipelineRun)], pipeline)
 
     def add_many(request: AnyRequest, body: bytes, pipeline: str) -> bytes:
         given = decode(body, list[dict[str, Any]], "the body")
         if len(given) > MAX_RUNS:
             raise InvalidInput(f"a report may have {MAX_RUNS} runs, got {len(given)}")
-        runs = [converted(each, PipelineRun, f"run {n}") for n, each in enumerate(given, 1)]
+        runs = [
+            measured.converted(each, PipelineRun, f"run {n}") for n, each in enumerate(given, 1)
+        ]
         return written(request, runs, pipeline)
 
     def written(request: AnyRequest, runs: list[PipelineRun], pipeline: str) -> bytes:
-        entity = find(services, kind, pipeline)
-        moment = now()
-        store.write(id_of(entity), points(runs, store.oldest(moment)), moment)
-        return visible(request.auth, Action.EDIT, kind, entity)
+        entity = measured.find(services, kind, pipeline)
+        moment = measured.now()
+        store.write(measured.id_of(entity), points(runs, store.oldest(moment)), moment)
+        return measured.visible(request.auth, Action.EDIT, kind, entity)
 
     def listed(request: AnyRequest, pipeline: str, **period: Any) -> bytes:
-        return page(services, id_of(find(services, kind, pipeline)), RUN, "", **period)
+        return measured.page(
+            services, measured.id_of(measured.find(services, kind, pipeline)), RUN, "", **period
+        )
 
     def delete(request: AnyRequest, pipeline: str, at: int) -> bytes:
-        entity = find(services, kind, pipeline)
-        if at > FOREVER or not store.delete(id_of(entity), RUN, at):
+        entity = measured.find(services, kind, pipeline)
+        if at > FOREVER or not store.delete(measured.id_of(entity), RUN, at):
             raise NotFound(f"the pipeline has no run of {at}")
-        return visible(request.auth, Action.EDIT, kind, entity)
+        return measured.visible(request.auth, Action.EDIT, kind, entity)
 
     viewing, editing = Permission(Action.VIEW, kind.name), Permission(Action.EDIT, kind.name)
     path = f"/v1/{kind.collection}/{{pipeline:str}}/status"
@@ -70,17 +63,17 @@ def pipeline_run_routes(services: Services) -> list[HTTPRouteHandler]:
             f"{STORED} {_BY_TIME} A run from before the time that is kept is passed over.",
             answer="MeasuredPipeline",
             body=PipelineRun,
-        ).at("PUT", path, editing, reporting(services, add)),
+        ).at("PUT", path, editing, measured.reporting(services, add)),
         Report(
             "addPipelineStatuses",
             "Report runs of a pipeline",
             f"{STORED} {_BY_TIME} All of them are stored, or none.",
             answer="MeasuredPipeline",
             body="PipelineRuns",
-        ).at("PUT", f"{path}/bulk", editing, reporting(services, add_many)),
+        ).at("PUT", f"{path}/bulk", editing, measured.reporting(services, add_many)),
         Operation(
             "listPipelineStatuses", "List the runs of a pipeline", LISTED, answer="PipelineRunList"
-        ).at("GET", path, viewing, reading(services, listed), PERIOD),
+        ).at("GET", path, viewing, measured.reading(services, listed), PERIOD),
         Report(
             "deletePipelineStatus",
             "Delete a run of a pipeline",
@@ -90,7 +83,7 @@ def pipeline_run_routes(services: Services) -> list[HTTPRouteHandler]:
             "DELETE",
             f"{path}/{{at:int}}",
             editing,
-            changing(services, delete),
+            measured.changing(services, delete),
             {"at": in_path(int)},
         ),
     ]

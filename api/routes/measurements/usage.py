@@ -21,11 +21,13 @@ from api.use_cases.measured import (
     reading,
     report,
     reporting,
+    today,
     visible,
 )
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
+from domain.measurements.port import PageRequest
 from domain.measurements.reports import RANK, USAGE, DailyUse, UsageRanks, moment_of
 from domain.measurements.usage import summaries
 from projections.entities.single_entities import EntityAnswer
@@ -58,7 +60,7 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
     def shown(request: AnyRequest, days: int, upto: date | None, **where: str) -> bytes:
         entity = find(services, kind, wanted(request, **where))
-        return usage(request, entity, upto or datetime.now(UTC).date(), days)
+        return usage(request, entity, upto or today(), days)
 
     def usage(request: AnyRequest, entity: EntityAnswer, last: date, days: int) -> bytes:
         whole = msgspec.json.decode(visible(request.auth, Action.VIEW, kind, entity))
@@ -74,17 +76,15 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
     def points(entity_id: str, series: str, last: date) -> Iterator[tuple[date, bytes]]:
         """The days that have a point of a series, as far as sums of the last days need them."""
-        page = services.measurements.page(
-            entity_id,
-            series,
-            None,
+        wanted = PageRequest(
+            entity_id=entity_id,
+            series=series,
             since=moment_of(last - timedelta(days=min(_COUNTED, (last - date.min).days))),
             until=moment_of(last),
-            before=None,
             limit=_COUNTED,
             most_bytes=_COUNTED * 1_000,
         )
-        for at, body in page.points:
+        for at, body in services.measurements.page(wanted).points:
             yield datetime.fromtimestamp(at / 1_000, UTC).date(), body
 
     async def rank(request: AnyRequest, day: date) -> Finished:

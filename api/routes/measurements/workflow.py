@@ -46,7 +46,7 @@ def join_routes(services: Services) -> list[HTTPRouteHandler]:
         given = report(body, TableJoins)
         entity = find(services, kind, table)
         tables = _Tables(services)
-        points = joined_points(given, tables.seen(entity), tables, today())
+        points = joined_points(given, tables.seen(entity), tables.named, today())
         services.measurements.write_all(points, now())
         whole = visible(access, Action.EDIT, kind, entity)
         if not access.may(Permission(Action.VIEW, kind.name)):
@@ -98,11 +98,7 @@ class _Tables:
         self._known[side.fqn] = side, columns
         return side
 
-    def column(self, table: Side, name: str) -> Side:
-        """The column of a table with a name."""
-        return self.named(names.child(table.fqn, name), column=True)
-
-    def named(self, fqn: str, *, column: bool) -> Side:
+    def named(self, fqn: str, column: bool) -> Side:
         """The column, or the table, with a qualified name; raises NotFound and InvalidInput."""
         parts = names.split(fqn)
         below = parts[names.TABLE_PARTS :]

@@ -276,6 +276,15 @@ def unavailable(error: psycopg.Error, why: str = "", what: str = LOG) -> StoreUn
     return StoreUnavailable(f"{what} cannot be used now: {why or 'its database is away'}")
 
 
+@contextmanager
+def translated_errors(what: str = LOG) -> Iterator[None]:
+    """Raise the errors of the driver in a block as those of the catalog."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise unavailable(error, what=what) from error
+
+
 def _is_alive(connection: Link, seconds: float) -> bool:
     """True if a connection answers; one that was used a moment ago is not checked."""
     if time.monotonic() - connection.used_at < _TRUSTED_SECONDS:

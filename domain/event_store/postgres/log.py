@@ -14,7 +14,7 @@ from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.port import Announcements
 from domain.event_store.postgres.address import Address, read_address
 from domain.event_store.postgres.appending import CHANGE_CLAIMS, claim_parameters, refusal_of
-from domain.event_store.postgres.connections import Connections, unavailable
+from domain.event_store.postgres.connections import Connections, translated_errors
 from domain.event_store.postgres.features import NAME, columns, read_known
 from domain.event_store.postgres.link import Link
 from domain.event_store.postgres.reading import PostgresReads
@@ -121,10 +121,8 @@ class PostgresEventStore(PostgresReads):
         """A read transaction on a connection of its own; see `EventStore.snapshot`."""
         while True:
             with closing(self._connections.connect()) as link:
-                try:
+                with translated_errors():
                     snapshot = PostgresSnapshot(link)
-                except psycopg.Error as error:
-                    raise unavailable(error) from error
                 if self._synced_epoch(snapshot.head) == link.epoch:
                     yield snapshot
                     return
@@ -136,14 +134,11 @@ class PostgresEventStore(PostgresReads):
 
     def restore(self, rows: Iterator[StoredRow]) -> Iterator[int]:
         """Insert everything in one transaction; see `EventStore.restore`."""
-        with closing(self._connections.connect()) as link:
-            try:
-                with link.transaction():
-                    self._transactions.order(link)
-                    yield from _restored(link, rows)
-                link.sync()
-            except psycopg.Error as error:
-                raise unavailable(error) from error
+        with closing(self._connections.connect()) as link, translated_errors():
+            with link.transaction():
+                self._transactions.order(link)
+                yield from _restored(link, rows)
+            link.sync()
 
     def close(self) -> None:
         """Close the pool."""
@@ -213,10 +208,8 @@ def open_postgres_log(url: str, *, writable: bool, make: bool) -> PostgresEventS
         if version == 0 and make:
             _, version = migrate(link, address.schema)
         check_version(version, address.schema)
-        try:
+        with translated_errors():
             read_known(link)
-        except psycopg.Error as error:
-            raise unavailable(error) from error
     connections.open()
     return PostgresEventStore(url, address, connections)
 

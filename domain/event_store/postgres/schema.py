@@ -7,12 +7,11 @@ has it upgraded: hosts of the older release may still use it.
 
 from importlib import resources
 
-import psycopg
 from psycopg import sql
 
 from domain.errors import Conflict, StoreUnavailable
 from domain.event_store.features import EARLIEST
-from domain.event_store.postgres.connections import unavailable
+from domain.event_store.postgres.connections import translated_errors
 from domain.event_store.postgres.features import NAME, columns
 from domain.event_store.postgres.link import Link
 
@@ -26,15 +25,10 @@ _LOCK = 7161
 
 def read_version(connection: Link) -> int:
     """Number of the last step that the schema has seen, 0 for one without tables."""
-    try:
-        table = connection.execute("SELECT to_regclass('schema_version')").fetchone()
-        if table is None or table[0] is None:
+    with translated_errors():
+        if connection.one("SELECT to_regclass('schema_version')") == (None,):
             return 0
-        row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
-    except psycopg.Error as error:
-        raise unavailable(error) from error
-    assert row is not None
-    return int(row[0])
+        return int(connection.one("SELECT max(version) FROM schema_version")[0])
 
 
 def check_version(version: int, schema: str) -> None:
@@ -64,7 +58,7 @@ def migrate(connection: Link, schema: str) -> tuple[int, int]:
     All steps or none are taken, whoever else migrates at the same time; the caller closes the
     connection. Raises StoreUnavailable, and Conflict when the database cannot hold a log.
     """
-    try:
+    with translated_errors():
         # Before the transaction: what others have made is looked for anew when one begins.
         connection.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
         with connection.transaction():
@@ -79,8 +73,6 @@ def migrate(connection: Link, schema: str) -> tuple[int, int]:
             if before == _WITHOUT_FEATURES:
                 connection.execute(NAME.encode(), columns(EARLIEST))
         connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
-    except psycopg.Error as error:
-        raise unavailable(error) from error
     return before, VERSION
 
 

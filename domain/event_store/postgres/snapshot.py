@@ -2,14 +2,11 @@
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
-
-import psycopg
 
 from domain.event_store.entity_reads import StreamSpan
 from domain.event_store.port import MAX_INTEGER, STREAM_BYTES, NumberedRow, stream_rows
-from domain.event_store.postgres.connections import unavailable
+from domain.event_store.postgres.connections import translated_errors
 from domain.event_store.postgres.features import read_features
 from domain.event_store.postgres.link import Link
 from domain.event_store.postgres.reading import CLAIM, COLUMNS, SELECT_LOG, bounded, read_spans
@@ -52,7 +49,7 @@ class PostgresSnapshot(LogSnapshot):
 
     def features(self) -> dict[str, str]:
         """The features that are named; see `EventStore.features`."""
-        with _translated():
+        with translated_errors():
             return read_features(self._link)
 
     def events(self, after: int = 0) -> Iterator[StoredRow]:
@@ -86,7 +83,7 @@ class PostgresSnapshot(LogSnapshot):
     def _ids(self, statement: str) -> bytes:
         ids = bytearray()
         with (
-            _translated(),
+            translated_errors(),
             self._link.cursor().copy(f"COPY ({statement}) TO STDOUT".encode()) as copy,
         ):
             for data in copy:
@@ -94,18 +91,10 @@ class PostgresSnapshot(LogSnapshot):
         return bytes(ids)
 
     def _read_spans(self, spans: Sequence[StreamSpan]) -> tuple[deque[NumberedRow], bool]:
-        with _translated():
+        with translated_errors():
             return read_spans(self._link, spans, MAX_INTEGER)
 
     def _rows(self, statement: str, *values: Any) -> Iterator[Any]:
-        with _translated():
+        with translated_errors():
             rows = self._link.rows(statement, *values)
         return iter(rows)
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except psycopg.Error as error:
-        raise unavailable(error) from error

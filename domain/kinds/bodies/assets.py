@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 
@@ -10,6 +10,7 @@ from domain.kinds.bodies.base import Asset
 from domain.kinds.bodies.columns import Column, IndexField, NamedPart, SchemaField, name_parts
 from domain.kinds.bodies.components import (
     MAX_INTEGER,
+    UNKEPT,
     Integer,
     NestedReference,
     Part,
@@ -148,7 +149,6 @@ class ApiEndpoint(Asset, kw_only=True):
     Requests of OpenMetadata's client may name a `sourceUrl`, which the client refuses in answers.
     """
 
-    unkept: ClassVar[tuple[str, ...]] = ("source_url",)
     parts = ("requestSchema.schemaFields", "responseSchema.schemaFields")
 
     api_collection: Annotated[Ref, refers_to("apiCollection")]
@@ -157,7 +157,7 @@ class ApiEndpoint(Asset, kw_only=True):
     request_method: RequestMethod | None = None
     request_schema: ApiSchema | None = None
     response_schema: ApiSchema | None = None
-    source_url: str | None = None
+    source_url: Annotated[str | None, UNKEPT] = None
 
     def name_parts(self, fqn: str) -> None:
         """Give the fields qualified names below the key of the schema that they are in."""

@@ -40,9 +40,6 @@ class ParentToBring(Struct, frozen=True):
 class EntityBody(Part, kw_only=True):
     """The keys that every kind has."""
 
-    unkept: ClassVar[tuple[str, ...]] = ()
-    """Attributes that OpenMetadata's client sends and that are not recorded, such as secrets."""
-
     unsearched: ClassVar[tuple[str, ...]] = ()
     """Keys that search documents, and what searches show of an entity, do not have."""
 
@@ -102,7 +99,7 @@ class EntityBody(Part, kw_only=True):
         `fqn` is the qualified name of the entity, from which the names of its parts follow.
         """
         self.name_references(fqn)
-        for attribute in self.unkept:
+        for attribute in annotated_fields(type(self), "unkept"):
             setattr(self, attribute, None)
         for attribute, kind in annotated_fields(type(self), "outside").items():
             given = getattr(self, attribute)
@@ -161,8 +158,9 @@ def annotated_fields(body: type[EntityBody], key: str) -> Mapping[str, Any]:
     """Attribute -> what its annotation says under a key, for each field of `body` with the key.
 
     `refers_to` has the kinds that the field may refer to (empty: any), `outside` a kind that is not
-    kept here, `or_outside` is there where the field may also refer to what is not held here, and
-    `unordered` where it holds a list whose order means nothing.
+    kept here, `or_outside` is there where the field may also refer to what is not held here,
+    `unordered` where it holds a list whose order means nothing, and `unkept` where it is not
+    recorded.
     """
     return MappingProxyType(
         {

@@ -68,6 +68,8 @@ def outside(kind: str) -> Meta:
 
 UNORDERED = Meta(extra={"unordered": True})
 """Annotates a field that holds a list whose order means nothing."""
+UNKEPT = Meta(extra={"unkept": True})
+"""Annotates a field that OpenMetadata's client sends and that is not recorded, such as a secret."""
 
 
 def as_reference(given: Ref, kind: str) -> Reference:

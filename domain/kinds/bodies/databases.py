@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 from hashlib import md5
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import field
 
@@ -11,6 +11,7 @@ from domain.errors import InvalidInput
 from domain.kinds.bodies.base import Asset, Owned, Users
 from domain.kinds.bodies.columns import Column
 from domain.kinds.bodies.components import (
+    UNKEPT,
     UNORDERED,
     Integer,
     NestedReference,
@@ -165,8 +166,6 @@ class Query(Owned, kw_only=True):
     which it refuses in answers.
     """
 
-    unkept: ClassVar[tuple[str, ...]] = ("dialect",)
-
     name: str = ""
     query: str
     service: Annotated[Ref, refers_to("databaseService")]
@@ -180,7 +179,7 @@ class Query(Owned, kw_only=True):
     triggered_by: Annotated[Ref | None, refers_to()] = None
     processed_lineage: bool | None = None
     checksum: str | None = None
-    dialect: str | None = None
+    dialect: Annotated[str | None, UNKEPT] = None
     tags: list[TagLabel] | None = None
     followers: Users = None
     votes: Votes | None = None

@@ -1,12 +1,12 @@
 """Lineage edges: which entity is made of which, and how."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from domain.kinds.bodies.base import EntityBody
 from domain.kinds.bodies.columns import MAX_PART_FQN
-from domain.kinds.bodies.components import MAX_INTEGER, Integer, Part, Ref, refers_to
+from domain.kinds.bodies.components import MAX_INTEGER, UNKEPT, Integer, Part, Ref, refers_to
 
 MANUAL: Literal["Manual"] = "Manual"
 """The source of what a person drew, and of what comes from no source in particular."""
@@ -52,9 +52,6 @@ class TempTable(Part, kw_only=True):
 class LineageEdge(EntityBody, kw_only=True):
     """An edge of the lineage: how the entity at its end is made of the one at its beginning."""
 
-    # Clients send back what they have read; the catalog knows it of every entity.
-    unkept: ClassVar[tuple[str, ...]] = ("updated_at", "updated_by")
-
     from_entity: Annotated[Ref, refers_to()]
     to_entity: Annotated[Ref, refers_to()]
     sql_query: str | None = None
@@ -67,5 +64,6 @@ class LineageEdge(EntityBody, kw_only=True):
     temp_lineage_tables: list[TempTable] | None = None
     created_at: Integer
     created_by: str
-    updated_at: Integer | None = None
-    updated_by: str | None = None
+    # Clients send back what they have read; the catalog knows it of every entity.
+    updated_at: Annotated[Integer | None, UNKEPT] = None
+    updated_by: Annotated[str | None, UNKEPT] = None

@@ -1,9 +1,10 @@
 """Users and teams, and the domains and data products that they answer for."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from domain.kinds.bodies.base import Domains, EntityBody, Owned, Owners, Users
 from domain.kinds.bodies.components import (
+    UNKEPT,
     Certification,
     Email,
     Extension,
@@ -78,14 +79,6 @@ class Profile(Part, kw_only=True):
 class User(EntityBody, kw_only=True):
     """A person or a bot; passwords and tokens are accepted and not recorded."""
 
-    unkept: ClassVar[tuple[str, ...]] = (
-        "authentication_mechanism",
-        "bot_name",
-        "create_password_type",
-        "password",
-        "confirm_password",
-    )
-
     email: Email | None = None
     teams: Annotated[list[Ref] | None, refers_to("team")] = None
     domains: Domains = None
@@ -98,11 +91,11 @@ class User(EntityBody, kw_only=True):
     default_persona: Annotated[Ref | None, outside("persona")] = None
     external_id: str | None = None
     scim_user_name: str | None = None
-    authentication_mechanism: dict[str, Any] | None = None
-    bot_name: str | None = None
-    create_password_type: str | None = None
-    password: str | None = None
-    confirm_password: str | None = None
+    authentication_mechanism: Annotated[dict[str, Any] | None, UNKEPT] = None
+    bot_name: Annotated[str | None, UNKEPT] = None
+    create_password_type: Annotated[str | None, UNKEPT] = None
+    password: Annotated[str | None, UNKEPT] = None
+    confirm_password: Annotated[str | None, UNKEPT] = None
 
     def __post_init__(self) -> None:
         if self.teams is not None:

@@ -68,13 +68,18 @@ class TestDefinition(Owned, kw_only=True):
     supports_dynamic_assertion: bool | None = None
 
 
+def _read_link(given: str) -> re.Match[str] | None:
+    """The groups `table` and `column` of a link; None for one to anything else."""
+    link = _LINK.fullmatch(given)
+    return link if link is not None and len(split(link["table"])) == TABLE_PARTS else None
+
+
 def suite_to_bring(values: Mapping[str, Any]) -> ParentToBring | None:
     """The suite of the table that a request for a test case names; None where it names none."""
     given = values.get("entityLink")
     if not isinstance(given, str) or len(given) > _LINK_CHARACTERS:
         return None
-    link = _LINK.fullmatch(given)
-    if link is None or len(split(link["table"])) != TABLE_PARTS:
+    if (link := _read_link(given)) is None:
         return None
     suite = {"name": SUITE, "basicEntityReference": link["table"]}
     return ParentToBring(kind="testSuite", fqn=child(link["table"], SUITE), values=suite)
@@ -123,13 +128,12 @@ class TestCase(Tagged, kw_only=True):
 
         Raises InvalidInput for a link to anything but a table or a column, and for another suite.
         """
-        link = _LINK.fullmatch(self.entity_link)
-        table = link["table"] if link else ""
-        if link is None or len(split(table)) != TABLE_PARTS:
+        if (link := _read_link(self.entity_link)) is None:
             raise InvalidInput(
                 "entityLink must be <#E::table::name> or <#E::table::name::columns::column> with"
                 f" the qualified name of a table, got {self.entity_link[:80]!r}"
             )
+        table = link["table"]
         self.entity_fqn = child(table, link["column"]) if link["column"] else table
         suite = child(table, SUITE)
         given = self.test_suite

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, cast
 from msgspec import defstruct
 
 from domain.kinds.bodies.base import Tagged, Users
-from domain.kinds.bodies.components import LifeCycle, Ref, Style, outside
+from domain.kinds.bodies.components import UNKEPT, LifeCycle, Ref, Style, outside
 from domain.kinds.bodies.connections import without_secrets
 from domain.kinds.bodies.enumerations import (
     ApiServiceType,
@@ -65,8 +65,6 @@ ApiService = _service("ApiService", ApiServiceType, "Holds collections of API en
 class PipelineService(Service, kw_only=True):
     """Runs pipelines."""
 
-    unkept: ClassVar[tuple[str, ...]] = ("schedule_interval", "life_cycle")
-
     service_type: PipelineServiceType
-    schedule_interval: str | None = None
-    life_cycle: LifeCycle | None = None
+    schedule_interval: Annotated[str | None, UNKEPT] = None
+    life_cycle: Annotated[LifeCycle | None, UNKEPT] = None

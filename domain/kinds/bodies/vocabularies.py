@@ -1,12 +1,13 @@
 """Glossaries and their terms, classifications and their tags."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from domain.kinds.bodies.base import DataProducts, Owned, Owners, Tagged
 from domain.kinds.bodies.components import (
+    UNKEPT,
     Extension,
     NestedReference,
     Part,
@@ -126,11 +127,9 @@ class Recognizer(Part, kw_only=True):
 class Tag(Owned, kw_only=True):
     """A label of a classification."""
 
-    unkept: ClassVar[tuple[str, ...]] = ("associated_tags",)
-
     classification: Annotated[Ref | None, refers_to("classification")] = None
     parent: Annotated[Ref | None, refers_to("tag")] = None
-    associated_tags: list[str] | None = None
+    associated_tags: Annotated[list[str] | None, UNKEPT] = None
     data_products: DataProducts = None
     reviewers: Owners = None
     provider: Provider | None = None

@@ -1,33 +1,31 @@
 """Rows of the kinds that messaging, dashboards, pipelines, models, stores and APIs hold."""
 
+from functools import partial
+
 from domain.kinds.bodies import assets, mlmodels
 from domain.kinds.entity_kind import EntityKind, Naming
 
+_of_service = partial(EntityKind, parents=("service",), inherits=("serviceType",))
+
 ROWS = (
-    EntityKind(
+    _of_service(
         name="topic",
         body=assets.Topic,
-        parents=("service",),
-        inherits=("serviceType",),
         large=("messageSchema", "topicConfig"),
         searched={
             "messageSchema.schemaFields.name": 2,
             "messageSchema.schemaFields.description": 0.5,
         },
     ),
-    EntityKind(
+    _of_service(
         name="chart",
         body=assets.Chart,
-        parents=("service",),
-        inherits=("serviceType",),
         large=("dashboards", "usageSummary"),
     ),
-    EntityKind(
+    _of_service(
         name="dashboardDataModel",
         collection="dashboard/datamodels",
         body=assets.DashboardDataModel,
-        parents=("service",),
-        inherits=("serviceType",),
         naming=Naming(scope=assets.DATA_MODELS),
         columns="columns",
         searched={
@@ -37,27 +35,21 @@ ROWS = (
             "columns.description": 0.5,
         },
     ),
-    EntityKind(
+    _of_service(
         name="dashboard",
         body=assets.Dashboard,
-        parents=("service",),
-        inherits=("serviceType",),
         large=("charts", "dataModels", "usageSummary"),
         searched={"charts.name": 2, "charts.displayName": 2, "project": 1},
     ),
-    EntityKind(
+    _of_service(
         name="pipeline",
         body=assets.Pipeline,
-        parents=("service",),
-        inherits=("serviceType",),
         large=("tasks", "usageSummary"),
         searched={"tasks.name": 2, "tasks.displayName": 2, "tasks.description": 0.5},
     ),
-    EntityKind(
+    _of_service(
         name="mlmodel",
         body=mlmodels.Mlmodel,
-        parents=("service",),
-        inherits=("serviceType",),
         large=("mlFeatures", "mlHyperParameters", "dashboard", "usageSummary"),
         searched={"mlFeatures.name": 2, "algorithm": 1, "mlFeatures.description": 0.5},
     ),
@@ -73,21 +65,17 @@ ROWS = (
             "dataModel.columns.description": 0.5,
         },
     ),
-    EntityKind(
+    _of_service(
         name="searchIndex",
         collection="searchIndexes",
         body=assets.SearchIndex,
         own_index="search_entity_search_index",
-        parents=("service",),
-        inherits=("serviceType",),
         large=("searchIndexSettings",),
         searched={"fields.name": 2, "fields.description": 0.5},
     ),
-    EntityKind(
+    _of_service(
         name="apiCollection",
         body=assets.ApiCollection,
-        parents=("service",),
-        inherits=("serviceType",),
         large=("apiEndpoints",),
         searched={"endpointURL": 1},
     ),

@@ -10,18 +10,17 @@ from hashlib import blake2b
 from typing import Any, TypeVar
 
 import msgspec
-import psycopg
 from psycopg.errors import QueryCanceled
 
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.clock import ClockGuard
-from domain.event_store.postgres.connections import Connections, unavailable
+from domain.event_store.postgres.connections import Connections, translated_errors
 from domain.event_store.postgres.link import Link
 from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
-from domain.measurements.port import Measurements, Page, Statements
-from domain.measurements.reports import COST, DAY_MS, USAGE, Point
+from domain.measurements.port import Measurements, Page, PageRequest
+from domain.measurements.reports import COST, DAY_MS, USAGE
 from domain.measurements.usage import UseSums
 
 T = TypeVar("T")
@@ -122,54 +121,38 @@ class PostgresMeasurements(Measurements):
     Numbers are summed as decimals, without errors of rounding and in any order.
     """
 
-    _statements = Statements(
-        newest="""
+    select_newest = """
 SELECT newest.part, newest.body
 FROM (SELECT DISTINCT entity, series, part_key
     FROM measurements WHERE entity = %b AND series = %b) parts
 CROSS JOIN LATERAL (SELECT part, body FROM measurements m
     WHERE m.entity = parts.entity AND m.series = parts.series AND m.part_key = parts.part_key
     ORDER BY m.at DESC LIMIT 1) newest
-""",
-        latest=(
-            "SELECT body FROM measurements WHERE entity = %b AND series = %b"
-            f" AND part_key = '\\x{_part_key('').hex()}' ORDER BY at DESC LIMIT 1"
-        ),
-        entities="SELECT entity FROM measurement_sizes WHERE entity <> ''",
-        newest_time="SELECT max(at) FROM measurements",
+"""
+    select_latest = (
+        "SELECT body FROM measurements WHERE entity = %b AND series = %b"
+        f" AND part_key = '\\x{_part_key('').hex()}' ORDER BY at DESC LIMIT 1"
     )
+    select_entities = "SELECT entity FROM measurement_sizes WHERE entity <> ''"
+    select_newest_time = "SELECT max(at) FROM measurements"
 
     def __init__(self, connections: Connections, bounds: Bounds) -> None:
         super().__init__(bounds)
         self._connections = connections
         self._clock = ClockGuard()
 
-    def write_all(self, points: Mapping[str, Iterable[Point]], now: int) -> None:
-        """Store points of entities by one statement; see `Measurements.write_all`."""
-        bodies = self._bounds.checked(points, now)
-        self._change(lambda link: self._store(link, bodies))
-
-    def page(
-        self,
-        entity_id: str,
-        series: str,
-        part: str | None,
-        *,
-        since: int,
-        until: int,
-        before: int | None,
-        limit: int,
-        most_bytes: int,
-    ) -> Page:
+    def page(self, wanted: PageRequest) -> Page:
         """Read no bodies but those of the page; see `Measurements.page`."""
+        part, last = wanted.part, wanted.until
         sought, keys = (_OF_SERIES, []) if part is None else (_OF_PART, [_part_key(part)])
-        last = until if before is None else min(until, before - 1)
+        if wanted.before is not None:
+            last = min(last, wanted.before - 1)
 
         def read(link: Link) -> Page:
-            of = [entity_id, series, since]
-            (total,) = link.one(f"SELECT count(*) {sought}", *of, until, *keys)
-            left = [*of, last, *keys]
-            rows = link.rows(_PAGE.format(sought), *left, *left, limit, most_bytes)
+            of = [wanted.entity_id, wanted.series, wanted.since]
+            (total,) = link.one(f"SELECT count(*) {sought}", *of, wanted.until, *keys)
+            left = [*of, last, *keys, *of, last, *keys, wanted.limit, wanted.most_bytes]
+            rows = link.rows(_PAGE.format(sought), *left)
             more = bool(rows) and rows[0][2] > len(rows)
             return Page(total, [(at, body) for at, body, _ in rows], more=more)
 
@@ -212,8 +195,10 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
         """Close the pool; see `Measurements.close`."""
         self._connections.close()
 
-    def _store(self, link: Link, bodies: Mapping[str, Mapping[Key, bytes]]) -> None:
-        """Store the points of entities; raises the errors of the bounds, and psycopg.Error."""
+    def _store(self, bodies: Mapping[str, Mapping[Key, bytes]]) -> None:
+        self._change(lambda link: self._insert(link, bodies))
+
+    def _insert(self, link: Link, bodies: Mapping[str, Mapping[Key, bytes]]) -> None:
         points = [
             (entity_id, *key, body)
             for entity_id, of_entity in bodies.items()
@@ -254,14 +239,11 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
         A host whose clock is wrong would write to times that are not, and delete too early: it
         changes nothing. Raises StoreUnavailable, also for psycopg's errors, and what `work` does.
         """
-        with self._connections.use() as link:
-            try:
-                self._clock.check(link)
-                result = work(link)
-                link.sync()
-            except psycopg.Error as error:
-                raise unavailable(error, what=_WHAT) from error
-        return result
+        with self._connections.use() as link, translated_errors(_WHAT):
+            self._clock.check(link)
+            result = work(link)
+            link.sync()
+            return result
 
 
 def open_postgres_measurements(url: str, bounds: Bounds) -> PostgresMeasurements:

@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ from domain.errors import StoreUnavailable
 from domain.machine.write_turns import WriteTurns, writing
 from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
-from domain.measurements.port import Measurements, Page, Statements
-from domain.measurements.reports import COST, DAY_MS, USAGE, Point
+from domain.measurements.port import Measurements, Page, PageRequest
+from domain.measurements.reports import COST, DAY_MS, USAGE
 from domain.measurements.usage import UseSums
 
 FILE = "measurements.db"
@@ -78,17 +78,15 @@ _OF_SERVICE = f"FROM points WHERE series = '{COST}' AND part = ?"
 class SqliteMeasurements(Measurements):
     """The port on a file, with a connection for each thread; none is made before it is used."""
 
-    _statements = Statements(
-        newest=(
-            "SELECT part, body, max(at) FROM points WHERE entity = ? AND series = ? GROUP BY part"
-        ),
-        latest=(
-            "SELECT body FROM points WHERE entity = ? AND series = ? AND part = ''"
-            " ORDER BY at DESC LIMIT 1"
-        ),
-        entities="SELECT entity FROM sizes WHERE entity <> ''",
-        newest_time="SELECT max(at) FROM points",
+    select_newest = (
+        "SELECT part, body, max(at) FROM points WHERE entity = ? AND series = ? GROUP BY part"
     )
+    select_latest = (
+        "SELECT body FROM points WHERE entity = ? AND series = ? AND part = ''"
+        " ORDER BY at DESC LIMIT 1"
+    )
+    select_entities = "SELECT entity FROM sizes WHERE entity <> ''"
+    select_newest_time = "SELECT max(at) FROM points"
 
     def __init__(self, directory: Path, bounds: Bounds) -> None:
         super().__init__(bounds)
@@ -99,9 +97,7 @@ class SqliteMeasurements(Measurements):
         self._opened: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
 
-    def write_all(self, points: Mapping[str, Iterable[Point]], now: int) -> None:
-        """Store points of entities in one transaction; see `Measurements.write_all`."""
-        bodies = self._bounds.checked(points, now)
+    def _store(self, bodies: Mapping[str, Mapping[Key, bytes]]) -> None:
         with self._transaction() as connection:
             for entity_id, of_entity in bodies.items():
                 self._replace(connection, entity_id, of_entity)
@@ -147,38 +143,27 @@ class SqliteMeasurements(Measurements):
         ).fetchone()
         return row[0] if row else 0
 
-    def page(
-        self,
-        entity_id: str,
-        series: str,
-        part: str | None,
-        *,
-        since: int,
-        until: int,
-        before: int | None,
-        limit: int,
-        most_bytes: int,
-    ) -> Page:
+    def page(self, wanted: PageRequest) -> Page:
         """Read no more points than the page has; see `Measurements.page`."""
         where = "entity = ? AND series = ? AND at BETWEEN ? AND ?"
-        values: list[str | int] = [entity_id, series, since, until]
-        if part is not None:
+        values: list[str | int] = [wanted.entity_id, wanted.series, wanted.since, wanted.until]
+        if wanted.part is not None:
             where += " AND part = ?"
-            values.append(part)
+            values.append(wanted.part)
         with self._reading() as connection:
             (total,) = connection.execute(
                 f"SELECT count(*) FROM points WHERE {where}", values
             ).fetchone()
-            if before is not None:
+            if wanted.before is not None:
                 where += " AND at < ?"
-                values.append(before)
+                values.append(wanted.before)
             rows = connection.execute(
                 f"SELECT at, body FROM points WHERE {where} ORDER BY at DESC, part", values
             )
             taken: list[tuple[int, bytes]] = []
             size = 0
             for at, body in rows:
-                full = len(taken) >= limit or size >= most_bytes
+                full = len(taken) >= wanted.limit or size >= wanted.most_bytes
                 if full and taken[-1][0] != at:
                     return Page(total, taken, more=True)
                 taken.append((at, body))

@@ -142,7 +142,12 @@ def test_kind_has_all_its_operations(kind: EntityKind, openapi: Any) -> None:
         for method, path, operation in operations(openapi)
         if (path + "/").startswith(f"{prefix}/")
     }
-    some = {("get", "/entity"): kind.agreement, ("delete", "/deleteStale"): kinds_above(kind.name)}
+    some = {
+        ("get", "/entity"): kind.agreement,
+        ("delete", "/deleteStale"): kinds_above(kind.name),
+        ("put", "/{entity_id}/followers"): "followers" in kind.keys,
+        ("delete", "/{entity_id}/followers/{user_id}"): "followers" in kind.keys,
+    }
     expected = OF_EVERY_KIND | OF_ONE_KIND.get(kind.name, set())
     assert found.keys() == expected | {operation for operation, has_it in some.items() if has_it}
     assert {tag for operation in found.values() for tag in operation["tags"]} == {

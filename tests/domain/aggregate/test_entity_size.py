@@ -10,6 +10,7 @@ import pytest
 
 from domain.errors import EntityOverLimit
 from domain.importing.bulk_import import BulkImport
+from domain.importing.lines import Chunk
 from domain.patches.payload_bounds import MAX_ENTITY_BYTES
 
 SHARED = Path(__file__).parents[3] / ".." / "shared" / "data"
@@ -85,7 +86,7 @@ def test_import_cannot_make_an_entity_large(world: Any) -> None:
     # A line within its bound, of which more is recorded: the names of what it refers to.
     lines[1]["owners"] = [{"id": owner, "type": "user"}]
     encoded = [(number, json.dumps(line).encode()) for number, line in enumerate(lines, start=1)]
-    batch = BulkImport(world.log, world.context(), now=world.now).load(encoded)
+    batch = BulkImport(world.log, world.context(), now=world.now).load(Chunk(encoded))
     assert (batch.created, [(bad.number, bad.reason) for bad in batch.bad]) == (
         2,
         [(2, "an entity may take 10000000 bytes, and this one would take 10000416 or more")],

@@ -11,7 +11,7 @@ import pytest
 
 from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.importing.bulk_import import BadLine, Batch, BulkImport, ImportStopped
-from domain.importing.lines import batches
+from domain.importing.lines import Chunk, batches
 from domain.kinds.registry import KINDS
 from domain.reading.history import versions
 from tests.domain.counted_store import CountedStore
@@ -24,6 +24,7 @@ from tests.domain.imported_lines import (
     importer,
     line,
     load,
+    load_all,
     outcome,
     service,
 )
@@ -58,8 +59,8 @@ def test_lines_of_a_bot_keep_what_people_curated(world: Any) -> None:
         database(sourceHash="h1", description="theirs"),
     ]
     encoded = [(number, json.dumps(each).encode()) for number, each in enumerate(lines, start=1)]
-    assert outcome(bot.load(encoded)) == (2, 1, 0, 1, 1, [])
-    assert outcome(bot.load(encoded)) == (2, 0, 0, 0, 2, [])
+    assert outcome(bot.load(Chunk(encoded))) == (2, 1, 0, 1, 1, [])
+    assert outcome(bot.load(Chunk(encoded))) == (2, 0, 0, 0, 2, [])
     made, _ = versions(
         world.log, KINDS["databaseService"], world.log.claim("databaseService", "s").id
     )
@@ -128,7 +129,7 @@ def test_batch_reads_the_log_a_few_times_however_many_lines_it_has(world: Any) -
     store = CountedStore(world.log)
     encoded = [json.dumps(each).encode() for each in lines]
 
-    batch = BulkImport(store, world.context(), now=world.now).load(list(enumerate(encoded)))
+    batch = BulkImport(store, world.context(), now=world.now).load(Chunk(list(enumerate(encoded))))
 
     assert outcome(batch) == (101, 50, 50, 0, 51, [])
     # Names and ids, ids of purged entities, states with that of the one parent, and the append.
@@ -153,7 +154,7 @@ def test_changed_line_stores_one_event(world: Any) -> None:
 def test_children_inherit_from_what_earlier_lines_made_of_the_parent(world: Any) -> None:
     lines = [service(), service(serviceType="Hive"), database()]
     for size in (1, 3):
-        list(importer(world).load_all(chunks(*lines, size=size)))
+        list(load_all(importer(world), chunks(*lines, size=size)))
         (made,) = versions(world.log, KINDS["database"], world.log.claim("database", "s.d").id)
         assert made.entity.value("serviceType") == "Hive"
         world.delete(made.entity, hard=True)
@@ -214,12 +215,12 @@ def test_deleted_entities_are_restored_with_what_is_below(world: Any) -> None:
 def test_batch_after_a_purge_by_another_writer(world: Any) -> None:
     running = importer(world)
     lines = [(1, json.dumps(service()).encode()), (2, json.dumps(database()).encode())]
-    assert outcome(running.load(lines)) == (2, 2, 2, 0, 0, [])
+    assert outcome(running.load(Chunk(lines))) == (2, 2, 2, 0, 0, [])
     (made,) = versions(
         world.log, KINDS["databaseService"], world.log.claim("databaseService", "s").id
     )
     world.delete(made.entity, hard=True, recursive=True)
-    assert outcome(running.load(lines)) == (2, 2, 2, 0, 0, [])
+    assert outcome(running.load(Chunk(lines))) == (2, 2, 2, 0, 0, [])
     assert world.lives() == {"s": True, "s.d": True}
 
 
@@ -234,7 +235,7 @@ def test_two_importers_at_once(open_world: Callable[[], Any]) -> None:
         try:
             running = importer(world)
             for group in batches(encoded, 8):
-                bad.extend(running.load(group).bad)
+                bad.extend(running.load(Chunk(group)).bad)
         except Exception as error:
             bad.append(error)
 
@@ -251,10 +252,10 @@ def test_import_stops_where_the_log_cannot_be_written(world: Any) -> None:
     lines = [service(f"s{number}") for number in range(6)]
     groups = list(batches([json.dumps(each).encode() for each in lines], 2))
     running = faulty(world, append_group=[None, None, StoreUnavailable(FULL)])
-    done = [running.load(group) for group in groups[:2]]
+    done = [running.load(Chunk(group)) for group in groups[:2]]
 
     with pytest.raises(ImportStopped) as caught:
-        running.load(groups[2])
+        running.load(Chunk(groups[2]))
 
     assert [outcome(batch) for batch in done] == [(2, 2, 2, 0, 0, [])] * 2
     assert (caught.value.upto, outcome(caught.value.stored)) == (4, (0, 0, 0, 0, 0, []))
@@ -267,7 +268,7 @@ def test_log_that_cannot_be_read_makes_no_line_bad(world: Any) -> None:
     load(world, service())
     running = faulty(world, streams=[StoreUnavailable(FULL)])
     with pytest.raises(ImportStopped) as caught:
-        running.load([(8, json.dumps(database()).encode())])
+        running.load(Chunk([(8, json.dumps(database()).encode())]))
     assert (caught.value.upto, outcome(caught.value.stored)) == (7, (0, 0, 0, 0, 0, []))
     assert world.lives() == {"s": True}
 
@@ -278,7 +279,7 @@ def test_lines_stored_one_by_one_are_counted_when_the_log_fails(world: Any) -> N
     rival, full = ConcurrentChange("another writer was first"), StoreUnavailable(FULL)
     running = faulty(world, append_group=[rival, None, None, full])
     with pytest.raises(ImportStopped) as caught:
-        running.load(list(enumerate(encoded, start=11)))
+        running.load(Chunk(list(enumerate(encoded, start=11))))
     stored = outcome(caught.value.stored)
     assert (caught.value.upto, stored[:5]) == (13, (3, 2, 2, 0, 0))
     assert [bad.number for bad in stored[5]] == [13]
@@ -300,7 +301,7 @@ def test_real_catalog_is_imported_whole(world: Any, name: str, count: int) -> No
     for expected in ((count, count, count, 0, 0, []), (count, 0, 0, 0, count, [])):
         running, total = importer(world), Batch()
         for group in batches(lines):
-            batch = running.load(group)
+            batch = running.load(Chunk(group))
             for field in ("lines", "events", "created", "changed", "unchanged", "bad"):
                 setattr(total, field, getattr(total, field) + getattr(batch, field))
         assert outcome(total) == expected

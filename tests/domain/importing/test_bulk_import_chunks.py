@@ -22,6 +22,7 @@ from tests.domain.imported_lines import (
     faulty,
     importer,
     line,
+    load_all,
     outcome,
     service,
 )
@@ -29,8 +30,9 @@ from tests.domain.imported_lines import (
 
 def test_chunks_are_given_back_when_they_are_stored(world: Any) -> None:
     stored = []
-    for chunk, batch in importer(world).load_all(
-        chunks(service(), database(), database(description="x"), service(), database("e"))
+    for chunk, batch in load_all(
+        importer(world),
+        chunks(service(), database(), database(description="x"), service(), database("e")),
     ):
         with closing(open_event_log(world.path)) as log:
             stored.append((chunk.lines[-1][0], outcome(batch), log.head()))
@@ -43,7 +45,7 @@ def test_chunks_are_given_back_when_they_are_stored(world: Any) -> None:
 
 def test_chunk_is_decided_on_the_one_before(world: Any) -> None:
     lines = [service(id=ID), database(), service(description="x", id=ID), database("e", id=ID)]
-    batches_of = [batch for _, batch in importer(world).load_all(chunks(*lines))]
+    batches_of = [batch for _, batch in load_all(importer(world), chunks(*lines))]
     said = f"id {ID} is the id of another entity"
     assert [outcome(batch) for batch in batches_of] == [
         (2, 2, 2, 0, 0, []),
@@ -54,7 +56,7 @@ def test_chunk_is_decided_on_the_one_before(world: Any) -> None:
 def test_chunks_are_loaded_line_by_line_when_another_writer_interferes(world: Any) -> None:
     running = faulty(world, append_group=[None, ConcurrentChange("another writer was first")])
     lines = [service("a"), service("b"), service("c"), b"{", service("d")]
-    loaded = [(chunk.end, batch.created) for chunk, batch in running.load_all(chunks(*lines))]
+    loaded = [(chunk.end, batch.created) for chunk, batch in load_all(running, chunks(*lines))]
     assert loaded == [(0, 2), (0, 1), (0, 1)]
     assert world.lives() == dict.fromkeys("abcd", True)
 
@@ -63,7 +65,7 @@ def loaded_until_stopped(running: BulkImport, lines: Iterable[Chunk]) -> tuple[l
     """The last line of each chunk that was given back, and that up to which all is stored."""
     given: list[int] = []
     with pytest.raises(ImportStopped, match=FULL) as caught:
-        given.extend(chunk.lines[-1][0] for chunk, _ in running.load_all(lines))
+        given.extend(chunk.lines[-1][0] for chunk, _ in load_all(running, lines))
     return given, caught.value.upto
 
 
@@ -88,7 +90,7 @@ def test_what_is_stored_is_given_back_before_the_failure_of_the_lines(world: Any
 
     given = []
     with pytest.raises(EOFError, match="torn"):
-        given.extend(importer(world).load_all(torn()))
+        given.extend(load_all(importer(world), torn()))
     assert [outcome(batch) for _, batch in given] == [(2, 2, 2, 0, 0, [])]
     assert world.lives() == {"a": True, "b": True}
 
@@ -113,17 +115,17 @@ def test_bare_name_leads_to_the_first_kind_that_has_it_by_then(world: Any) -> No
     team = {"teamType": "Group"}
     first = [line("team", "a", **team), service("s", owners=["a"]), service("t", owners=["a"])]
     then = [line("user", "a"), service("u", owners=["a"])]
-    batches_of = [batch for _, batch in importer(world).load_all(read_elsewhere(first, then))]
+    batches_of = [batch for _, batch in load_all(importer(world), read_elsewhere(first, then))]
     assert [batch.bad for batch in batches_of] == [[], []]
     assert [owner_of(world, fqn) for fqn in "stu"] == ["team", "team", "user"]
 
 
 def test_what_lines_refer_to_is_looked_up_for_all_of_them_together(world: Any) -> None:
     people = [line("user", f"u{number}") for number in range(30)]
-    list(importer(world).load_all(read_elsewhere(people)))
+    list(load_all(importer(world), read_elsewhere(people)))
     lines = [service(f"s{number}", owners=[f"u{number}"]) for number in range(30)]
     store = CountedStore(world.log)
     running = BulkImport(store, world.context(), now=world.now)
-    (batch,) = [batch for _, batch in running.load_all(read_elsewhere(lines))]
+    (batch,) = [batch for _, batch in load_all(running, read_elsewhere(lines))]
     assert (batch.created, batch.bad) == (30, [])
     assert store.names.count("claims") == 1

@@ -23,6 +23,7 @@ from domain.kinds.registry import KINDS
 from domain.patches import json_input
 from domain.write_context import WriteContext
 from tests.depth import examples
+from tests.domain.imported_lines import load_all
 
 CONTEXT = WriteContext(actor="ann", request_id="r")
 names = st.sampled_from(["a", "b", "c.d", "", "x\n"])
@@ -153,7 +154,7 @@ def put_each(log: EventStore, file: list[bytes], make_id: Callable[[], str]) -> 
 
 def imported(log: EventStore, chunks: Iterable[Chunk], make_id: Callable[[], str]) -> list[BadLine]:
     running = BulkImport(log, CONTEXT, now=lambda: 1, make_id=make_id)
-    return [bad for _, batch in running.load_all(chunks) for bad in batch.bad]
+    return [bad for _, batch in load_all(running, chunks) for bad in batch.bad]
 
 
 @settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow], deadline=None)

@@ -20,6 +20,7 @@ from domain.importing.bulk_import import BulkImport
 from domain.importing.lines import Chunk, batches
 from domain.importing.readers import LineReaders
 from domain.kinds.registry import KINDS
+from tests.domain.imported_lines import load_all
 from tests.domain.importing.test_import_laws import CONTEXT, contents, empty_log, ids
 
 Line = dict[str, Any]
@@ -121,7 +122,7 @@ def imported(
     encoded = [json.dumps(line).encode() for line in file]
     chunks = used.read(Chunk(numbered) for numbered in batches(encoded, size))
     running = BulkImport(log, CONTEXT, now=lambda: 1, make_id=make_id)
-    loaded = [batch.bad for _, batch in running.load_all(chunks)]
+    loaded = [batch.bad for _, batch in load_all(running, chunks)]
     return [(bad.number, bad.reason) for refused in loaded for bad in refused]
 
 

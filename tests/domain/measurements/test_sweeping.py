@@ -8,7 +8,7 @@ import pytest
 
 from domain.measurements import sweeping
 from domain.measurements.bounds import Bounds
-from domain.measurements.port import Measurements
+from domain.measurements.port import Measurements, PageRequest
 from domain.measurements.reports import DAY_MS, TABLE, Point
 from domain.measurements.sqlite.store import SqliteMeasurements
 from domain.measurements.sweeping import sweep
@@ -25,8 +25,8 @@ def store(tmp_path: Path) -> Iterator[Measurements]:
 
 
 def times(store: Measurements) -> list[int]:
-    wanted = {"since": 0, "until": NOW * 2, "before": None, "limit": 100, "most_bytes": 10**6}
-    return [at for at, _ in store.page(ONE, TABLE, "", **wanted).points]
+    wanted = PageRequest(entity_id=ONE, series=TABLE, part="", limit=100, most_bytes=10**6)
+    return [at for at, _ in store.page(wanted).points]
 
 
 def test_a_sweep_by_a_clock_that_is_ahead_deletes_nothing_for_its_age(

@@ -8,11 +8,12 @@ import pytest
 
 from domain.errors import InvalidInput
 from domain.importing.bulk_import import BadLine, BulkImport
+from domain.importing.lines import Chunk
 from domain.kinds.registry import KINDS
 from domain.writing.bulk_put import Done
 from domain.writing.plans import Change
 from tests.domain.counted_store import CountedStore
-from tests.domain.imported_lines import chunks, importer
+from tests.domain.imported_lines import chunks, importer, load_all
 from tests.domain.older_log import add_twin
 
 ID, NAME = ({"name": name, "dataType": "INT"} for name in ("id", "name"))
@@ -92,7 +93,7 @@ def test_import_knows_the_columns_that_earlier_lines_give(world: Any) -> None:
     world.schema()
     wide = {**TABLE, "columns": [ID, NAME]}
     good, bad = ({**CONTRACT, "schema": [column]} for column in (ID, NAME))
-    batch = importer(world).load(lines(TABLE, bad, good, wide, bad))
+    batch = importer(world).load(Chunk(lines(TABLE, bad, good, wide, bad)))
     assert [(one.number, one.reason) for one in batch.bad] == [(2, MISSING)]
     assert (batch.created, batch.changed) == (2, 2)
 
@@ -104,11 +105,11 @@ def test_import_knows_the_columns_that_the_log_has(world: Any, column: Any) -> N
     loading = importer(world)
     contract = {**CONTRACT, "schema": [column]}
     bad = [] if column is ID else [MISSING]
-    assert [one.reason for one in loading.load(lines(contract)).bad] == bad
+    assert [one.reason for one in loading.load(Chunk(lines(contract))).bad] == bad
     # What is remembered of a table ends when a line changes it.
     wide = {**TABLE, "columns": [ID, NAME]}
-    assert loading.load(lines(wide)).bad == []
-    assert loading.load(lines({**CONTRACT, "schema": [ID, NAME]})).bad == []
+    assert loading.load(Chunk(lines(wide))).bad == []
+    assert loading.load(Chunk(lines({**CONTRACT, "schema": [ID, NAME]}))).bad == []
 
 
 def test_import_reads_the_columns_of_many_tables_together(world: Any) -> None:
@@ -126,7 +127,7 @@ def test_import_reads_the_columns_of_many_tables_together(world: Any) -> None:
         described.append(contract)
     store = CountedStore(world.log)
     loading = BulkImport(store, world.context(), now=world.now)  # type: ignore[arg-type]
-    batch = loading.load(lines(*described))
+    batch = loading.load(Chunk(lines(*described)))
     assert [(one.number, one.reason) for one in batch.bad] == [(n, MISSING) for n in (1, 3, 5)]
     assert store.names == ["claims", "streams", "having_live", "append_group"]
 
@@ -157,17 +158,17 @@ def test_import_refuses_a_second_contract(world: Any) -> None:
         "name": "d",
         "fullyQualifiedName": "service.database.schema.t.dataContract_d",
     }
-    batch = importer(world).load(lines(TABLE, CONTRACT, second, CONTRACT))
+    batch = importer(world).load(Chunk(lines(TABLE, CONTRACT, second, CONTRACT)))
     table = world.log.claim("table", "service.database.schema.t")
     said = f"A data contract already exists for entity 'table' with ID {table.id}"
     assert batch.bad == [BadLine(3, said)]
     assert (batch.created, batch.unchanged) == (2, 1)
-    assert importer(world).load(lines(second)).bad == [BadLine(1, said)]
+    assert importer(world).load(Chunk(lines(second))).bad == [BadLine(1, said)]
 
     (first,) = world.log.claims(parents=[table.id])
     context = world.context()
     world.catalog.delete(KINDS["dataContract"], first.id, context, hard=False, recursive=False)
-    back = importer(world).load(lines(second, CONTRACT))
+    back = importer(world).load(Chunk(lines(second, CONTRACT)))
     assert (back.created, back.bad) == (1, [BadLine(2, said)])
 
 
@@ -205,7 +206,7 @@ def test_import_of_second_contracts_takes_one_append_for_a_chunk(world: Any) -> 
     file = [*tables, first[0], second[0], first[1], *first[2:], *second[1:]]
     store = CountedStore(world.log)
     loading = BulkImport(store, world.context(), now=world.now)  # type: ignore[arg-type]
-    loaded = [batch for _, batch in loading.load_all(chunks(*file, size=3))]
+    loaded = [batch for _, batch in load_all(loading, chunks(*file, size=3))]
     assert [one.number for batch in loaded for one in batch.bad] == [8, 14, 15, 16, 17, 18]
     assert sum(batch.created for batch in loaded) == 12
     # The last chunk has nothing to append.
@@ -220,7 +221,7 @@ def test_contracts_from_before_the_rule_stay_as_they_are(world: Any) -> None:
     fqn = "service.database.schema.t.dataContract_d"
     twin = add_twin(world.log, first.id, "d", fqn)
     second = {**CONTRACT, "name": "d", "fullyQualifiedName": fqn}
-    assert importer(world).load(lines(CONTRACT, second)).unchanged == 2
+    assert importer(world).load(Chunk(lines(CONTRACT, second))).unchanged == 2
     changed = world.put("dataContract", "d", entity=reference(table), description="x")
     assert (changed.entity.id, changed.change) == (twin, Change.UPDATED)
     describe = {"op": "add", "path": "/description", "value": "y"}

@@ -15,7 +15,7 @@ from domain.reading.activity import Activity
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
 from domain.writing.plans import Change
-from tests.domain.imported_lines import database, outcome, service
+from tests.domain.imported_lines import database, load_all, outcome, service
 from tests.domain.replaced_store import ReplacedStore
 
 SERVICE = KINDS["databaseService"]
@@ -103,10 +103,10 @@ def reasons(batch: Batch) -> list[str]:
 def test_import_looks_names_up_again_in_another_epoch(log: Any) -> None:
     older = log.copy("older.db")
     running = importer(log)
-    running.load(numbered(service()))
+    running.load(Chunk(numbered(service())))
     log.put_back(older)
 
-    batch = running.load(numbered(database()))
+    batch = running.load(Chunk(numbered(database())))
 
     assert reasons(batch) == ["service: databaseService instance for 's' not found"]
     assert log.head() == 0
@@ -114,19 +114,19 @@ def test_import_looks_names_up_again_in_another_epoch(log: Any) -> None:
 
 @pytest.mark.parametrize("call", ["claims", "streams", "durable_head"])
 def test_import_decides_lines_again_in_another_epoch(log: Any, call: str) -> None:
-    importer(log).load(numbered(service()))
+    importer(log).load(Chunk(numbered(service())))
     older = log.copy("older.db")
-    importer(log).load(numbered(service(description="lost")))
+    importer(log).load(Chunk(numbered(service(description="lost"))))
     running = importer(log)
     log.before[call] = [lambda: log.put_back(older)]
 
-    batch = running.load(numbered(service(description="lost")))
+    batch = running.load(Chunk(numbered(service(description="lost"))))
 
     assert outcome(batch) == (1, 1, 0, 1, 0, [])
 
 
 def test_chunk_that_was_decided_on_a_lost_one_is_decided_again(log: Any) -> None:
-    importer(log).load(numbered(service()))
+    importer(log).load(Chunk(numbered(service())))
     older = log.copy("older.db")
     chunks = [Chunk(numbered(service(description=text))) for text in ("lost", "second")]
 
@@ -135,7 +135,7 @@ def test_chunk_that_was_decided_on_a_lost_one_is_decided_again(log: Any) -> None
         yield chunks[1]
 
     done = []
-    for _, batch in importer(log).load_all(given()):
+    for _, batch in load_all(importer(log), given()):
         done.append(outcome(batch))
         if len(done) == 1:
             log.put_back(older)

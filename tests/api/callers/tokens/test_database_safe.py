@@ -3,16 +3,20 @@
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from api.callers.tokens import database_safe
 from api.callers.tokens.following import AWAY_SECONDS, FollowedSafe, open_safe
 from api.callers.tokens.register import read_register, revoke_tokens
 from api.callers.tokens.safe import REGISTER, SESSION_KEY
+from api.callers.tokens.secret import drop_previous, make_secrets, rotate_secret
 from api.settings import Settings
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres import clock
+from domain.event_store.postgres.link import Link
 from tests.api.callers.tokens.made import Clock
 from tests.postgres_servers import running_or_skipped
 
@@ -31,6 +35,24 @@ def test_a_host_with_a_wrong_clock_revokes_nothing_from_the_first_time_on(
         monkeypatch.undo()
         revoke_tokens(safe, ["first"], [])
         assert read_register(safe).revoked.keys() == {"first"}
+
+
+def test_a_rotation_whose_connection_breaks_behind_its_commit_is_done_once(
+    tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(data=str(tmp_path), database_url=postgres.url(new_schema()))
+    with closing(open_safe(settings, is_there=False)) as safe:
+        present, *_ = make_secrets(safe, SESSION_KEY)
+        put = database_safe._put
+
+        def put_twice(link: Link, **given: Any) -> Any:
+            put(link, **given)
+            return put(link, **given)
+
+        monkeypatch.setattr(database_safe, "_put", put_twice)
+        assert rotate_secret(safe, SESSION_KEY, 0.0) == present
+        assert make_secrets(safe, SESSION_KEY)[1:] == (present,)
+        assert drop_previous(safe, SESSION_KEY) == (present,)
 
 
 def test_a_host_goes_on_without_its_database_for_a_minute_and_follows_it_again(

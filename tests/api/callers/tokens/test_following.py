@@ -1,6 +1,6 @@
 """Processes that follow a safe whose database does not answer, and keys that are replaced."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
@@ -247,26 +247,3 @@ def test_secrets_that_were_replaced_are_bounded_and_end_by_themselves(tmp_path: 
         rotate_secret(safe, SECRET, 0.0)
     rotate_secret(safe, SECRET, 367.0 * DAY)
     assert len(make_secrets(safe, SECRET)) == 2
-
-
-def replaced_twice(change: Callable[[bytes | None], bytes], content: bytes) -> bool:
-    once = change(content)
-    return change(once) == once
-
-
-def test_a_rotation_that_is_done_again_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A database may store a change, and the connection break before it says so."""
-    safe = DirectorySafe(tmp_path)
-    make_secrets(safe, SECRET)
-    seen: list[bool] = []
-
-    def twice(document: str, change: Callable[[bytes | None], bytes]) -> bytes:
-        content = safe.read(document) or b""
-        seen.append(replaced_twice(change, content))
-        return change(content)
-
-    monkeypatch.setattr(safe, "change", twice)
-    rotate_secret(safe, SECRET, 0.0)
-    assert seen == [True]

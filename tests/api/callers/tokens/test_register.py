@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from api.callers.tokens.following import FollowedSafe
 from api.callers.tokens.issuers import Issuer
@@ -72,10 +73,8 @@ def test_no_other_token_may_live_that_long(served: Served) -> None:
     (entry,) = served.followed.register.long_lived
 
     for made_up in ("another", token_id.upper()):
-        times = {"issued": entry.issued, "expires": entry.expires}
-        assert not served.takes(sign(ISSUER, "bot", ("bot",), token_id=made_up, **times))
-    longer = {"issued": entry.issued, "expires": entry.expires + 1}
-    assert not served.takes(sign(ISSUER, "bot", ("bot",), token_id=token_id, **longer))
+        assert not served.takes(sign(ISSUER, replace(entry, id=made_up)))
+    assert not served.takes(sign(ISSUER, replace(entry, expires=entry.expires + 1)))
 
 
 def test_a_token_revoked_by_its_id_is_refused_and_no_longer_remembered(served: Served) -> None:

@@ -16,6 +16,7 @@ from domain.event_store.postgres import clock
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections
 from domain.measurements.bounds import Bounds
+from domain.measurements.port import PageRequest
 from domain.measurements.postgres.store import PostgresMeasurements
 from domain.measurements.reports import RESULT, USAGE, Point
 from tests.contracts.recorded import created
@@ -94,8 +95,8 @@ def test_what_was_acknowledged_survives_a_crash(
         store.write(ONE, [RESULT_NOW], NOW)
         assert store.delete(ONE, RESULT, NOW - 1) == 1
     until(lambda: is_there(store))
-    wanted = {"since": 0, "until": NOW, "before": None, "limit": 9, "most_bytes": 9}
-    assert store.page(ONE, RESULT, "", **wanted).points == [(NOW, b"{}")]
+    wanted = PageRequest(entity_id=ONE, series=RESULT, part="", until=NOW, limit=9, most_bytes=9)
+    assert store.page(wanted).points == [(NOW, b"{}")]
 
 
 def is_there(store: PostgresMeasurements) -> bool:
