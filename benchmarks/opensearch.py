@@ -30,8 +30,8 @@ from projections.search.index.engine import WhooshEngine
 from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import REQUEST_SECONDS, Cluster, Json
+from projections.search.opensearch.commits import make
 from projections.search.opensearch.engine import OpenSearchEngine
-from projections.search.opensearch.indexes import make
 from projections.wiring.stores import open_log
 
 BUDGET = 1.3

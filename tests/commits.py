@@ -1,17 +1,29 @@
 """Commits of the only process that writes to a read model, from where the read model stands."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from projections.entities.port import SortedReadModel
-from projections.search.engine import SearchEngine
+from projections.entities.stored_entity import StoredEntity
+from projections.search.documents.documents import SearchDocument
+from projections.search.engine import DocumentChanges, SearchEngine
 
 
 def commit(
-    model: SortedReadModel | SearchEngine,
-    entities: Mapping[str, Any],
+    engine: SearchEngine,
+    documents: Mapping[str, SearchDocument | None],
     position: int,
     fingerprint: str = "",
 ) -> None:
-    """Store rows or documents by id, and remove those that are None."""
+    """Store documents by id, and remove those that are None."""
+    after = engine.checkpoint_and_fingerprint()
+    engine.apply(DocumentChanges(documents, position, after, fingerprint))
+
+
+def store(
+    model: SortedReadModel,
+    entities: Mapping[str, StoredEntity | None],
+    position: int,
+    fingerprint: str,
+) -> None:
+    """Store rows by id, and remove those that are None."""
     model.apply(entities, position, fingerprint, after=model.checkpoint_and_fingerprint())

@@ -10,8 +10,8 @@ from domain.errors import StoreUnavailable
 from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
+from projections.search.opensearch.commits import make
 from projections.search.opensearch.engine import OpenSearchEngine
-from projections.search.opensearch.indexes import make
 from tests.waiting import until
 
 

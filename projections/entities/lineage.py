@@ -89,27 +89,6 @@ _node = msgspec.json.Decoder(Node)
 _run = msgspec.json.Decoder(_Run)
 
 
-class _Left:
-    """The remainder of the bounds of one direction."""
-
-    def __init__(self, bounds: Bounds, clock: Callable[[], float]) -> None:
-        self._bounds = bounds
-        self._clock = clock
-        self._ends_at = clock() + bounds.seconds
-        self._seen = self._bytes = 0
-
-    def admit(self, size: int, shown: int) -> bool:
-        """Return True if one more edge may be looked at, of a size in bytes, beside those shown."""
-        most = self._bounds
-        if shown >= most.shown or self._seen >= most.seen or self._bytes >= most.bytes:
-            return False
-        if self._seen % most.clock_every == 0 and self._clock() >= self._ends_at:
-            return False
-        self._seen += 1
-        self._bytes += size
-        return True
-
-
 class _Walk:
     """One direction of an answer in the making."""
 
@@ -117,14 +96,18 @@ class _Walk:
         self,
         reader: EdgeReader,
         sight: EdgeSight,
-        left: _Left,
+        bounds: Bounds,
+        clock: Callable[[], float],
         *,
         upstream: bool,
     ) -> None:
         self._reader = reader
         self._sight = sight
         self._upstream = upstream
-        self._left = left
+        self._bounds = bounds
+        self._clock = clock
+        self._ends_at = clock() + bounds.seconds
+        self._seen = self._bytes = 0
         self.met: dict[str, Node] = {}
         """Id -> each entity that was met, the first of them where the walk began."""
         self.edges: dict[tuple[str, str], Edge] = {}
@@ -144,9 +127,11 @@ class _Walk:
     def _step(self, node: Node) -> None:
         """Take in the edges of one entity."""
         for core in self._cores(node):
-            if not self._left.admit(len(core), len(self.edges)):
+            if self._is_bounded():
                 self.truncated = True
                 return
+            self._seen += 1
+            self._bytes += len(core)
             fields = _fields.decode(core)
             beginning, end = (_node.decode(fields[key]) for key in ("fromEntity", "toEntity"))
             own, other = (end, beginning) if self._upstream else (beginning, end)
@@ -157,6 +142,13 @@ class _Walk:
             between = (other.id, node.id) if self._upstream else (node.id, other.id)
             self.edges.setdefault(between, Edge(*between, fields))
             self.met.setdefault(other.id, other)
+
+    def _is_bounded(self) -> bool:
+        """Return True if no more edges may be looked at."""
+        most = self._bounds
+        if len(self.edges) >= most.shown or self._seen >= most.seen or self._bytes >= most.bytes:
+            return True
+        return self._seen % most.clock_every == 0 and self._clock() >= self._ends_at
 
     def _cores(self, node: Node) -> Iterator[bytes]:
         if self.truncated:
@@ -190,8 +182,8 @@ def read_lineage(
     if entity.deleted:
         raise NotFound(f"{root.type} instance for {root.id or root.fully_qualified_name} not found")
     with model.edges() as reader:
-        up = _Walk(reader, sight, _Left(bounds, clock), upstream=True)
-        down = _Walk(reader, sight, _Left(bounds, clock), upstream=False)
+        up = _Walk(reader, sight, bounds, clock, upstream=True)
+        down = _Walk(reader, sight, bounds, clock, upstream=False)
         up.go(entity, upstream)
         down.go(entity, downstream)
         nodes = {**up.met, **down.met}

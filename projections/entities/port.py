@@ -22,6 +22,7 @@ from projections.entities.cursors import Place
 from projections.entities.name_filters import NameFilter
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, ReadModel
+from projections.verification.report import Difference
 
 
 class Include(StrEnum):
@@ -142,33 +143,6 @@ class StoredDocument(msgspec.Struct, frozen=True):
     """True if the entity is soft-deleted."""
 
 
-class WrongList(msgspec.Struct, frozen=True):
-    """A narrowed list that shows an entity though it should not, or does not though it should."""
-
-    scope: str
-    """The scope to which the list is narrowed, as `scopes_of` has it."""
-    kind: str
-    id: str
-    name: str
-    listed: bool
-    """True if the list shows the entity."""
-
-
-class WrongTotal(msgspec.Struct, frozen=True):
-    """A total that differs from the number of entities that it stands for."""
-
-    kind: str
-    scope: str
-    """The scope of the list, as `scopes_of` has it; empty for the list of the whole kind."""
-    deleted: bool
-    status: str
-    """Empty for the entities without a status."""
-    counted: int
-    """Number of entities that were counted."""
-    kept: int
-    """Number of entities that the read model keeps."""
-
-
 class EntitySnapshot(Protocol):
     """The read model in one consistent state, whatever is committed meanwhile."""
 
@@ -189,11 +163,8 @@ class EntitySnapshot(Protocol):
     def digests(self) -> Mapping[str, tuple[int, int]]:
         """Kind -> number and digest of its entities, as kept while commits were applied."""
 
-    def wrong_lists(self) -> Iterator[WrongList]:
-        """Yield the narrowed lists that differ from the stored entities."""
-
-    def wrong_totals(self) -> Iterator[WrongTotal]:
-        """Yield the totals that differ from the numbers of stored entities."""
+    def list_differences(self) -> Iterator[Difference]:
+        """Yield narrowed lists that differ from the stored entities, and totals that differ."""
 
 
 class EdgeReader(ABC):

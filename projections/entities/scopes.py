@@ -107,7 +107,9 @@ def scopes_of(entity: Entity) -> list[str]:
     for parameter, key in kind.common_filters.items():
         if parameter not in _LABEL_KINDS:
             for one in _referred(body, key):
-                scopes.update(f"{parameter}:{rest}" for rest in _known_by(one))
+                scopes.add(f"{parameter}:{one.id}")
+                if one.name and one.name != one.fully_qualified_name:
+                    scopes.add(f"{parameter}:{_key(one.name)}")
     if _LABELS in kind.common_filters.values():
         for fqn, source, is_own in {*_labels(body)}:
             key = name_key(_OF_SOURCE.get(source, ""), fqn).hex()
@@ -123,12 +125,6 @@ def _referred(body: Mapping[str, msgspec.Raw], key: str) -> list[_Referred]:
         return []
     value = _references.decode(raw)
     return value if isinstance(value, list) else [value]
-
-
-def _known_by(one: _Referred) -> Iterator[str]:
-    yield one.id
-    if one.name and one.name != one.fully_qualified_name:
-        yield _key(one.name)
 
 
 def _labels(body: Mapping[str, msgspec.Raw]) -> Iterator[tuple[str, str, bool]]:

@@ -29,10 +29,7 @@ class StoredEntities:
     def __init__(self, model: SortedReadModel, snapshot: EntitySnapshot) -> None:
         self._model = model
         self._snapshot = snapshot
-
-    def ids(self) -> Iterator[str]:
-        """The ids of all entities, ascending."""
-        return self._snapshot.ids()
+        self.ids = snapshot.ids
 
     def model(self, ids: Sequence[str] | None) -> Model[StoredEntity]:
         """Return the stored rows of these entities (None: of all), beside those of the log."""
@@ -58,7 +55,7 @@ class StoredEntities:
             return [error.message]
 
     def _compare_lists(self, differences: Differences) -> None:
-        for difference in list_differences(self._snapshot):
+        for difference in self._snapshot.list_differences():
             differences.add(difference)
 
 
@@ -79,19 +76,25 @@ _LISTS = ("entities", "lists")
 """The sides of differences within the read model: what follows from its entities, what it has."""
 
 
-def list_differences(snapshot: EntitySnapshot) -> Iterator[Difference]:
-    """Yield narrowed lists that differ from the stored entities, and totals that differ."""
-    for wrong in snapshot.wrong_lists():
-        shown = "listed" if wrong.listed else None
-        pairs = [FieldPair(wrong.scope, None if shown else "listed", shown)]
-        yield Difference("scope", wrong.kind, wrong.id, wrong.name, pairs, _LISTS)
-    for total in snapshot.wrong_totals():
-        narrowed = {"scope": total.scope, "status": total.status}
-        which = [f"{name} {value}" for name, value in narrowed.items() if value]
-        state = "soft-deleted" if total.deleted else "live"
-        name = ", ".join(("total", state, *which))
-        pairs = [FieldPair("n", total.counted, total.kept)]
-        yield Difference("counter", total.kind, "", name, pairs, _LISTS)
+def wrong_list(scope: str, kind: str, entity_id: str, name: str, *, listed: bool) -> Difference:
+    """A list narrowed to a scope that shows an entity (`listed`) though it should not, or does not
+    though it should.
+    """
+    sides = (None, "listed") if listed else ("listed", None)
+    return Difference("scope", kind, entity_id, name, [FieldPair(scope, *sides)], _LISTS)
+
+
+def wrong_total(
+    kind: str, scope: str, deleted: int, status: str, counted: int, kept: int
+) -> Difference:
+    """A total that differs from the number of entities that it stands for.
+
+    `scope` is empty for the list of the whole kind, `status` for the entities without one.
+    """
+    narrowed = {"scope": scope, "status": status}
+    which = [f"{name} {value}" for name, value in narrowed.items() if value]
+    name = ", ".join(("total", "soft-deleted" if deleted else "live", *which))
+    return Difference("counter", kind, "", name, [FieldPair("n", counted, kept)], _LISTS)
 
 
 def _expected(entity: Entity, position: int) -> tuple[StoredEntity, int]:

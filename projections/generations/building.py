@@ -48,7 +48,11 @@ def build(
             raise
         model = definition.open(address, True)
         try:
-            _catch_up(definition, model, log)
+            # The events that were appended during the load.
+            projection, head = definition.projection(model), log.head()
+            projector = Projector(projection, log, batch_size=definition.batch_size)
+            while model.checkpoint() < head and projector.step():
+                pass
             proof = _prove(definition, model, log)
         except BaseException:
             model.close()
@@ -64,7 +68,7 @@ def _begin(definition: Definition[M], generations: Generations) -> tuple[Generat
     It is proposed also when it continues an earlier building: should that one still run, it can
     propose no more.
     """
-    code, revision = definition.code(), generations.proposal_revision()
+    code, revision = definition.code(), generations.revision("proposal")
     proposal, pointer = generations.proposal(), generations.pointer()
     kept = {each.number for each in (pointer.live, pointer.previous) if each is not None}
     if proposal is not None and proposal.ready:
@@ -90,14 +94,6 @@ def _begin(definition: Definition[M], generations: Generations) -> tuple[Generat
     begun = generations.propose(ProposedGeneration(generation), instead_of=revision)
     generations.remove([number for number in numbers if number not in kept])
     return generation, begun
-
-
-def _catch_up(definition: Definition[M], model: M, log: EventStore) -> None:
-    """Apply the events that were appended during the load."""
-    projector = Projector(definition.projection(model), log, batch_size=definition.batch_size)
-    head = log.head()
-    while model.checkpoint() < head and projector.step():
-        pass
 
 
 def _prove(definition: Definition[M], model: M, log: EventStore) -> ProjectionProof:

@@ -147,11 +147,11 @@ class CurrentGeneration(Generic[M]):
         """The live generation; without `look`, the one that was found last, if there is one."""
         number = self._changes_so_far()
         # Asked for before the lock is taken, for it may be a server that answers.
-        revision = self.generations.pointer_revision() if look and number is None else None
+        revision = self.generations.revision("pointer") if look and number is None else None
         with self._lock:
             if self._opened is None or (look and (number is None or number != self._looked)):
                 if number is not None or not look:
-                    revision = self.generations.pointer_revision()
+                    revision = self.generations.revision("pointer")
                 if revision is None or revision != self._revision or self._opened is None:
                     self._find(revision)
                 self._looked = number
@@ -180,7 +180,7 @@ class CurrentGeneration(Generic[M]):
                 raise
             except StoreUnavailable:
                 # Two switches since the pointer was read: its file is gone.
-                newest = self.generations.pointer_revision()
+                newest = self.generations.revision("pointer")
                 if newest == revision or attempt == _ATTEMPTS - 1:
                     raise
                 revision = newest

@@ -8,7 +8,7 @@ from typing import Generic
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.log_fingerprint import disagreement
-from projections.feeding.port import Checkpoint, Damaged, Folded, Note, Projection
+from projections.feeding.port import Checkpoint, Damaged, Folded, Projection
 from projections.feeding.projector import Projector
 from projections.generations.definition import Definition, M
 from projections.generations.port import ChangeCounter, Generation, Generations
@@ -27,17 +27,10 @@ class _CountedProjection:
     """A projection whose commits are counted."""
 
     def __init__(self, projection: Projection, changes: ChangeCounter) -> None:
-        self.name = projection.name
+        self.name, self.begin = projection.name, projection.begin
+        self.checkpoint_and_fingerprint = projection.checkpoint_and_fingerprint
         self._projection = projection
         self._changes = changes
-
-    def checkpoint_and_fingerprint(self) -> Checkpoint:
-        """The checkpoint and the fingerprint of the log there; see the port."""
-        return self._projection.checkpoint_and_fingerprint()
-
-    def begin(self) -> Note | None:
-        """Begin a batch; see the port."""
-        return self._projection.begin()
 
     def apply(
         self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint

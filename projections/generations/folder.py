@@ -71,7 +71,7 @@ class FolderGenerations(Generations):
         except FileNotFoundError:
             return None
 
-    def _revision(self, record: Record) -> Hashable | None:
+    def revision(self, record: Record) -> Hashable | None:
         """Inode, time and size of the file."""
         try:
             status = os.stat(self._records[record])
@@ -88,12 +88,12 @@ class FolderGenerations(Generations):
             storage_errors(f"{path.name} cannot be written"),
             _only_one(self._directory) as directory,
         ):
-            if self._revision(record) != instead_of:
+            if self.revision(record) != instead_of:
                 return None
             durable_files.write(fresh, msgspec.json.encode(value))
             os.replace(fresh, path)
             os.fsync(directory)
-            return self._revision(record)
+            return self.revision(record)
 
     def withdraw(self, *, instead_of: Hashable) -> None:
         """Delete the proposal's file, if it is that of the revision; raises StoreUnavailable."""
@@ -101,7 +101,7 @@ class FolderGenerations(Generations):
             storage_errors("a proposal cannot be removed"),
             _only_one(self._directory),
         ):
-            if self._revision("proposal") == instead_of:
+            if self.revision("proposal") == instead_of:
                 self._records["proposal"].unlink(missing_ok=True)
 
     def remove(self, numbers: Collection[int]) -> None:

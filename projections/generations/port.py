@@ -88,16 +88,16 @@ class Generations(ABC):
     def building(self) -> AbstractContextManager[None]:
         """Held by the one process that builds; raises StoreUnavailable while another one does."""
 
+    @abstractmethod
+    def revision(self, record: Record) -> Hashable | None:
+        """A value that differs once a record was replaced; None while there is none."""
+
     def pointer(self) -> Pointer:
         """The pointer as it is now; one that cannot be read points at nothing and says why."""
         try:
             return self._decoded("pointer", Pointer) or Pointer()
         except msgspec.MsgspecError as error:
             return Pointer(refused=f"the pointer of {self.name} cannot be read: {error}")
-
-    def pointer_revision(self) -> Hashable | None:
-        """A value that differs once the pointer was replaced; None while there is no pointer."""
-        return self._revision("pointer")
 
     def point(self, pointer: Pointer, *, instead_of: Hashable | None) -> Hashable:
         """Replace the pointer of a revision (None: that there is none); returns the new revision.
@@ -114,10 +114,6 @@ class Generations(ABC):
         except msgspec.MsgspecError:
             return None
 
-    def proposal_revision(self) -> Hashable | None:
-        """A value that differs once the proposal was replaced; None while there is no proposal."""
-        return self._revision("proposal")
-
     def propose(self, proposal: ProposedGeneration, *, instead_of: Hashable | None) -> Hashable:
         """Replace the proposal of a revision, as `point` does the pointer."""
         return self._replaced("proposal", proposal, instead_of)
@@ -129,10 +125,6 @@ class Generations(ABC):
     @abstractmethod
     def _read(self, record: Record) -> bytes | str | None:
         """The JSON of a record; None when there is none."""
-
-    @abstractmethod
-    def _revision(self, record: Record) -> Hashable | None:
-        """A value that differs once a record was replaced; None while there is none."""
 
     @abstractmethod
     def _replace(

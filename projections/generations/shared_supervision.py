@@ -92,7 +92,13 @@ class SharedSupervisor(Generic[M]):
             return 0
         if (now := time.monotonic()) - self._kept_at >= KEEP_SECONDS:
             self._kept_at = now
-            self._keep()
+            try:
+                self.keep()
+            except StoreUnavailable as error:  # what keeps them may be read-only for a while
+                log_line.warning(
+                    "the use of the read model cannot be noted",
+                    extra={"projection": self.name, "error": error.message},
+                )
         try:
             return self._supervisor.step()
         except Overtaken:
@@ -109,16 +115,6 @@ class SharedSupervisor(Generic[M]):
             self._supervisor.close()
             self._supervisor = None
         self._leader.release()
-
-    def _keep(self) -> None:
-        """Say that the generations are used; what keeps them may be read-only for a while."""
-        try:
-            self.keep()
-        except StoreUnavailable as error:
-            log_line.warning(
-                "the use of the read model cannot be noted",
-                extra={"projection": self.name, "error": error.message},
-            )
 
     def _begin(self) -> bool:
         """True if this process begins to lead."""

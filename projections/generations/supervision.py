@@ -91,7 +91,7 @@ class GenerationSupervisor(Generic[M]):
 
         A log without events needs no building: its first generation is made at once.
         """
-        revision, pointer = self.generations.pointer_revision(), self.generations.pointer()
+        revision, pointer = self.generations.revision("pointer"), self.generations.pointer()
         try:
             if pointer.live is not None:
                 self._live = self._open(pointer.live)
@@ -113,7 +113,7 @@ class GenerationSupervisor(Generic[M]):
         its supervisor is of no further use. Raises StoreUnavailable when trying again may help;
         after any other exception the projection must not go on.
         """
-        if self.generations.pointer_revision() != self._pointed:
+        if self.generations.revision("pointer") != self._pointed:
             self._open_anew()
             return 1
         if self._live is not None and self._live.damage is not None:
@@ -219,7 +219,7 @@ class GenerationSupervisor(Generic[M]):
 
     def _take_up(self) -> None:
         """Begin to feed the proposed generation, if there is a new proposal."""
-        revision = self.generations.proposal_revision()
+        revision = self.generations.revision("proposal")
         if revision is None or revision == self._seen:
             return
         self._seen = revision

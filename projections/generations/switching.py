@@ -42,7 +42,7 @@ def propose_previous(definition: Definition[M], generations: Generations) -> Gen
         )
     with generations.building():
         generations.propose(
-            ProposedGeneration(previous, ready=True), instead_of=generations.proposal_revision()
+            ProposedGeneration(previous, ready=True), instead_of=generations.revision("proposal")
         )
     return previous
 
@@ -78,7 +78,11 @@ def switch(
                 f" {proposal.refused}"
             )
         if leadership.leader() is None:
-            _take_up(definition, generations, log, leadership)
+            supervisor = GenerationSupervisor(definition, generations, log)
+            with leadership.held(), closing(supervisor):
+                supervisor.open()
+                while supervisor.step():
+                    pass
             return False
         said = read_states(directory).get(definition.name)
         if said is not None and said.state is State.STOPPED:
@@ -120,15 +124,3 @@ def _reached(definition: Definition[M], generations: Generations, generation: Ge
         return 0
     with closing(model):
         return model.checkpoint()
-
-
-def _take_up(
-    definition: Definition[M], generations: Generations, log: EventStore, leadership: Leadership
-) -> None:
-    with (
-        leadership.held(),
-        closing(GenerationSupervisor(definition, generations, log)) as supervisor,
-    ):
-        supervisor.open()
-        while supervisor.step():
-            pass

@@ -208,7 +208,7 @@ def inspect_entity(stores: Stores, kind: EntityKind, fqn: str) -> EntityInspecti
         listed = entities.documents([claim.id]).get(claim.id)
     with stores.engine.use() as engine, engine.snapshot() as snapshot:
         indexed = next((entry for entry in snapshot.entries() if entry[0] == claim.id), None)
-        search_checkpoint = snapshot.position
+        search_checkpoint, _ = snapshot.checkpoint
     differences = []
     shown = None if said is None else document.encode(document.fields(said))
     if (listed and msgspec.json.decode(listed)) != (shown and msgspec.json.decode(shown)):

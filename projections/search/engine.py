@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from projections.feeding.port import Checkpoint
-from projections.search.aggregations import Aggregation
+from projections.search.aggregations import Aggregation, TopHits
 from projections.search.documents.documents import SearchDocument, SortValue
 from projections.search.documents.objects import ReadObjects
 from projections.search.tree import Node
@@ -108,6 +108,11 @@ class TopDocuments(msgspec.Struct, frozen=True):
 FacetResult = Buckets | TopDocuments
 
 
+def nothing(aggregation: Aggregation) -> FacetResult:
+    """Return the result of an aggregation over no documents."""
+    return TopDocuments() if isinstance(aggregation, TopHits) else Buckets()
+
+
 class EngineHits(msgspec.Struct, frozen=True, kw_only=True):
     """A page of documents, and what there is beyond it."""
 
@@ -143,6 +148,21 @@ class SearchedPaths(msgspec.Struct, frozen=True, dict=True):
         return frozenset(self.paths)
 
 
+class DocumentChanges(msgspec.Struct, frozen=True):
+    """Changes of an index in one commit, made from the index as it was at a checkpoint."""
+
+    documents: Mapping[str, SearchDocument | None]
+    """By id; None removes a document, which changes nothing where there is none."""
+    position: int
+    """The log position up to which the index is current from then on."""
+    after: Checkpoint
+    """Checkpoint and fingerprint that the index has before."""
+    fingerprint: str = ""
+    """Any text that belongs to the position, such as that of the log there."""
+    searched: SearchedPaths | None = None
+    """Paths that the index searches from then on; None: those that it has searched so far."""
+
+
 class IndexSnapshot(Protocol):
     """One commit of an index, whatever is committed after it."""
 
@@ -151,12 +171,8 @@ class IndexSnapshot(Protocol):
         """The paths that the commit searches."""
 
     @property
-    def position(self) -> int:
-        """The checkpoint of the commit."""
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint committed with the checkpoint."""
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint of the commit, and the fingerprint committed with it."""
 
     def digests(self) -> Mapping[str, tuple[int, int]]:
         """Kind -> number of its documents and sum of their digests modulo 2**64.
@@ -181,6 +197,7 @@ class SearchEngine(Protocol):
 
     def checkpoint(self) -> int:
         """The log position of the newest commit; 0 when there is none."""
+        return self.checkpoint_and_fingerprint()[0]
 
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of one commit, the newest; 0 and "" before any."""
@@ -191,25 +208,14 @@ class SearchEngine(Protocol):
         A search that begins afterwards sees the commit of the revision or a newer one.
         """
 
-    def apply(
-        self,
-        documents: Mapping[str, SearchDocument | None],
-        position: int,
-        fingerprint: str = "",
-        *,
-        after: Checkpoint,
-        searched: SearchedPaths | None = None,
-    ) -> None:
-        """Replace, add or (None) remove documents by id, in one commit with the position.
+    def apply(self, changes: DocumentChanges) -> None:
+        """Replace, add or remove documents, in one commit with the position.
 
-        `searched` are the paths that the index searches from then on, None: those that it has
-        searched so far. Removing what is not there changes nothing. `fingerprint` is any text that
-        belongs to the position, such as that of the log there. Each document is asked of the
-        mapping once, and no more of them are held than fit into a bounded memory. When this
-        returns, the commit survives power loss, and this engine's searches see it; when it raises
-        StoreUnavailable, nothing was committed. It does so when the checkpoint and its fingerprint
-        are not `after`, which the commit itself compares: what is committed was made from the index
-        as it was there.
+        Each document is asked of the mapping once, and no more of them are held than fit into a
+        bounded memory. When this returns, the commit survives power loss, and this engine's
+        searches see it; when it raises StoreUnavailable, nothing was committed. It does so when the
+        checkpoint and its fingerprint are not those that the changes come `after`, which the commit
+        itself compares.
         """
 
     def searched(self) -> SearchedPaths:

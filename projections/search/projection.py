@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from domain.aggregate.entity import Entity
 from projections.feeding.port import Checkpoint, Folded, Note
 from projections.search.documents.documents import SearchDocument, document, is_indexed
-from projections.search.engine import SearchedPaths, SearchEngine
+from projections.search.engine import DocumentChanges, SearchedPaths, SearchEngine
 from projections.search.searched_paths import PathsNoted, restricted
 
 log = logging.getLogger("catalog.search")
@@ -71,4 +71,4 @@ class SearchProjection:
             paths = {"paths": len(searched.paths), "position": position}
             log.warning("search takes no more undeclared paths", extra=paths)
         documents = EntityDocuments(states, searched)
-        self._engine.apply(documents, position, fingerprint, after=after, searched=searched)
+        self._engine.apply(DocumentChanges(documents, position, after, fingerprint, searched))

@@ -46,23 +46,6 @@ class Hidden(msgspec.Struct, frozen=True):
         """Return True if anything withheld is in the indexed path."""
         return any(each.touches_indexed(path) for each in self.withheld)
 
-    def hides_default_fields(self) -> bool:
-        """True if words without a field would look at anything withheld."""
-        return any(
-            each.touches_indexed(field.path)
-            for each in self.withheld
-            for field in KINDS[each.kind].search
-        )
-
-    def shown_default_fields(self) -> dict[str, float]:
-        """The default fields of the kinds that nobody withholds -> their boosts."""
-        boosts: dict[str, float] = {}
-        for kind in sorted(self.kinds):
-            for field in KINDS[kind].search:
-                if not self.hides(field.path):
-                    boosts[field.path] = max(boosts.get(field.path, 0.0), field.boost)
-        return boosts
-
 
 class _Restriction:
     """Restricts one tree; each field is looked up, and each leaf without one spread, once."""
@@ -70,9 +53,21 @@ class _Restriction:
     def __init__(self, hidden: Hidden, parameter: str) -> None:
         self._hidden = hidden
         self._parameter = parameter
-        spreads = hidden.hides_default_fields()
-        self._boosts = hidden.shown_default_fields() if spreads else None
-        """The fields that leaves without one are spread over; None where they may stay."""
+        self._boosts: dict[str, float] | None = None
+        """The default fields that leaves without one are spread over, those that nobody withholds,
+        with their boosts; None where nothing is withheld of any.
+        """
+        if any(
+            each.touches_indexed(field.path)
+            for each in hidden.withheld
+            for field in KINDS[each.kind].search
+        ):
+            self._boosts = {}
+            for kind in sorted(hidden.kinds):
+                for field in KINDS[kind].search:
+                    if not hidden.hides(field.path):
+                        boost = self._boosts.get(field.path, 0.0)
+                        self._boosts[field.path] = max(boost, field.boost)
         self._spread_leaves: dict[Node, Node] = {}
         self._shown: set[str] = set()
         """Named fields that are not refused."""

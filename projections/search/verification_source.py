@@ -24,7 +24,7 @@ class SortedEntries:
         self._connection = connection
         self._log = log
         self._snapshot = snapshot
-        self.position = snapshot.position
+        self.position, _ = snapshot.checkpoint
         connection.execute("CREATE TABLE entries (id TEXT, kind TEXT, digest TEXT)")
         connection.execute("BEGIN")
         connection.executemany(
@@ -92,7 +92,7 @@ def sorted_entries(engine: SearchEngine, log: EventStore) -> Iterator[SortedEntr
     # An empty name is a file that SQLite makes for this connection and removes with it.
     sorting = closing(sqlite3.connect("", isolation_level=None))
     with sorting as connection, engine.snapshot() as snapshot:
-        reason = disagreement(log, snapshot.position, snapshot.fingerprint)
+        reason = disagreement(log, *snapshot.checkpoint)
         if reason is not None:
             raise Damaged(f"the search index is not of this log: {reason}")
         yield SortedEntries(connection, snapshot, log)

@@ -122,6 +122,28 @@ def path_tree(paths: Iterable[str]) -> PathTree:
     return root
 
 
+def pruned(value: Any, tree: PathTree, *, through: str | None = None) -> Any:
+    """The value without the paths of the tree; a key that is `through` adds no step to them.
+
+    Only what a path goes into is decoded.
+    """
+    if isinstance(value, msgspec.Raw):
+        value = msgspec.json.decode(value)
+    if isinstance(value, list):
+        return [pruned(item, tree, through=through) for item in value]
+    if not isinstance(value, dict):
+        return value
+    left: dict[str, Any] = {}
+    for key, inner in value.items():
+        if key == through:
+            left[key] = pruned(inner, tree, through=through)
+        elif key not in tree:
+            left[key] = inner
+        elif (below := tree[key]) is not None:
+            left[key] = pruned(inner, below, through=through)
+    return left
+
+
 def indexed_path(field: str) -> str:
     """The path under which a field as written in a query is indexed, without `.keyword`."""
     path = field

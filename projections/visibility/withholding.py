@@ -20,6 +20,7 @@ from projections.visibility.field_paths import (
     field_paths,
     indexed_path,
     path_tree,
+    pruned,
 )
 
 _DERIVED = {"votes": "totalVotes"}
@@ -47,7 +48,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
                 if below is None:
                     del shown[key]
                 else:
-                    inner = _pruned(msgspec.json.decode(shown[key]), below)
+                    inner = pruned(shown[key], below, through=NESTED)
                     shown[key] = Raw(msgspec.json.encode(inner))
         return msgspec.json.encode(shown)
 
@@ -71,7 +72,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
             key = REQUEST_ALIASES.get(given, given)
             if key in self._tree:
                 below = self._tree[key]
-                if below is None or replacing or _pruned(value, below) != value:
+                if below is None or replacing or pruned(value, below, through=NESTED) != value:
                     raise self._refusal(given)
 
     def refuse_patching(self, operations: Iterable[Mapping[str, Any]]) -> None:
@@ -148,23 +149,6 @@ def in_both(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
         {path for path in one if covered(path, other)}
         | {path for path in other if covered(path, one)}
     )
-
-
-def _pruned(value: Any, tree: PathTree) -> Any:
-    """The value without the paths of the tree; `children` adds no step to them."""
-    if isinstance(value, list):
-        return [_pruned(item, tree) for item in value]
-    if not isinstance(value, dict):
-        return value
-    left: dict[str, Any] = {}
-    for key, inner in value.items():
-        if key == NESTED:
-            left[key] = _pruned(inner, tree)
-        elif key not in tree:
-            left[key] = inner
-        elif (below := tree[key]) is not None:
-            left[key] = _pruned(inner, below)
-    return left
 
 
 def _steps(pointer: str) -> str:

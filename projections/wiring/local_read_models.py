@@ -35,8 +35,6 @@ class Backend(Generic[M]):
 
     is_shared = False
     """True if hosts share the read model."""
-    generations: Generations
-    leadership: Leadership
 
     def __init__(
         self, definition: Definition[M], generations: Generations, leadership: Leadership

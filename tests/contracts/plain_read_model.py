@@ -14,12 +14,11 @@ from projections.entities.port import (
     ListRequest,
     StoredDocument,
     WholePage,
-    WrongList,
-    WrongTotal,
 )
 from projections.entities.scopes import Sought, sought_scope
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, moved_on
+from projections.verification.report import Difference
 
 STATES = {
     Include.NON_DELETED: {0},
@@ -164,10 +163,7 @@ class PlainSnapshot:
     def digests(self) -> dict[str, tuple[int, int]]:
         return digests(self.stored.values())
 
-    def wrong_lists(self) -> Iterator[WrongList]:
-        return iter(())
-
-    def wrong_totals(self) -> Iterator[WrongTotal]:
+    def list_differences(self) -> Iterator[Difference]:
         return iter(())
 
 

@@ -18,7 +18,7 @@ from projections.generations.port import Generation, Generations, Pointer, Propo
 from projections.generations.postgres.generations import PostgresGenerations
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
-from projections.wiring.shared_search import ClusterGenerations
+from projections.wiring.cluster_generations import ClusterGenerations
 
 OpenGenerations = Callable[[str], Generations]
 Put = Callable[[Generations, int, int], None]
@@ -96,8 +96,8 @@ def test_shelf_is_empty_at_first(open_generations: OpenGenerations) -> None:
     generations = open_generations("model")
 
     assert (generations.name, generations.numbers(), generations.size(1)) == ("model", [], 0)
-    assert (generations.pointer(), generations.pointer_revision()) == (Pointer(), None)
-    assert (generations.proposal(), generations.proposal_revision()) == (None, None)
+    assert (generations.pointer(), generations.revision("pointer")) == (Pointer(), None)
+    assert (generations.proposal(), generations.revision("proposal")) == (None, None)
 
 
 def test_pointer_is_seen_whole_by_others_and_its_revision_tells(
@@ -110,10 +110,10 @@ def test_pointer_is_seen_whole_by_others_and_its_revision_tells(
         Pointer(live=SECOND, previous=FIRST),
         Pointer(previous=FIRST, refused="damaged"),
     ):
-        revision = writer.point(pointer, instead_of=writer.pointer_revision())
-        assert (reader.pointer(), revision) == (pointer, writer.pointer_revision())
-        assert reader.pointer_revision() == writer.pointer_revision()
-        revisions.append(reader.pointer_revision())
+        revision = writer.point(pointer, instead_of=writer.revision("pointer"))
+        assert (reader.pointer(), revision) == (pointer, writer.revision("pointer"))
+        assert reader.revision("pointer") == writer.revision("pointer")
+        revisions.append(reader.revision("pointer"))
 
     assert len({None, *revisions}) == 4
 
@@ -126,14 +126,14 @@ def test_proposal_is_replaced_and_withdrawn(open_generations: OpenGenerations) -
         ProposedGeneration(SECOND, ready=True),
         ProposedGeneration(SECOND, ready=True, refused="too old"),
     ):
-        revision = writer.propose(proposal, instead_of=writer.proposal_revision())
-        assert (reader.proposal(), revision) == (proposal, writer.proposal_revision())
-        revisions.append(reader.proposal_revision())
+        revision = writer.propose(proposal, instead_of=writer.revision("proposal"))
+        assert (reader.proposal(), revision) == (proposal, writer.revision("proposal"))
+        revisions.append(reader.revision("proposal"))
     assert len({None, *revisions}) == 4
 
     for _ in range(2):
         writer.withdraw(instead_of=revision)
-        assert (reader.proposal(), reader.proposal_revision()) == (None, None)
+        assert (reader.proposal(), reader.revision("proposal")) == (None, None)
 
 
 def test_pointer_that_another_process_has_replaced_is_not_replaced(
@@ -144,10 +144,10 @@ def test_pointer_that_another_process_has_replaced_is_not_replaced(
     for decided_on in (None, first):
         if decided_on == first:
             other.point(Pointer(live=SECOND, previous=FIRST), instead_of=first)
-        before = other.pointer(), other.pointer_revision()
+        before = other.pointer(), other.revision("pointer")
         with pytest.raises(Overtaken, match="another process has replaced"):
             one.point(Pointer(refused="damaged"), instead_of=decided_on)
-        assert (other.pointer(), other.pointer_revision()) == before
+        assert (other.pointer(), other.revision("pointer")) == before
 
 
 def test_pointer_that_was_replaced_by_an_equal_one_is_not_replaced(
@@ -169,12 +169,12 @@ def test_proposal_that_another_process_has_replaced_stays(
     for decided_on in (None, first):
         if decided_on == first:
             other.propose(ProposedGeneration(SECOND), instead_of=first)
-        before = other.proposal(), other.proposal_revision()
+        before = other.proposal(), other.revision("proposal")
         with pytest.raises(Overtaken, match="another process has replaced"):
             one.propose(ProposedGeneration(FIRST, ready=True), instead_of=decided_on)
-        assert (other.proposal(), other.proposal_revision()) == before
+        assert (other.proposal(), other.revision("proposal")) == before
     one.withdraw(instead_of=first)
-    assert (other.proposal(), other.proposal_revision()) == before
+    assert (other.proposal(), other.revision("proposal")) == before
 
     second = before[1]
     assert second is not None

@@ -9,7 +9,13 @@ import pytest
 from domain.errors import InvalidInput, StoreUnavailable
 from projections.search.aggregations import Terms
 from projections.search.documents.documents import SearchDocument
-from projections.search.engine import EngineQuery, Facet, SearchedPaths, SearchEngine
+from projections.search.engine import (
+    DocumentChanges,
+    EngineQuery,
+    Facet,
+    SearchedPaths,
+    SearchEngine,
+)
 from projections.search.tree import Bool, Exists, MatchAll, Term
 from tests.commits import commit
 from tests.contracts.search_engines import (
@@ -34,7 +40,7 @@ def test_engine_begins_empty(engine: SearchEngine) -> None:
     assert engine.checkpoint_and_fingerprint() == (0, "")
     assert ids(engine) == set()
     with engine.snapshot() as snapshot:
-        assert (snapshot.position, snapshot.fingerprint) == (0, "")
+        assert snapshot.checkpoint == (0, "")
         assert (dict(snapshot.digests()), list(snapshot.entries())) == ({}, [])
 
 
@@ -84,12 +90,12 @@ def test_commit_goes_on_from_where_it_was_begun_or_changes_nothing(
 
     for after in (begun, (1, "1"), (3, "of another log"), (4, "3")):
         with pytest.raises(StoreUnavailable, match="another process feeds the search index"):
-            engine.apply(older, 2, "older", after=after)
+            engine.apply(DocumentChanges(older, 2, after, "older"))
 
     for each in (engine, other):
         assert (each.checkpoint_and_fingerprint(), ids(each)) == ((3, "3"), {"a", "b"})
         assert ids(each, Term("description", "newer")) == {"a"}
-    engine.apply({"b": None}, 4, "4", after=(3, "3"))
+    engine.apply(DocumentChanges({"b": None}, 4, (3, "3"), "4"))
     assert (engine.checkpoint(), ids(engine)) == (4, {"a"})
 
 
@@ -115,7 +121,7 @@ def test_searched_paths_are_of_the_commit(engine: SearchEngine, open_engine: Ope
     assert engine.searched() == SearchedPaths()
     paths = SearchedPaths(("extension.b", "extension.a"), full=True)
     document = made("a", extension__a=1, extension__b="x")
-    engine.apply({"a": document}, 7, after=(0, ""), searched=paths)
+    engine.apply(DocumentChanges({"a": document}, 7, (0, ""), searched=paths))
     commit(engine, {}, 9)
     for each in (engine, open_engine()):
         assert each.searched() == paths
@@ -139,10 +145,11 @@ def test_query_on_a_path_that_is_not_searched_is_refused(
     engine: SearchEngine, asked: dict[str, Any]
 ) -> None:
     documents = {"a": made("a", extension__a="x")}
-    engine.apply(documents, 1, after=(0, ""), searched=SearchedPaths(("extension.a.b",)))
+    some = SearchedPaths(("extension.a.b",))
+    engine.apply(DocumentChanges(documents, 1, (0, ""), searched=some))
     engine.search(EngineQuery(**asked))
     full = SearchedPaths(("extension.a.b",), full=True)
-    engine.apply(documents, 2, after=(1, ""), searched=full)
+    engine.apply(DocumentChanges(documents, 2, (1, ""), searched=full))
     with pytest.raises(InvalidInput, match=r"'extension\.c' is not searched: .* 1 paths"):
         engine.search(EngineQuery(**asked))
     for field in ("extension.a", "extension.a.b", "extension", "name"):
@@ -212,7 +219,7 @@ def test_snapshot_stays_as_it_is(engine: SearchEngine) -> None:
         for position in range(2, 30):
             commit(engine, {"a": made("a", digest=position), "b": None}, position, "later")
         engine.reset()
-        assert (snapshot.position, snapshot.fingerprint) == (1, "1")
+        assert snapshot.checkpoint == (1, "1")
         assert dict(snapshot.digests()) == {"table": (2, 3)}
         assert sorted(snapshot.entries()) == [("a", "table", 1), ("b", "table", 2)]
 

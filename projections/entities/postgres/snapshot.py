@@ -5,12 +5,13 @@ from typing import Any
 
 from domain.event_store.postgres.link import Link
 from projections.entities.commit_changes import WRONG_COUNTERS, held_digests
-from projections.entities.port import WrongList, WrongTotal
 from projections.entities.postgres.commit import DIGESTS
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.errors import postgres_errors
 from projections.entities.postgres.tables import COLUMNS
 from projections.entities.stored_entity import StoredEntity
+from projections.entities.verification_source import wrong_list, wrong_total
+from projections.verification.report import Difference
 
 _PART_BYTES = 8_000_000
 """Bytes of rows that one statement reads, about."""
@@ -92,16 +93,13 @@ class PostgresEntitySnapshot:
         """Kind -> number and digest of its entities, as kept while commits were applied."""
         return held_digests(self._rows(DIGESTS))
 
-    def wrong_lists(self) -> Iterator[WrongList]:
-        """Yield the rows of `scopes` that differ from the scopes of the entities."""
+    def list_differences(self) -> Iterator[Difference]:
+        """Yield the rows of `scopes` and the counters that differ from the entities."""
         for sql, listed in ((_MISSING, False), (_STRAY, True)):
-            for scope, kind, entity_id, name in self._rows(sql):
-                yield WrongList(scope, kind, entity_id, name, listed)
-
-    def wrong_totals(self) -> Iterator[WrongTotal]:
-        """Yield the counters that differ from the numbers of rows."""
-        for kind, scope, deleted, *rest in self._rows(_WRONG_COUNTERS):
-            yield WrongTotal(kind, scope, bool(deleted), *rest)
+            for row in self._rows(sql):
+                yield wrong_list(*row, listed=listed)
+        for row in self._rows(_WRONG_COUNTERS):
+            yield wrong_total(*row)
 
     def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         with postgres_errors():

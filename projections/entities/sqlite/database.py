@@ -22,10 +22,6 @@ class _Connection(sqlite3.Connection):
             self.close()
 
 
-def _name_key(kind: str, fqn: str) -> str:
-    return name_key(kind, fqn).hex()
-
-
 class EntityDatabase:
     """The file, with one connection for each thread that reads or writes."""
 
@@ -68,7 +64,9 @@ class EntityDatabase:
         connection.execute(f"PRAGMA journal_size_limit={MOST_WAL_BYTES}")
         connection.execute("PRAGMA cache_size=-16384")
         connection.execute("PRAGMA mmap_size=1073741824")
-        connection.create_function("name_key", 2, _name_key, deterministic=True)
+        connection.create_function(
+            "name_key", 2, lambda kind, fqn: name_key(kind, fqn).hex(), deterministic=True
+        )
         return connection
 
     @contextmanager

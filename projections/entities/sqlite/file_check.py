@@ -14,7 +14,6 @@ from projections.entities.sqlite.model import SqliteReadModel
 from projections.entities.sqlite.snapshot import READ_ENTITIES, SqliteEntitySnapshot
 from projections.entities.sqlite.tables import read_digests
 from projections.entities.stored_entity import columns_digest
-from projections.entities.verification_source import list_differences
 from projections.feeding.port import Damaged
 
 
@@ -36,7 +35,7 @@ def check(model: SqliteReadModel, go_on: Callable[[], None]) -> None:
             add_digests(sums, [(columns[0], 1, digest)])
         if sums != read_digests(connection):
             raise Damaged("the sorted read model is damaged: rows are missing, or too many")
-        for difference in list_differences(SqliteEntitySnapshot(connection)):
+        for difference in SqliteEntitySnapshot(connection).list_differences():
             raise Damaged(f"the sorted read model is damaged: {difference.sort} {difference.name}")
 
 

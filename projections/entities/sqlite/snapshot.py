@@ -4,10 +4,11 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from projections.entities.commit_changes import WRONG_COUNTERS
-from projections.entities.port import WrongList, WrongTotal
 from projections.entities.sqlite.errors import sqlite_errors
 from projections.entities.sqlite.tables import read_digests
 from projections.entities.stored_entity import StoredEntity
+from projections.entities.verification_source import wrong_list, wrong_total
+from projections.verification.report import Difference
 
 _COLUMNS = ", ".join(StoredEntity.__struct_fields__)
 READ_ENTITIES = f"SELECT {_COLUMNS} FROM entities"
@@ -73,8 +74,8 @@ class SqliteEntitySnapshot:
         with sqlite_errors():
             return read_digests(self._connection)
 
-    def wrong_lists(self) -> Iterator[WrongList]:
-        """Yield the rows of `scopes` that differ from the scopes of the entities."""
+    def list_differences(self) -> Iterator[Difference]:
+        """Yield the rows of `scopes` and the counters that differ from the entities."""
         with sqlite_errors():
             missing, stray = self._connection.execute(_WRONG_SCOPES).fetchone()
             for sql, count, listed in (
@@ -82,11 +83,7 @@ class SqliteEntitySnapshot:
                 (_STRAY_SCOPES, stray, True),
             ):
                 if count:
-                    for scope, kind, entity_id, name in self._connection.execute(sql):
-                        yield WrongList(scope, kind, entity_id, name, listed)
-
-    def wrong_totals(self) -> Iterator[WrongTotal]:
-        """Yield the counters that differ from the numbers of rows."""
-        with sqlite_errors():
-            for kind, scope, deleted, *rest in self._connection.execute(_WRONG_COUNTERS):
-                yield WrongTotal(kind, scope, bool(deleted), *rest)
+                    for row in self._connection.execute(sql):
+                        yield wrong_list(*row, listed=listed)
+            for row in self._connection.execute(_WRONG_COUNTERS):
+                yield wrong_total(*row)

@@ -141,7 +141,7 @@ class PostgresGenerations(Generations):
         raw: bytes | None = self._select(record)[0]
         return raw
 
-    def _revision(self, record: Record) -> Hashable | None:
+    def revision(self, record: Record) -> Hashable | None:
         """Number of replacements of a record."""
         revision: int | None = self._select(record)[1]
         return revision

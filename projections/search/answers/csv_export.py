@@ -8,7 +8,7 @@ text: what is behind these, or on a line of its own, may begin a cell as well.
 
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -48,10 +48,8 @@ _BLANK = '"' + "".join(filter(str.isspace, map(chr, range(0x3001)))).translate(
 """Characters that spreadsheets may skip at the beginning of a cell."""
 _BEGINNING = re.compile(f"(?<=[{_SPLITTING}])(?=[{_BLANK}]*+[{re.escape(_FORMULA)}])")
 _TIER = "Tier."
-_KEYS = (
-    *("service", "serviceType", "fullyQualifiedName", "name", "displayName", "description"),
-    *("owners", "tags", "domains"),
-)
+_TEXTS = ("serviceType", "fullyQualifiedName", "name", "displayName", "description")
+_KEYS = ("service", *_TEXTS, "owners", "tags", "domains")
 
 PIECE = 64 * 1024
 """Characters of a cell that are written in one step."""
@@ -89,12 +87,29 @@ def export(
     part, for too many rows, and StoreUnavailable where a page took too long: a file that ends
     is complete.
     """
+    part: list[str] = []
+    size = 0
+    for piece in _pieces(request, visibility, opened, bounds):
+        if piece is None:
+            yield b""
+            continue
+        part.append(piece)
+        size += len(piece)
+        if size > bounds.part:
+            yield "".join(part).encode()
+            part, size = [], 0
+    yield "".join(part).encode()
+
+
+def _pieces(
+    request: SearchRequest, visibility: Visibility, opened: Callable[[], Opened], bounds: Bounds
+) -> Iterator[str | None]:
+    """The file in pieces of little work, with None wherever others may have their turn."""
     query, _ = engine_query(request, visibility)
     query = msgspec.structs.replace(
         query, sort=query.sort or Sort("name"), size=bounds.page, exact_total=True
     )
-    file = _File(bounds)
-    yield from file.parts([HEADER])
+    yield from row_pieces(HEADER, bounds.piece)
     rows = 0
     while True:
         with opened() as (engine, read_sources):
@@ -104,14 +119,14 @@ def export(
         while left:
             with opened() as (_, read_sources):
                 some = _rows(left, read_sources, visibility, bounds)
-            yield from file.parts(some)
-            yield b""
+            for row in some:
+                yield from row_pieces(row, bounds.piece)
+            yield None
         rows += len(page.hits)
         # What is added meanwhile must not make a file that never ends.
         if len(page.hits) < bounds.page or rows >= bounds.rows:
             break
         query = msgspec.structs.replace(query, search_after=page.hits[-1].sort)
-    yield file.rest()
 
 
 def _rows(
@@ -129,30 +144,6 @@ def _rows(
             rows.append(_row(hit.kind, shown))
             written += sum(map(len, rows[-1]))
     return rows
-
-
-class _File:
-    """Rows as a file has them, taken in parts."""
-
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
-        self._pieces: list[str] = []
-        self._size = 0
-
-    def parts(self, rows: Iterable[Sequence[str]]) -> Iterator[bytes]:
-        """Write rows; gives a part whenever there is one of `Bounds.part` characters."""
-        for row in rows:
-            for piece in row_pieces(row, self._bounds.piece):
-                self._pieces.append(piece)
-                self._size += len(piece)
-                if self._size > self._bounds.part:
-                    yield self.rest()
-
-    def rest(self) -> bytes:
-        """Return the lines written since the last part."""
-        text = "".join(self._pieces)
-        self._pieces, self._size = [], 0
-        return text.encode()
 
 
 def row_pieces(row: Sequence[str], size: int = PIECE) -> Iterator[str]:
@@ -190,11 +181,7 @@ def _row(kind: str, entity_json: bytes) -> tuple[str, ...]:
     cells = (
         kind,
         _joined(_objects(entity.get("service")), "name"),
-        entity.get("serviceType"),
-        entity.get("fullyQualifiedName"),
-        entity.get("name"),
-        entity.get("displayName"),
-        entity.get("description"),
+        *map(entity.get, _TEXTS),
         _joined(_objects(entity.get("owners")), "displayName", "name"),
         _joined([tag for tag in others if tag.get("source") != "Glossary"], "tagFQN"),
         _joined([tag for tag in others if tag.get("source") == "Glossary"], "tagFQN"),

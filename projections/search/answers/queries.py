@@ -210,27 +210,23 @@ def engine_query(request: SearchRequest, visibility: Visibility) -> tuple[Engine
 
 
 def _facets(request: SearchRequest, hidden: Hidden, post_filter: Node | None) -> tuple[Facet, ...]:
+    """The facets that a request names, or else the usual ones where it wants them."""
     if request.one_facet is not None:
-        asked = (request.one_facet,)
-        facets.refuse_withheld(asked, hidden, "field", "sourceFields")
-        return facets.facets(asked, post_filter, own_too=True)
-    return facets.facets(_aggregations(request, hidden), post_filter)
-
-
-def _aggregations(request: SearchRequest, hidden: Hidden) -> tuple[Aggregation, ...]:
-    """The aggregations that a request names, or else the usual ones where it wants them."""
-    wanted = request.include_aggregations
-    asked = request.aggregations
-    if asked is not None:
+        one = (request.one_facet,)
+        facets.refuse_withheld(one, hidden, "field", "sourceFields")
+        return facets.facets(one, post_filter, own_too=True)
+    asked, wanted = request.aggregations, request.include_aggregations
+    if asked is None:
+        if wanted is None:
+            wanted = request.size == 0
+        asked = facets.default_aggregations(hidden) if wanted else ()
+    else:
         if wanted is False:
             raise InvalidInput("aggregations are given, and includeAggregations is false")
         if isinstance(asked, bytes):
             asked = aggregation_json.parse(asked)
         facets.refuse_withheld(asked, hidden, "aggregations", "aggregations")
-        return asked
-    if wanted is None:
-        wanted = request.size == 0
-    return facets.default_aggregations(hidden) if wanted else ()
+    return facets.facets(asked, post_filter)
 
 
 def _own_filters(request: SearchRequest, hidden: Hidden) -> Iterator[Node]:

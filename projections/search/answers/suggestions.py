@@ -1,6 +1,6 @@
 """Suggestions for a text that is being typed, in the form of OpenMetadata's older servers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -122,9 +122,11 @@ def suggestions(
         timed_out = page.timed_out
         sources = BoundedSources(read_sources)
         told: set[str] = set()
-        for hit, shown in _documents(page.hits, sources, visibility):
-            text = leaves.suggested(values_for(paths, shown), paths)
-            if text is None or keyword(text) in told:
+        for hit in page.hits:
+            whole = sources.read((hit.id,)).get(hit.id)
+            shown = whole and visibility.show(hit.kind, whole)
+            text = leaves.suggested(values_for(paths, shown), paths) if shown else None
+            if not shown or text is None or keyword(text) in told:
                 continue
             told.add(keyword(text))
             options.append(_option(text, hit, shown, request))
@@ -193,17 +195,6 @@ class _Leaves:
             if self._words.marks(composed, set()) or self._words.slipped(composed, set()):
                 return text
         return None
-
-
-def _documents(
-    hits: Iterable[EngineHit], sources: BoundedSources, visibility: Visibility
-) -> Iterator[tuple[EngineHit, bytes]]:
-    """Yield the visible part of the document of each hit, read one by one."""
-    for hit in hits:
-        for whole in sources.read((hit.id,)).values():
-            shown = visibility.show(hit.kind, whole)
-            if shown is not None:
-                yield hit, shown
 
 
 def _option(text: str, hit: EngineHit, shown: bytes, request: SuggestRequest) -> dict[str, Any]:

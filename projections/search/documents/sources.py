@@ -1,6 +1,6 @@
 """`_source` of a hit: the entity's own JSON with its kind, narrowed to the fields asked for."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -9,7 +9,7 @@ import msgspec
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
 from projections.search.language.field_values import UnknownField, known_type
-from projections.visibility.field_paths import FORMS, NESTED, PathTree, path_tree
+from projections.visibility.field_paths import FORMS, NESTED, PathTree, path_tree, pruned
 
 MAX_ANCESTORS = 20
 MAX_SOURCES = 64_000_000
@@ -31,25 +31,9 @@ _COMMON: Mapping[str, Any] = MappingProxyType(
 """The keys that OpenMetadata's documents of every kind have, and what stands for none."""
 
 
-class _Common(msgspec.Struct):
-    owners: Any = None
-    tags: Any = None
-    deleted: Any = None
-    description: Any = None
-
-
-_common = msgspec.json.Decoder(_Common)
 _by_key = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_NULL = msgspec.Raw(b"null")
 _REFERENCE_KEYS = ("name", "displayName", "fullyQualifiedName", "deleted")
-
-
-def read_in_parts(ids: Sequence[str], read_sources: ReadSources) -> Iterator[tuple[str, bytes]]:
-    """Id and full JSON of each entity that is still there, in the order of the ids.
-
-    One is read at a time, as each may have megabytes.
-    """
-    for entity_id in ids:
-        yield from read_sources((entity_id,)).items()
 
 
 class BoundedSources:
@@ -62,9 +46,10 @@ class BoundedSources:
     def read(self, ids: Sequence[str]) -> dict[str, bytes]:
         """The documents that are still there by id; raises InvalidInput when they are too much."""
         stored: dict[str, bytes] = {}
-        for entity_id, whole in read_in_parts(ids, self._read):
-            self.count(len(whole))
-            stored[entity_id] = whole
+        for entity_id in ids:  # one at a time, as each may have megabytes
+            for whole in self._read((entity_id,)).values():
+                self.count(len(whole))
+                stored[entity_id] = whole
         return stored
 
     def count(self, size: int) -> None:
@@ -117,8 +102,8 @@ def with_common_keys(entity_json: bytes) -> bytes:
 
     A key that the entity does not have is added with an empty value.
     """
-    held = _common.decode(entity_json)
-    missing = {key: empty for key, empty in _COMMON.items() if getattr(held, key) is None}
+    held = _by_key.decode(entity_json)
+    missing = {key: empty for key, empty in _COMMON.items() if held.get(key, _NULL) == _NULL}
     if not missing:
         return entity_json
     return b"%b,%b" % (entity_json.rstrip()[:-1], msgspec.json.encode(missing)[1:])
@@ -137,7 +122,7 @@ def narrow(source: bytes, include: Sequence[str], exclude: Sequence[str] = ()) -
     if include:
         value = _kept(value, path_tree(include))
     if exclude:
-        value = _without(value, path_tree(exclude))
+        value = pruned(value, path_tree(exclude))
     return msgspec.json.encode({} if value is None else value)
 
 
@@ -157,23 +142,6 @@ def _kept(value: Any, tree: PathTree) -> Any:
             if below is None or inner is not None:
                 left[key] = inner
     return left or None
-
-
-def _without(value: Any, tree: PathTree) -> Any:
-    """The value without the paths of the tree."""
-    if isinstance(value, msgspec.Raw):
-        value = msgspec.json.decode(value)
-    if isinstance(value, list):
-        return [_without(item, tree) for item in value]
-    if not isinstance(value, dict):
-        return value
-    left: dict[str, Any] = {}
-    for key, inner in value.items():
-        if key not in tree:
-            left[key] = inner
-        elif (below := tree[key]) is not None:
-            left[key] = _without(inner, below)
-    return left
 
 
 def raw_values_for(paths: Iterable[str], entity_json: bytes) -> dict[str, msgspec.Raw]:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from domain.errors import InvalidInput
 from projections.search.aggregations import (
     CALENDAR,
@@ -16,13 +18,13 @@ from projections.search.aggregations import (
     MAX_DEPTH,
     Aggregation,
     DateHistogram,
-    Terms,
     TopHits,
 )
 from projections.search.documents.documents import SORTABLE
 from projections.search.documents.sources import check_paths
+from projections.search.facets.facets import terms
 from projections.search.language import filter_json
-from projections.search.language.countable_fields import check_moments, countable
+from projections.search.language.field_values import UnknownField, known_type
 from projections.search.language.filter_reader import FilterReader
 from projections.search.language.regex import regex
 from projections.visibility.field_paths import indexed_path
@@ -102,13 +104,13 @@ class _AggregationReader(FilterReader):
         body = self.object(value, path, ("field", "size", "order", "include", "min_doc_count"))
         field = self._field(body, path)
         try:
-            holds = countable(field)
+            facet = terms(field, 0, name)
         except InvalidInput as error:
             raise self.error(f"{path}.field", error.message) from None
         pattern = None
         if "include" in body:
             pattern = self.string(body["include"], f"{path}.include")
-            if holds.values != "texts":
+            if facet.values != "texts":
                 raise self.error(f"{path}.include", "only texts can be chosen by a pattern")
             try:
                 regex(pattern)
@@ -116,13 +118,10 @@ class _AggregationReader(FilterReader):
                 raise self.error(f"{path}.include", error.message) from None
         if body.get("min_doc_count", 1) != 1:
             raise self.error(f"{path}.min_doc_count", "expected 1")
-        return Terms(
-            name=name,
-            field=field,
-            values=holds.values,
+        return msgspec.structs.replace(
+            facet,
             size=self.whole(body.get("size", 10), f"{path}.size", MAX_BUCKETS),
             order="key" if self._is_by_key(body.get("order"), f"{path}.order") else "count",
-            prefix=holds.prefix,
             pattern=pattern,
             below=below,
         )
@@ -141,9 +140,11 @@ class _AggregationReader(FilterReader):
         body = self.object(value, path, allowed)
         field = self._field(body, path)
         try:
-            check_moments(field)
-        except InvalidInput as error:
+            known = known_type(field)
+        except UnknownField as error:
             raise self.error(f"{path}.field", error.message) from None
+        if known != "moment":
+            raise self.error(f"{path}.field", f"{field[:80]} holds no dates and times")
         least = self.whole(body.get("min_doc_count", 0), f"{path}.min_doc_count", 1)
         interval = self._interval(body, path)
         return DateHistogram(name=name, field=field, interval=interval, gaps=not least, below=below)

@@ -5,15 +5,27 @@ page facet by facet, each facet leaves out what is about its own field: who has 
 still sees what choosing another one would give.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from domain.errors import InvalidInput
 from projections.search import tree
-from projections.search.aggregations import Aggregation, Terms, TopHits, every
+from projections.search.aggregations import Aggregation, Terms, TopHits, Values, every
 from projections.search.engine import Facet
-from projections.search.language.countable_fields import countable, counted_path
+from projections.search.language.field_texts import is_prose, is_whole
+from projections.search.language.field_types import FieldType
+from projections.search.language.field_values import known_type
 from projections.search.restriction import Hidden
 from projections.search.tree import Node
+from projections.visibility.field_paths import indexed_path
 
+_SHOWN = 80
+_PREFIXES = {"tier.tagFQN": "Tier."}
+"""Paths that stand for some of the values of another path -> what these begin with."""
+_VALUES: Mapping[FieldType, Values] = {
+    "number": "numbers",
+    "moment": "moments",
+    "boolean": "booleans",
+}
 DEFAULT_SIZE = 50
 """Buckets of a facet that nobody has asked for by name."""
 DEFAULT_FIELDS = (
@@ -42,19 +54,32 @@ def default_aggregations(hidden: Hidden) -> tuple[Aggregation, ...]:
 def terms(field: str, size: int, name: str | None = None, *, written: bool = False) -> Terms:
     """The largest buckets of a field, named as the field unless a name is given.
 
-    With `written` the keys are as documents write them: see `Terms`.
-
-    Raises InvalidInput for a field that buckets cannot be made of.
+    With `written` the keys are as documents write them: see `Terms`. Of what organisations define
+    themselves, texts are counted. Raises InvalidInput for a field that no kind has, or of which the
+    index keeps no values: objects, prose and ids.
     """
-    holds = countable(field)
+    known = known_type(field)
+    path = indexed_path(field)
+    if known == "object":
+        raise InvalidInput(f"{field[:_SHOWN]} holds objects: name a field of theirs")
+    if is_prose(path):
+        raise InvalidInput(f"{field[:_SHOWN]} is prose, of which no whole values are kept")
+    if is_whole(path):
+        raise InvalidInput(f"{field[:_SHOWN]} is only matched whole, and its values are not kept")
     return Terms(
         name=name or field,
         field=field,
-        values=holds.values,
+        values=_VALUES.get(known, "texts"),
         size=size,
-        prefix=holds.prefix,
+        prefix=_PREFIXES.get(_counted_path(field), ""),
         written=written,
     )
+
+
+def _counted_path(field: str) -> str:
+    """The same text for all spellings of a field that stand for the same values."""
+    plain = field.removesuffix(".keyword")
+    return plain if plain in _PREFIXES else indexed_path(field)
 
 
 def refuse_withheld(
@@ -93,7 +118,7 @@ def _others(conditions: Sequence[Node], aggregation: Aggregation) -> Node | None
     """Those of the conditions that are not about the field of an aggregation alone."""
     if isinstance(aggregation, TopHits):
         return tree.all_of(conditions)
-    own = {counted_path(aggregation.field)}
+    own = {_counted_path(aggregation.field)}
     others = [condition for condition in conditions if set(_paths(condition)) != own]
     return tree.all_of(others) if others else None
 
@@ -114,6 +139,6 @@ def _conditions(node: Node) -> Iterator[Node]:
 def _paths(node: Node) -> Iterator[str | None]:
     """The fields that a node and those inside it are about; None for the default fields."""
     for field in tree.named_fields(node):
-        yield None if field is None else counted_path(field)
+        yield None if field is None else _counted_path(field)
     for inner in tree.children(node):
         yield from _paths(inner)

@@ -2,16 +2,22 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint
-from projections.search.documents.documents import SearchDocument
 from projections.search.documents.objects import ReadObjects
-from projections.search.engine import EngineHits, EngineQuery, IndexSnapshot, SearchedPaths
+from projections.search.engine import (
+    DocumentChanges,
+    EngineHits,
+    EngineQuery,
+    IndexSnapshot,
+    SearchedPaths,
+    SearchEngine,
+)
 from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
 from projections.search.index.format.codec import Segment
@@ -30,7 +36,7 @@ DEADLINE = 2.0
 """Seconds after which a search answers with what it has."""
 
 
-class WhooshEngine:
+class WhooshEngine(SearchEngine):
     """A search engine over an index in a directory; see `open`."""
 
     def __init__(
@@ -71,7 +77,10 @@ class WhooshEngine:
         """
         engine = cls(Directory(path), writable=writable, deadline=deadline, clock=clock)
         if writable:
-            _make_directory(path)
+            try:
+                path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreUnavailable(f"the search index cannot be made: {error}") from error
             try:
                 engine._writer.keep_whoosh_out()
                 engine._open_or_create()
@@ -96,22 +105,18 @@ class WhooshEngine:
 
     # What there is
 
-    def checkpoint(self) -> int:
-        """The log position committed with the documents; 0 when there are none."""
-        return self.checkpoint_and_fingerprint()[0]
-
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint committed with it."""
         opened = self._follower.newest()
-        return (opened.position, opened.fingerprint) if opened else (0, "")
+        return opened.checkpoint if opened else (0, "")
 
     def revision(self) -> int:
         """The position of the commit that searches read now; see the port."""
-        return self._follower.recent().position
+        return self._follower.recent().checkpoint[0]
 
     def count(self) -> int:
         """Return the number of documents, soft-deleted ones included."""
-        return self._follower.existing().live
+        return self._follower.existing().snapshot.documents
 
     def searched(self) -> SearchedPaths:
         """The paths that the newest commit searches; see the port."""
@@ -143,21 +148,11 @@ class WhooshEngine:
         """Forget all documents; the checkpoint becomes 0. Raises StoreUnavailable."""
         self._writer.reset()
 
-    def apply(
-        self,
-        documents: Mapping[str, SearchDocument | None],
-        position: int,
-        fingerprint: str = "",
-        *,
-        after: Checkpoint,
-        searched: SearchedPaths | None = None,
-    ) -> None:
+    def apply(self, changes: DocumentChanges) -> None:
         """Commit documents with position and fingerprint; see the port."""
         if not self._writable:
             raise StoreUnavailable("the search index was opened for reading only")
-        segments = self._writer.apply(
-            documents, position, fingerprint, after=after, searched=searched
-        )
+        segments = self._writer.apply(changes)
         if next_merge(segments):
             self.merges.wake()
             if len(segments) > 2 * MAX_SEGMENTS:
@@ -188,10 +183,3 @@ class WhooshEngine:
             if group:
                 self._writer.merge(opened, group, check)
             return bool(group)
-
-
-def _make_directory(path: Path) -> None:
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreUnavailable(f"the search index cannot be made: {error}") from error

@@ -2,18 +2,15 @@
 
 import numpy as np
 
-from projections.search.aggregations import TopHits
 from projections.search.answers.decisions import decided
 from projections.search.documents.objects import ReadObjects
 from projections.search.engine import (
-    Buckets,
     EngineHits,
     EngineQuery,
-    Facet,
     FacetResult,
-    TopDocuments,
+    nothing,
 )
-from projections.search.index.aggregate.aggregator import Aggregator, Part
+from projections.search.index.aggregate.aggregator import Aggregator
 from projections.search.index.evaluate.evaluator import Evaluator, evaluate
 from projections.search.index.evaluate.nested import Nesting
 from projections.search.index.evaluate.object_search import ObjectSearch
@@ -49,7 +46,7 @@ def search(
         views = ()
         timed_out = True
     matched: list[ranking.Matching] = []
-    parts: dict[Node | None, list[Part]] = {facet.filter: [] for facet in query.facets}
+    parts: dict[Node | None, list[ranking.Matching]] = {facet.filter: [] for facet in query.facets}
     nesting = Nesting(Candidates(read_objects, deadline, ObjectSearch))
     try:
         for view in views:
@@ -67,7 +64,8 @@ def search(
             }
             matched.append(ranking.Matching(view, matches, decided[query.post_filter]))
             for node, documents in parts.items():
-                documents.append(Part(view, matches, _mask(view, matches, decided[node])))
+                mask = _mask(view, matches, decided[node])
+                documents.append(ranking.Matching(view, matches, mask))
     except OutOfTime:
         timed_out = True
     facets: list[FacetResult] = []
@@ -77,7 +75,7 @@ def search(
             facets.append(aggregator.result(facet.aggregation, parts[facet.filter]))
     except OutOfTime:
         timed_out = True
-        facets += [_empty(facet) for facet in query.facets[len(facets) :]]
+        facets += [nothing(facet.aggregation) for facet in query.facets[len(facets) :]]
     timed_out = timed_out or nesting.has_undecided
     return ranking.page(query, matched, facets=tuple(facets), timed_out=timed_out)
 
@@ -116,7 +114,3 @@ def _mask(view: SegmentView, matches: Matches, allowed: Mask | None) -> Mask | N
         mask = matches.mask()
         return mask if allowed is None else mask & allowed
     return None if allowed is None or allowed.all() else allowed
-
-
-def _empty(facet: Facet) -> FacetResult:
-    return TopDocuments() if isinstance(facet.aggregation, TopHits) else Buckets()

@@ -77,16 +77,25 @@ def typed(
         return node
     if isinstance(node, tree.Exists):
         return _exists(field)
+    value = _one_value(node)
     if field == _ID:
-        return _ids(node)
+        if value is None:
+            raise InvalidInput("_id takes a whole id")
+        return tree.Ids((value,))
     known = known_type(field)
     if known == "not kept":
         return tree.MatchNone()
     if known == "object":
-        raise InvalidInput(_holds_objects(field))
+        below = fields_below(field)[:3]
+        hint = f", such as {', '.join(below)}" if below else ""
+        raise InvalidInput(f"{field[:_SHOWN]} holds objects: name a field of theirs{hint}")
     path = indexed_path(field)
     if is_whole(path):
-        return _whole(node, field)
+        if value is None:
+            raise InvalidInput(
+                f"{field[:_SHOWN]} is found by whole values only, not by patterns or ranges"
+            )
+        return tree.Exact(field, value)
     if dated:
         if known not in ("undefined", "moment"):
             raise InvalidInput(
@@ -94,14 +103,20 @@ def typed(
             )
         known = "moment"
     if known == "keyword":
-        return _keyword(node, f"{path}.keyword")
+        whole = f"{path}.keyword"
+        if value is not None:
+            return tree.Exact(whole, value)
+        if isinstance(node, tree.PhrasePrefix):
+            return _begun_whole(whole, node.text)
+        return msgspec.structs.replace(node, field=whole)
     if is_prose(path):
-        _check_prose(node, field)
-    match node:
-        case tree.Range():
-            return _range(node, known, formats, zone, now)
-        case tree.Term(text=value) | tree.Phrase(text=value) | tree.Exact(value=value):
-            return _value(node, field, known, value, now)
+        if isinstance(node, tree.Range):
+            raise InvalidInput(f"{field[:_SHOWN]} is prose, found by its words, and has no ranges")
+        _check_no_whole_prose(field)
+    if isinstance(node, tree.Range):
+        return _range(node, known, formats, zone, now)
+    if value is not None:
+        return _value(node, field, known, value, now)
     if isinstance(node, tree.PhrasePrefix) and field.endswith(".keyword"):
         return _begun_whole(field, node.text)
     if known in _TAKES:
@@ -118,20 +133,12 @@ def _exists(field: str) -> Node:
     return tree.Exists(path)
 
 
-def _holds_objects(field: str) -> str:
-    below = fields_below(field)[:3]
-    hint = f", such as {', '.join(below)}" if below else ""
-    return f"{field[:_SHOWN]} holds objects: name a field of theirs{hint}"
-
-
-def _keyword(node: Node, whole: str) -> Node:
-    """The leaf over the whole values of a field that has a closed set of them."""
+def _one_value(node: Node) -> str | None:
+    """The text of a node that asks for one value; None for any other node."""
     match node:
         case tree.Term(text=value) | tree.Phrase(text=value) | tree.Exact(value=value):
-            return tree.Exact(whole, value)
-        case tree.PhrasePrefix(text=value):
-            return _begun_whole(whole, value)
-    return msgspec.structs.replace(node, field=whole)
+            return value
+    return None
 
 
 def _begun_whole(whole: str, text: str) -> Node:
@@ -141,32 +148,11 @@ def _begun_whole(whole: str, text: str) -> Node:
     return tree.Wildcard(whole, pattern)
 
 
-def _check_prose(node: Node, field: str) -> None:
-    """Raise InvalidInput for a question about whole values, which sentences do not have."""
-    if isinstance(node, tree.Range):
-        raise InvalidInput(f"{field[:_SHOWN]} is prose, found by its words, and has no ranges")
-    _check_no_whole_prose(field)
-
-
 def _check_no_whole_prose(field: str) -> None:
     """Raise InvalidInput for the `.keyword` of prose, which keeps no whole values."""
     path = indexed_path(field)
     if field.endswith(".keyword") and is_prose(path):
         raise InvalidInput(f"{path[:_SHOWN]} is prose, found by its words, and has no .keyword")
-
-
-def _ids(node: Node) -> Node:
-    match node:
-        case tree.Term(text=value) | tree.Phrase(text=value) | tree.Exact(value=value):
-            return tree.Ids((value,))
-    raise InvalidInput("_id takes a whole id")
-
-
-def _whole(node: Node, field: str) -> Node:
-    match node:
-        case tree.Term(text=value) | tree.Phrase(text=value) | tree.Exact(value=value):
-            return tree.Exact(field, value)
-    raise InvalidInput(f"{field[:_SHOWN]} is found by whole values only, not by patterns or ranges")
 
 
 def _value(node: Node, field: str, known: FieldType, value: str, now: dates.Now | None) -> Node:

@@ -8,7 +8,7 @@ from projections.search import tree
 from projections.search.language import text
 from projections.search.language.dates import DEFAULT_FORMATS
 from projections.search.language.field_types import is_object
-from projections.search.language.field_values import typed
+from projections.search.language.field_values import UnknownField, known_type, typed
 from projections.search.language.fields import Fields
 from projections.search.language.filter_reader import OPERATORS, FilterReader
 from projections.search.language.patterns import wildcard
@@ -104,21 +104,14 @@ class Clauses(FilterReader):
 
     def clause_match_phrase(self, body: Any, path: str) -> Node:
         """`match_phrase`: documents with these words next to each other in a field."""
-        field, options, path = self.field(body, path, "query", ("slop",))
-        return self._phrase(tree.Phrase, field, options, path)
+        return self._phrase(tree.Phrase, body, path)
 
     def clause_match_phrase_prefix(self, body: Any, path: str) -> Node:
         """`match_phrase_prefix`: the same, of the last word at least the beginning."""
-        field, options, path = self.field(body, path, "query", ("slop",))
-        return self._phrase(tree.PhrasePrefix, field, options, path)
+        return self._phrase(tree.PhrasePrefix, body, path)
 
-    def _phrase(
-        self,
-        form: type[tree.Phrase | tree.PhrasePrefix],
-        field: str,
-        options: Mapping[str, Any],
-        path: str,
-    ) -> Node:
+    def _phrase(self, form: type[tree.Phrase | tree.PhrasePrefix], body: Any, path: str) -> Node:
+        field, options, path = self.field(body, path, "query", ("slop",))
         slop = self.whole(options.get("slop", 0), f"{path}.slop", text.MAX_SLOP)
         return self.leaf(form(field, self.scalar(options["query"], path), slop), options, path)
 
@@ -312,7 +305,12 @@ class Clauses(FilterReader):
         self.choice(options.get("score_mode", "avg"), f"{path}.score_mode", _SCORE_MODES)
         unmapped = not is_object(objects)
         if unmapped and not self.flag(options, "ignore_unmapped", path):
-            self.refuse_objects(objects, f"{path}.path")
+            try:
+                kept = known_type(objects) != "not kept"
+            except UnknownField as error:
+                raise self.error(f"{path}.path", error.message) from None
+            if kept:
+                raise self.error(f"{path}.path", f"no kind has objects in {objects[:80]!r}")
         inner = self.node(options.get("query"), f"{path}.query")
         made = tree.MatchNone() if unmapped else tree.Nested(objects, inner)
         return self.boost(made, options, path)

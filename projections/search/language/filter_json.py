@@ -58,6 +58,9 @@ def read(data: bytes, where: str) -> Any:
     try:
         text = data.decode()
         value = json.loads(text, object_pairs_hook=once, parse_constant=refuse)
+        if is_deeper(value, MAX_NESTING):
+            raise too_deep
+        json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise InvalidInput(
             f"{where} is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}"
@@ -68,10 +71,4 @@ def read(data: bytes, where: str) -> Any:
         raise InvalidInput(f"{where} holds a number that is too long") from None
     except RecursionError:
         raise too_deep from None
-    if is_deeper(value, MAX_NESTING):
-        raise too_deep
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeError as error:
-        raise InvalidInput(f"{where} is not valid Unicode: {error}") from None
     return value

@@ -12,7 +12,6 @@ from projections.search.language.field_values import (
     UnknownField,
     check_field,
     is_matched_whole,
-    known_type,
 )
 from projections.search.language.fields import Fields
 from projections.search.minimum_should_match import required_matches
@@ -170,15 +169,6 @@ class FilterReader:
                 raise self.error(f"{path}[{place}]", error.message) from None
             boosts.append((name, factor))
         return Fields(tuple(boosts), self.now, lenient)
-
-    def refuse_objects(self, objects: str, path: str) -> None:
-        """Raise InvalidInput for the path of a nested clause where no kind has objects."""
-        try:
-            kept = known_type(objects) != "not kept"
-        except UnknownField as error:
-            raise self.error(path, error.message) from None
-        if kept:
-            raise self.error(path, f"no kind has objects in {objects[:80]!r}")
 
     def split(self, query: str, path: str) -> list[str]:
         """The words of a query; raises InvalidInput for more than MAX_WORDS."""

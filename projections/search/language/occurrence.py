@@ -37,7 +37,8 @@ def disjoin(groups: list[list[Clause]]) -> Node:
     for group in groups:
         alone = group[0] if len(group) == 1 and len(groups) > 1 else None
         if alone and alone.sign == "+":
-            must.append(_logic(alone))
+            node = alone.node
+            must.append(tree.Bool(must_not=(node,)) if alone.negated else node)
         elif alone and alone.sign == "-" and not alone.negated:
             must_not.append(alone.node)
         else:
@@ -55,7 +56,3 @@ def _conjoin(group: list[Clause]) -> Node:
     if not excluded and len(wanted) == 1:
         return wanted[0]
     return tree.Bool(must=tuple(wanted), must_not=tuple(excluded))
-
-
-def _logic(clause: Clause) -> Node:
-    return tree.Bool(must_not=(clause.node,)) if clause.negated else clause.node

@@ -305,8 +305,12 @@ class _Parser(Scanner):
         try:
             if character == "(":
                 return self.group(name)
+            before = self.at
+            for pattern in (_AND, _OR, _NOT):
+                if pattern.match(self.text, self.at) and self.peek() not in "&|!":
+                    raise self.error("a value is expected after ':'", before)
             self.valued = True
-            node = self._value(name)
+            node = self.operand(name)
             self.valued = False
         except UnknownField as error:
             hint = " (a ':' that is meant literally is written '\\:', or in quotes)"
@@ -314,10 +318,3 @@ class _Parser(Scanner):
         if self.peek() == ":":
             raise self.error("unexpected ':'")
         return node
-
-    def _value(self, field: str | None) -> Node:
-        before = self.at
-        for pattern in (_AND, _OR, _NOT):
-            if pattern.match(self.text, self.at) and self.peek() not in "&|!":
-                raise self.error("a value is expected after ':'", before)
-        return self.operand(field)

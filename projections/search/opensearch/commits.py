@@ -1,4 +1,4 @@
-"""Commits to an index: documents first, then the checkpoint, shown together.
+"""Makes indexes, and commits to them: documents first, then the checkpoint, shown together.
 
 Each document has the log position as its version, and an older one never replaces a newer one. So
 what is sent twice changes nothing, by whichever process: a commit that failed in part is sent again
@@ -7,20 +7,20 @@ the cluster, by its own log of operations, before `apply` returns.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import IO
+from uuid import uuid4
 
 from domain.errors import StoreUnavailable
-from projections.feeding.port import Checkpoint, Overtaken, moved_on
-from projections.search.documents.documents import SearchDocument
-from projections.search.engine import SearchedPaths
+from projections.feeding.port import Overtaken, moved_on
+from projections.search.engine import DocumentChanges
 from projections.search.opensearch.cluster import (
     Cluster,
     IndexMissing,
     VersionConflict,
     reason_of,
 )
-from projections.search.opensearch.indexes import new_life
+from projections.search.opensearch.mapping import mappings, settings
 from projections.search.opensearch.pinned import Committed
 from projections.search.opensearch.rows import Lines
 
@@ -30,8 +30,54 @@ _HELD_BYTES = 16_000_000
 """Of lines that are kept in memory before they are sent; what is more is kept on disk."""
 _RESET_SECONDS = 600.0
 _BULK_SECONDS = 120.0
+_FEED = "-feed"
 _CONFLICT = 409
 _GONE = 404
+
+
+def feed(index: str) -> str:
+    """The alias that an index is written by until somebody takes it over.
+
+    It goes with its index: what is written to an index that somebody deleted is refused then, where
+    the cluster would make another one, with fields of its own choice.
+    """
+    return index + _FEED
+
+
+def take_over(cluster: Cluster, index: str, before: str | None = None) -> str:
+    """Give an index another alias to be written by, which is returned, and take the others away.
+
+    Whatever is still to be written by those is refused from then on. With `before`, an alias that
+    this process has had, the index is only taken over from that.
+
+    Raises IndexMissing when the index is not there, Overtaken when `before` is not there any more,
+    and StoreUnavailable.
+    """
+    own = f"{feed(index)}-{uuid4().hex}"
+    former: dict[str, object] = {"index": index, "alias": f"{feed(index)}*"}
+    if before is not None:
+        former |= {"alias": before, "must_exist": True}
+    actions = [{"add": {"index": index, "alias": own}}, {"remove": former}]
+    try:
+        cluster.request("POST", "/_aliases", {"actions": actions})
+    except IndexMissing:
+        if before is None:
+            raise
+        raise Overtaken(f"another process writes to {index}") from None
+    return own
+
+
+def make(cluster: Cluster, index: str) -> None:
+    """Make an index without documents, at checkpoint 0; raises StoreUnavailable."""
+    body = {"settings": settings(), "mappings": mappings(), "aliases": {feed(index): {}}}
+    cluster.request("PUT", f"/{index}", body, wait_for_active_shards="1")
+    line = new_life().checkpoint(0, "")
+    cluster.request("POST", f"/{feed(index)}/_bulk", line, require_alias="true", refresh="true")
+
+
+def new_life() -> Lines:
+    """The lines for an index that begins anew."""
+    return Lines(uuid4().hex)
 
 
 class Commits:
@@ -47,29 +93,20 @@ class Commits:
         self._feed = feed
         self._newest = newest
 
-    def apply(
-        self,
-        documents: Mapping[str, SearchDocument | None],
-        position: int,
-        fingerprint: str,
-        *,
-        after: Checkpoint,
-        searched: SearchedPaths | None,
-    ) -> None:
+    def apply(self, changes: DocumentChanges) -> None:
         """Commit documents with a checkpoint; see the port of engines.
 
         A cluster compares nothing in one step with the writing of many documents: `after` is
         compared before, and whoever is overtaken from then on writes nothing over what is newer.
         """
-        newest = self._newest()
-        if (newest.position, newest.fingerprint) != after:
-            raise moved_on("search index", after)
+        newest, position = self._newest(), changes.position
+        if newest.checkpoint != changes.after:
+            raise moved_on("search index", changes.after)
         made = Lines(newest.life)
         # All are made before any is sent: one that cannot be made must leave nothing behind.
         with tempfile.SpooledTemporaryFile(_HELD_BYTES) as lines:
             sizes = []
-            for entity_id in documents:
-                document = documents[entity_id]
+            for entity_id, document in changes.documents.items():
                 line = (
                     made.delete(entity_id, position)
                     if document is None
@@ -80,8 +117,8 @@ class Commits:
             lines.seek(0)
             for body in _parts(lines, sizes):
                 self._send(body)
-        kept = newest.searched if searched is None else searched
-        if self._send(made.checkpoint(position, fingerprint, kept)):
+        kept = newest.searched if changes.searched is None else changes.searched
+        if self._send(made.checkpoint(position, changes.fingerprint, kept)):
             raise VersionConflict(
                 f"another process has projected beyond position {position} already"
             )

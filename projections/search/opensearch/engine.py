@@ -9,23 +9,24 @@ from uuid import uuid4
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint, Damaged
 from projections.search.answers.decisions import decided
-from projections.search.documents.documents import SearchDocument
 from projections.search.documents.objects import ReadObjects
 from projections.search.engine import (
     SCORE,
     TOTAL_CAP,
+    DocumentChanges,
     EngineHits,
     EngineQuery,
     FacetResult,
     IndexSnapshot,
     SearchedPaths,
+    SearchEngine,
+    nothing,
 )
 from projections.search.matching.candidates import MAX_CANDIDATES, Candidates, SearchObjects
 from projections.search.matching.deadline import Clock, Deadline, OutOfTime
 from projections.search.matching.stored_document import StoredDocument
-from projections.search.opensearch import facets, indexes, mapping, pages
+from projections.search.opensearch import commits, facets, mapping, pages
 from projections.search.opensearch.cluster import Cluster, TooManyBuckets
-from projections.search.opensearch.commits import Commits
 from projections.search.opensearch.leaves import Dsl
 from projections.search.opensearch.pinned import Committed, check_shards, pinned, read_checkpoint
 from projections.search.opensearch.queries import Compiler, NestedSearch
@@ -36,7 +37,7 @@ DEADLINE = 2.0
 """Seconds after which a search answers with what it has."""
 
 
-class OpenSearchEngine:
+class OpenSearchEngine(SearchEngine):
     """A search engine over one index of a cluster, which must be there already."""
 
     def __init__(
@@ -62,8 +63,8 @@ class OpenSearchEngine:
         self._clock = clock
         self.grace = 1.0
         """Seconds that the cluster may take to say that it ran out of time."""
-        alias = indexes.feed(index) if feed is None else feed
-        self._commits = Commits(cluster, index, alias, self._newest) if writable else None
+        alias = commits.feed(index) if feed is None else feed
+        self._commits = commits.Commits(cluster, index, alias, self._newest) if writable else None
         self._closed = False
         self._copy = f"host-{uuid4().hex}"
         """Has every search of this engine asked of the same copy, so that none sees less than one
@@ -76,14 +77,9 @@ class OpenSearchEngine:
 
     # What there is
 
-    def checkpoint(self) -> int:
-        """The log position of the newest commit; 0 when there is none."""
-        return self.checkpoint_and_fingerprint()[0]
-
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint committed with it."""
-        newest = self._newest()
-        return newest.position, newest.fingerprint
+        return self._newest().checkpoint
 
     def _newest(self) -> Committed:
         return read_checkpoint(self._search)
@@ -137,7 +133,10 @@ class OpenSearchEngine:
             deadline.check()
             response = self._search(body, deadline)
         except OutOfTime:
-            return _nothing(query)
+            none = tuple(nothing(facet.aggregation) for facet in query.facets)
+            return EngineHits(
+                total=0, relation="gte", hits=(), max_score=None, timed_out=True, facets=none
+            )
         return self._answer(query, response, deadline, timed_out=undecided)
 
     def _compiled(
@@ -155,14 +154,11 @@ class OpenSearchEngine:
             return self._rows(asked, MAX_CANDIDATES + 1, deadline)
 
         nested = NestedSearch(read, Candidates(read_objects, deadline, self._search_objects))
-        filters = [facet.filter for facet in query.facets]
-        compiler = Compiler(nested.clauses(query.tree, query.filter, query.post_filter, *filters))
+        compiler = Compiler(nested)
         restricted = [*kinds]
         if query.filter is not None:
             restricted.append(compiler.filter(query.filter))
         asked: Dsl = {"must": [compiler.clause(query.tree)], "filter": restricted}
-        if nested.undecided:
-            asked["must_not"] = [{"terms": {"id": nested.undecided}}]
         sort = query.sort or pages.BEST_FIRST
         body: Dsl = {
             "query": {"bool": asked},
@@ -185,6 +181,8 @@ class OpenSearchEngine:
             made = facets.compiled(facet.aggregation, "")
             own = {"match_all": {}} if facet.filter is None else compiler.filter(facet.filter)
             body.setdefault("aggs", {})[str(number)] = {"filter": own, "aggs": made}
+        if nested.undecided:
+            asked["must_not"] = [{"terms": {"id": nested.undecided}}]
         return body, bool(nested.undecided)
 
     def _answer(
@@ -205,7 +203,7 @@ class OpenSearchEngine:
                 results.append(reader.result(facet.aggregation, "", answer))
         except OutOfTime:
             timed_out = True
-            results += [facets.nothing(f.aggregation) for f in query.facets[len(results) :]]
+            results += [nothing(f.aggregation) for f in query.facets[len(results) :]]
         total = response["hits"]["total"]
         return EngineHits(
             total=total["value"],
@@ -222,7 +220,7 @@ class OpenSearchEngine:
         deciding = mapping.of_kinds(query.visible, include_deleted=query.include_deleted)
         candidates = Candidates(None, deadline, self._search_objects)
         nested = NestedSearch(lambda _: iter(()), candidates)
-        clause = Compiler(nested.clauses(node)).filter(node)
+        clause = Compiler(nested).filter(node)
         body = {
             "query": {"bool": {"filter": [*deciding, clause]}},
             "size": 0,
@@ -265,23 +263,15 @@ class OpenSearchEngine:
 
     # Writing
 
-    def apply(
-        self,
-        documents: Mapping[str, SearchDocument | None],
-        position: int,
-        fingerprint: str = "",
-        *,
-        after: Checkpoint,
-        searched: SearchedPaths | None = None,
-    ) -> None:
+    def apply(self, changes: DocumentChanges) -> None:
         """Commit documents with position and fingerprint; see the port."""
-        self._writing().apply(documents, position, fingerprint, after=after, searched=searched)
+        self._writing().apply(changes)
 
     def reset(self) -> None:
         """Forget all documents; the checkpoint becomes 0. Raises StoreUnavailable."""
         self._writing().reset()
 
-    def _writing(self) -> Commits:
+    def _writing(self) -> commits.Commits:
         self._check_open()
         if self._commits is None:
             raise StoreUnavailable("the search index was opened for reading only")
@@ -290,15 +280,3 @@ class OpenSearchEngine:
     def _check_open(self) -> None:
         if self._closed:
             raise StoreUnavailable("the search index is closed")
-
-
-def _nothing(query: EngineQuery) -> EngineHits:
-    """The answer to a search for which there was no time."""
-    return EngineHits(
-        total=0,
-        relation="gte",
-        hits=(),
-        max_score=None,
-        timed_out=True,
-        facets=tuple(facets.nothing(facet.aggregation) for facet in query.facets),
-    )

@@ -20,6 +20,7 @@ from projections.search.engine import (
     FacetResult,
     Sort,
     TopDocuments,
+    nothing,
 )
 from projections.search.language.regex import lucene
 from projections.search.language.regex import lucene_escaped as escaped
@@ -193,16 +194,10 @@ class Reader:
         by_key = {int(bucket["key"]): bucket for bucket in answer["buckets"]}
         keys = with_gaps(sorted(by_key), asked.interval) if asked.gaps else sorted(by_key)
         self._count_buckets(len(keys))
-        buckets = []
-        for key in keys:
-            bucket = by_key.get(key)
-            below = (
-                tuple(map(nothing, asked.below))
-                if bucket is None
-                else self._inside(asked.below, bucket)
-            )
-            buckets.append(Bucket(key, bucket["doc_count"] if bucket else 0, below))
-        return Buckets(tuple(buckets))
+        buckets = dict.fromkeys(keys, (0, tuple(map(nothing, asked.below))))
+        for key, bucket in by_key.items():
+            buckets[key] = bucket["doc_count"], self._inside(asked.below, bucket)
+        return Buckets(tuple(Bucket(key, *inside) for key, inside in buckets.items()))
 
     def _inside(
         self, below: Sequence[Aggregation], bucket: Mapping[str, Any]
@@ -236,11 +231,6 @@ def too_many_buckets() -> InvalidInput:
         f"an answer may have {MAX_BUCKETS:,} buckets: ask for fewer with size, or for a"
         " longer interval"
     )
-
-
-def nothing(aggregation: Aggregation) -> FacetResult:
-    """Return the result of an aggregation over no documents."""
-    return TopDocuments() if isinstance(aggregation, TopHits) else Buckets()
 
 
 def _key(asked: Terms, key: Any, prefix: str) -> str | float | bool:

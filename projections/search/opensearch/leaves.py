@@ -1,6 +1,6 @@
 """Leaves of the query tree in the language of the cluster: the same terms as in our own index."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
 from projections.search import tree
@@ -227,12 +227,9 @@ def _many(clauses: Sequence[tuple[str, str, Dsl]]) -> Dsl:
     each = [{name: {field: options}} for name, field, options in clauses]
     top = f"top_terms_blended_freqs_{_SCORED}"
     scored = [{name: {field: options | {"rewrite": top}}} for name, field, options in clauses]
-    return {"bool": {"filter": [any_of(each)], "must": [_at_least(_best(scored))]}}
-
-
-def _at_least(clause: Dsl) -> Dsl:
-    """Every document; those of the clause with its scores."""
-    return {"bool": {"should": [clause, constant(MATCH_ALL, 0.0)]}}
+    # Every document at least, and those of the likeliest terms with their scores.
+    at_least = {"bool": {"should": [_best(scored), constant(MATCH_ALL, 0.0)]}}
+    return {"bool": {"filter": [any_of(each)], "must": [at_least]}}
 
 
 def _prefix(field: str | None, start: str) -> list[tuple[str, str, Dsl]]:
@@ -274,29 +271,20 @@ def _wildcard(field: str | None, pattern: str) -> Dsl:
     folded = fold(pattern)
     if folded.endswith("\\") and not folded.endswith("\\\\"):
         folded = folded[:-1]  # escapes nothing
-    return _matching(
-        field,
-        wildcard(pattern),
-        lambda name, before: {
-            "wildcard": {name: {"value": tree.escape_wildcards(before) + folded}}
-        },
-    )
+    clauses = [
+        {"wildcard": {name: {"value": tree.escape_wildcards(before) + folded}}}
+        for name, before in _spaces(field)
+    ]
+    return constant(any_of([*clauses, *_booleans(field, wildcard(pattern))]))
 
 
 def _regex(field: str | None, pattern: str) -> Dsl:
     source = lucene(pattern)
-    return _matching(
-        field,
-        regex(pattern),
-        lambda name, before: {
-            "regexp": {name: {"value": f"{lucene_escaped(before)}({source})", "flags": "NONE"}}
-        },
-    )
-
-
-def _matching(field: str | None, pattern: TermPattern, clause: Callable[[str, str], Dsl]) -> Dsl:
-    clauses = [clause(name, before) for name, before in _spaces(field)]
-    return constant(any_of([*clauses, *_booleans(field, pattern)]))
+    clauses = [
+        {"regexp": {name: {"value": f"{lucene_escaped(before)}({source})", "flags": "NONE"}}}
+        for name, before in _spaces(field)
+    ]
+    return constant(any_of([*clauses, *_booleans(field, regex(pattern))]))
 
 
 def _range(node: tree.Range) -> Dsl:

@@ -125,7 +125,10 @@ def mappings() -> dict[str, Any]:
             "text": placed,
             "words": weighed,
             SAID: placed,
-            **{sort_column(path): _sorted_by(form) for path, form in SORTABLE.items()},
+            **{
+                sort_column(path): {"type": "keyword" if form is str else "double", "index": False}
+                for path, form in SORTABLE.items()
+            },
             **{f"digest{n}": {"type": "integer", "index": False} for n in range(DIGEST_PARTS)},
             "position": {"type": "long"},
             "life": keyword | {"index": False},
@@ -134,10 +137,6 @@ def mappings() -> dict[str, Any]:
             **dict.fromkeys(_COLUMNS, column),
         },
     }
-
-
-def _sorted_by(form: type) -> dict[str, Any]:
-    return {"type": "keyword" if form is str else "double", "index": False}
 
 
 def fixed(mapping: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
 
 from domain.errors import StoreUnavailable
-from projections.feeding.port import Damaged
+from projections.feeding.port import Checkpoint, Damaged
 from projections.search.engine import SearchedPaths
 from projections.search.opensearch import pages
 from projections.search.opensearch.cluster import Cluster, reason_of
@@ -23,8 +22,7 @@ _MODULUS = 1 << 64
 class Committed(NamedTuple):
     """A commit's account of itself."""
 
-    position: int
-    fingerprint: str
+    checkpoint: Checkpoint
     life: str
     """The life of the index, see `rows.Lines`."""
     searched: SearchedPaths
@@ -35,8 +33,15 @@ def pinned(cluster: Cluster, index: str) -> Iterator["Pinned"]:
     """One commit of an index, whatever is committed after it."""
     path = f"/{index}/_search/point_in_time"
     kept = cluster.request("POST", path, keep_alive=_KEPT)["pit_id"]
+
+    def search(body: Mapping[str, Any]) -> Any:
+        pit = {"id": kept, "keep_alive": _KEPT}
+        response = cluster.request("POST", "/_search", {**body, "pit": pit})
+        check_shards(response)
+        return response
+
     try:
-        yield Pinned(cluster, kept)
+        yield Pinned(search, read_checkpoint(search))
     finally:
         with suppress(StoreUnavailable):  # the cluster lets go of it by itself
             path = "/_search/point_in_time"
@@ -46,41 +51,17 @@ def pinned(cluster: Cluster, index: str) -> Iterator["Pinned"]:
 class Pinned:
     """One commit of an index, as `pinned` has the cluster keep it."""
 
-    def __init__(self, cluster: Cluster, kept: str) -> None:
-        self._cluster = cluster
-        self._pit = {"id": kept, "keep_alive": _KEPT}
-
-    def search(self, body: Mapping[str, Any]) -> Any:
-        """The answer to a search of this state."""
-        response = self._cluster.request("POST", "/_search", {**body, "pit": self._pit})
-        check_shards(response)
-        return response
-
-    @property
-    def position(self) -> int:
-        """The checkpoint of the commit."""
-        return self._checkpoint.position
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint committed with the checkpoint."""
-        return self._checkpoint.fingerprint
-
-    @property
-    def searched(self) -> SearchedPaths:
-        """The paths that the commit searches."""
-        return self._checkpoint.searched
-
-    @cached_property
-    def _checkpoint(self) -> Committed:
-        return read_checkpoint(self.search)
+    def __init__(self, search: Callable[[dict[str, Any]], Any], committed: Committed) -> None:
+        """`search` gives the answer to a search of this commit."""
+        self._search = search
+        self.checkpoint, self.searched = committed.checkpoint, committed.searched
 
     def digests(self) -> dict[str, tuple[int, int]]:
         """Kind -> number of its documents and sum of their digests modulo 2**64."""
         parts = range(DIGEST_PARTS)
         sums = {str(part): {"sum": {"field": f"digest{part}"}} for part in parts}
         kinds = {"terms": {"field": "kind", "size": _KINDS}, "aggs": sums}
-        response = self.search({"size": 0, "track_total_hits": False, "aggs": {"kinds": kinds}})
+        response = self._search({"size": 0, "track_total_hits": False, "aggs": {"kinds": kinds}})
         # Sums of 16 bits each are exact in floating point for half a million million documents.
         return {
             bucket["key"]: (
@@ -99,7 +80,7 @@ class Pinned:
             "track_total_hits": False,
             **pages.ROW,
         }
-        while hits := self.search(body)["hits"]["hits"]:
+        while hits := self._search(body)["hits"]["hits"]:
             for hit in hits:
                 row = pages.row_of(hit)
                 yield row.id, row.kind, row.digest
@@ -121,8 +102,7 @@ def read_checkpoint(search: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Co
         raise Damaged("the search index has no checkpoint")
     fields = hits[0]["fields"]
     return Committed(
-        int(fields["position"][0]),
-        fields["fingerprint"][0],
+        (int(fields["position"][0]), fields["fingerprint"][0]),
         fields["life"][0],
         msgspec.json.decode(fields["searched"][0], type=SearchedPaths),
     )

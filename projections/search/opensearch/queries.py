@@ -15,8 +15,6 @@ from projections.search.opensearch import leaves
 from projections.search.opensearch.leaves import MATCH_ALL, MATCH_NONE, Dsl, constant
 from projections.visibility.field_paths import indexed_path
 
-FoundObjects = Mapping[tree.Nested, Dsl]
-"""The clauses in place of the nested nodes that the terms alone do not decide."""
 ReadCandidates = Callable[[Dsl], Iterator[StoredDocument]]
 """The documents of a clause that the search may be about, one more than are allowed at most."""
 
@@ -24,8 +22,8 @@ ReadCandidates = Callable[[Dsl], Iterator[StoredDocument]]
 class Compiler:
     """Makes clauses of nodes; of the same node the same one."""
 
-    def __init__(self, nested: FoundObjects) -> None:
-        """`nested` has the clause of each nested node; all decisions (IfFound) are made."""
+    def __init__(self, nested: "NestedSearch") -> None:
+        """`nested` decides the nested nodes; all decisions (IfFound) are made."""
         self._nested = nested
 
     def clause(self, node: tree.Node) -> Dsl:
@@ -41,7 +39,7 @@ class Compiler:
                 queries = [self.clause(each) for each in nodes]
                 return {"dis_max": {"queries": queries, "tie_breaker": tie}}
             case tree.Nested():
-                return self._nested[node]
+                return self._nested.clause(node)
             case tree.IfFound():
                 raise TypeError("a decision was not made before the query is compiled")
             case _:
@@ -129,31 +127,22 @@ class NestedSearch:
     def __init__(self, read: ReadCandidates, candidates: Candidates) -> None:
         self._read = read
         self._candidates = candidates
+        self._known: dict[tree.Nested, Dsl] = {}
         self.undecided: list[str] = []
         """Ids of candidates that were not looked at for lack of time."""
 
-    def clauses(self, *nodes: tree.Node | None) -> dict[tree.Nested, Dsl]:
-        """The clause of each nested node in the nodes."""
-        collected: dict[tree.Nested, Dsl] = {}
-        for node in nodes:
-            if node is not None:
-                self._collect(node, collected)
-        return collected
-
-    def _collect(self, node: tree.Node, collected: dict[tree.Nested, Dsl]) -> None:
-        if isinstance(node, tree.Nested):
-            if node not in collected:
-                collected[node] = self._clause(node)
-            return
-        for inner in tree.children(node):
-            self._collect(inner, collected)
+    def clause(self, node: tree.Nested) -> Dsl:
+        """The documents with an object that satisfies the node, scored as if by the document."""
+        known = self._known.get(node)
+        if known is None:
+            known = self._known[node] = self._clause(node)
+        return known
 
     def _clause(self, node: tree.Nested) -> Dsl:
-        """The documents with an object that satisfies the node, scored as if by the document."""
         path = indexed_path(node.path)
         asked = within(node.node, path)
         # Of a nested node inside, only what decides it is left.
-        candidates = Compiler({}).clause(relaxed(asked, path))
+        candidates = Compiler(self).clause(relaxed(asked, path))
         if is_flat(asked):
             return candidates
         rows = list(self._read(candidates))

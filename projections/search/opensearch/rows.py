@@ -1,7 +1,7 @@
 """Search documents as lines of JSON for the bulk interface of a cluster."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -174,7 +174,9 @@ def _add_words(fields: defaultdict[str, Any], document: SearchDocument) -> None:
             weighs[term] += share * weight
         said += filter(None, map(_places, analysed))
     if weighs:
-        fields["words"] = PLACE_END.join(_weighed(weighs.items()))
+        fields["words"] = PLACE_END.join(
+            f"{term}{WEIGHS}{max(1, round(FREQUENCY * weight))}" for term, weight in weighs.items()
+        )
         fields[SAID] = said
 
 
@@ -186,8 +188,3 @@ def _occurrences(analysed: Tokens) -> Iterator[tuple[str, float]]:
             yield root, weights.STEM
     for longer, _ in analysed.wholes:
         yield longer, 1.0
-
-
-def _weighed(weighs: Iterable[tuple[str, float]]) -> Iterator[str]:
-    for term, weight in weighs:
-        yield f"{term}{WEIGHS}{max(1, round(FREQUENCY * weight))}"

@@ -40,7 +40,7 @@ def open_index(path: Path) -> Iterator[tuple[Projection, Stored]]:
         def stored() -> Any:
             with engine.snapshot() as snapshot:
                 hits = sorted(hit.id for hit in engine.search(EVERYTHING).hits)
-                return snapshot.position, sorted(snapshot.entries()), hits
+                return snapshot.checkpoint[0], sorted(snapshot.entries()), hits
 
         yield SearchProjection(engine), stored
 

@@ -71,9 +71,9 @@ def test_pointer_is_not_looked_at_again_before_something_changes(
 ) -> None:
     with opened(directory) as stores:
         looks = []
-        look = stores.entities.generations.pointer_revision
+        look = stores.entities.generations.revision
         monkeypatch.setattr(
-            stores.entities.generations, "pointer_revision", lambda: (looks.append(1), look())[1]
+            stores.entities.generations, "revision", lambda of: (looks.append(1), look(of))[1]
         )
         for _ in range(5):
             stores.entities.revision()
@@ -92,7 +92,7 @@ def test_refused_read_model_has_no_revision(directory: Path) -> None:
         with changes.changing():
             generations = reader.generations
             generations.point(
-                Pointer(refused="it is tested"), instead_of=generations.pointer_revision()
+                Pointer(refused="it is tested"), instead_of=generations.revision("pointer")
             )
 
         for read in (reader.revision, reader.checkpoint):

@@ -1,7 +1,7 @@
 """Building the index from the log: in commits bounded by bytes, and resumed where it ended."""
 
 import tracemalloc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
@@ -12,10 +12,8 @@ from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.events import EntityCreated
-from projections.feeding.port import Checkpoint
 from projections.search import bulk_build
-from projections.search.documents.documents import SearchDocument
-from projections.search.engine import SearchedPaths
+from projections.search.engine import DocumentChanges
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import Directory
 
@@ -30,17 +28,9 @@ class Counting(WhooshEngine):
         self.reset()
         self.commits: list[int] = []
 
-    def apply(
-        self,
-        documents: Mapping[str, SearchDocument | None],
-        position: int,
-        fingerprint: str = "",
-        *,
-        after: Checkpoint,
-        searched: SearchedPaths | None = None,
-    ) -> None:
-        self.commits.append(len(documents))
-        super().apply(documents, position, fingerprint, after=after, searched=searched)
+    def apply(self, changes: DocumentChanges) -> None:
+        self.commits.append(len(changes.documents))
+        super().apply(changes)
 
 
 @pytest.fixture

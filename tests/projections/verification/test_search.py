@@ -9,7 +9,7 @@ from domain.errors import StoreUnavailable
 from domain.kinds.registry import KINDS
 from projections.entities.verification_source import stored_entities
 from projections.search.documents.documents import document
-from projections.search.engine import SearchedPaths
+from projections.search.engine import DocumentChanges, SearchedPaths
 from projections.verification.report import Difference, ProjectionProof, Verdict
 from projections.verification.run import Request, verify
 from tests.commits import commit
@@ -61,7 +61,7 @@ class WrongSums:
     """A snapshot whose kept digests are not those of its documents, or with a double."""
 
     def __init__(self, snapshot: Any, *, double: bool) -> None:
-        self.position, self.fingerprint = snapshot.position, snapshot.fingerprint
+        self.checkpoint = snapshot.checkpoint
         self.searched = snapshot.searched
         self._snapshot = snapshot
         self._double = double
@@ -93,7 +93,8 @@ def test_paths_that_do_not_follow_from_the_log_are_told(filled: Verified) -> Non
     assert filled.verify().verdict == Verdict.EQUAL
     checkpoint = filled.engine.checkpoint_and_fingerprint()
     wrong = SearchedPaths(("extension.colour",), full=True)
-    filled.engine.apply({}, *checkpoint, after=checkpoint, searched=wrong)
+    changes = DocumentChanges({}, checkpoint[0], checkpoint, checkpoint[1], wrong)
+    filled.engine.apply(changes)
     assert found(filled) == [("counter", "", "")]
 
 

@@ -101,7 +101,7 @@ def test_pointer_of_a_host_that_has_lost_the_lead_is_not_written(
         point = generations.point
 
         def lose_and_point(pointer: Pointer, *, instead_of: Hashable | None) -> Hashable:
-            proposed = others.proposal_revision()
+            proposed = others.revision("proposal")
             assert proposed is not None
             others.withdraw(instead_of=proposed)
             postgres.run(

@@ -213,7 +213,7 @@ def test_pointer_of_a_host_that_has_lost_the_lead_is_not_written(
 
     def lose() -> None:
         if not other_switches:
-            proposed = two.backends[0].generations.proposal_revision()
+            proposed = two.backends[0].generations.revision("proposal")
             assert proposed is not None
             two.backends[0].generations.withdraw(instead_of=proposed)
         cut_leaders(postgres)
@@ -254,7 +254,7 @@ def test_leader_whose_pointer_another_host_has_replaced_leads_no_more(host: Host
     assert feed(one)
     generations = two.backends[0].generations
     pointer = generations.pointer()
-    generations.point(pointer, instead_of=generations.pointer_revision())
+    generations.point(pointer, instead_of=generations.revision("pointer"))
     with pytest.raises(Overtaken, match="another process has replaced the pointer"):
         one.supervisors[0].step()
     assert not leads(one)
@@ -357,7 +357,7 @@ def test_what_no_host_uses_any_more_is_removed(
         age = f"UPDATE {schema}_read_models.shelves SET used_at = now() - interval '11 minutes'"
         postgres.run(age)
         keeper.keep()
-        assert (generations.numbers(), generations.pointer_revision()) == ([], None)
+        assert (generations.numbers(), generations.revision("pointer")) == ([], None)
         assert (b'"a"' in listed(new), new.backends[0].generations.numbers()) == (True, [1])
 
 

@@ -1,12 +1,13 @@
 """Aggregations over the matching documents of all segments, from the outermost inwards.
 
+What is aggregated of a segment are the documents that its `Matching` allows, all of which match.
+
 Buckets are counted and chosen first. Aggregations inside are then carried out for each bucket that
 was chosen, over a mask of its documents.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
-import msgspec
 import numpy as np
 
 from domain.errors import InvalidInput
@@ -30,12 +31,10 @@ from projections.search.engine import (
     TopDocuments,
 )
 from projections.search.index.aggregate import merging
-from projections.search.index.aggregate.counting import counts
-from projections.search.index.aggregate.intervals import intervals
-from projections.search.index.aggregate.moments import number_prefix
+from projections.search.index.aggregate.counting import counts, intervals, number_prefix
 from projections.search.index.evaluate.lexicons import Span
 from projections.search.index.evaluate.results import Matches, Sparse
-from projections.search.index.evaluate.segments import Mask, Memory, SegmentView
+from projections.search.index.evaluate.segments import Memory
 from projections.search.index.format.arrays import Inverted
 from projections.search.index.rank.ranking import Matching, page
 from projections.search.language.patterns import TermPattern, wildcard
@@ -57,16 +56,6 @@ _SPAN_BYTES = 200
 """Memory that a span takes."""
 
 
-class Part(msgspec.Struct, frozen=True):
-    """Some documents of one segment."""
-
-    view: SegmentView
-    matches: Matches
-    """The documents that match in the segment, with scores."""
-    mask: Mask | None
-    """The documents that the part has; None for all of the segment."""
-
-
 class Aggregator:
     """Carries out the aggregations of one search, within what one answer may have."""
 
@@ -77,7 +66,7 @@ class Aggregator:
         self._buckets = 0
         self._documents = 0
 
-    def result(self, aggregation: Aggregation, parts: Sequence[Part]) -> FacetResult:
+    def result(self, aggregation: Aggregation, parts: Sequence[Matching]) -> FacetResult:
         """Aggregate some documents; raises InvalidInput when it is too much."""
         self._check()
         match aggregation:
@@ -90,7 +79,7 @@ class Aggregator:
 
     # Values
 
-    def _terms(self, asked: Terms, parts: Sequence[Part]) -> Buckets:
+    def _terms(self, asked: Terms, parts: Sequence[Matching]) -> Buckets:
         prefix, low_is_number = _prefix(asked)
         counted = [self._counted(asked, prefix, part, low_is_number) for part in parts]
         names = tuple(part.view.name for part in parts)
@@ -103,7 +92,7 @@ class Aggregator:
         )
         return Buckets(buckets, others)
 
-    def _counted(self, asked: Terms, prefix: bytes, part: Part, numbers: bool) -> merging.Terms:
+    def _counted(self, asked: Terms, prefix: bytes, part: Matching, numbers: bool) -> merging.Terms:
         """The terms of a segment that the aggregation is about and that some document has."""
         inverted = part.view.fields[EXACT]
         start = keyword(asked.prefix).encode() if asked.prefix else b""
@@ -112,7 +101,7 @@ class Aggregator:
             lambda: Span(inverted, prefix, start, numbers=numbers),
             lambda _: _SPAN_BYTES,
         )
-        counted = counts(inverted, span.low, span.high, part.mask, self._check)
+        counted = counts(inverted, span.low, span.high, part.allowed, self._check)
         places = np.flatnonzero(counted)
         for pattern in _patterns(asked):
             matching = span.matching(pattern, part.view.memory, self._check) - span.low
@@ -146,7 +135,7 @@ class Aggregator:
         return chosen
 
     def _inside(
-        self, below: Sequence[Aggregation], parts: Sequence[Part], term: bytes
+        self, below: Sequence[Aggregation], parts: Sequence[Matching], term: bytes
     ) -> tuple[FacetResult, ...]:
         """Aggregate those documents of the parts that have a term."""
         if not below:
@@ -160,15 +149,15 @@ class Aggregator:
 
     # Time
 
-    def _histogram(self, asked: DateHistogram, parts: Sequence[Part]) -> Buckets:
+    def _histogram(self, asked: DateHistogram, parts: Sequence[Matching]) -> Buckets:
         path = indexed_path(asked.field)
         total: dict[int, int] = {}
-        places: dict[int, list[tuple[Part, int, int]]] = {}
+        places: dict[int, list[tuple[Matching, int, int]]] = {}
         for part in parts:
             self._check()
-            for each in intervals(part.view, part.mask, path, asked.interval):
-                total[each.begin] = total.get(each.begin, 0) + each.count
-                places.setdefault(each.begin, []).append((part, each.low, each.high))
+            for key, low, high, count in intervals(part.view, part.allowed, path, asked.interval):
+                total[key] = total.get(key, 0) + count
+                places.setdefault(key, []).append((part, low, high))
         keys = with_gaps(sorted(total), asked.interval) if asked.gaps else sorted(total)
         self._count_buckets(len(keys))
         buckets = []
@@ -180,7 +169,7 @@ class Aggregator:
 
     # Documents
 
-    def _top(self, asked: TopHits, parts: Sequence[Part]) -> TopDocuments:
+    def _top(self, asked: TopHits, parts: Sequence[Matching]) -> TopDocuments:
         sort = Sort(asked.sort_field or SCORE, asked.descending)
         query = EngineQuery(tree=tree.MatchAll(), sort=sort, size=asked.size)
         matching = [Matching(part.view, _scored(part), None) for part in parts]
@@ -241,20 +230,20 @@ def _beginning(terms: merging.Terms, text: bytes, *, beginning: bool) -> merging
     return terms.select(np.flatnonzero(inside == beginning))
 
 
-def _restricted(part: Part, low: int, high: int) -> Part:
+def _restricted(part: Matching, low: int, high: int) -> Matching:
     """The documents of a part that have any of the terms from `low` up to `high`."""
     inverted: Inverted = part.view.fields[EXACT]
     ids = inverted.ids[int(inverted.starts[low]) : int(inverted.starts[high])]
     mask = np.zeros(part.view.size, np.bool_)
-    mask[ids if part.mask is None else ids.compress(part.mask.take(ids))] = True
-    return Part(part.view, part.matches, mask)
+    mask[ids if part.allowed is None else ids.compress(part.allowed.take(ids))] = True
+    return Matching(part.view, part.matches, mask)
 
 
-def _scored(part: Part) -> Matches:
+def _scored(part: Matching) -> Matches:
     """The documents of a part with their scores."""
-    if part.mask is None:
+    if part.allowed is None:
         return part.matches
-    ids = np.flatnonzero(part.mask).astype(np.int32)
+    ids = np.flatnonzero(part.allowed).astype(np.int32)
     constant = part.matches.constant
     scores = part.matches.scores_at(ids) if constant is None else constant
     return Sparse(part.view.size, ids, scores)

@@ -85,7 +85,9 @@ def postings(
         offsets=offsets,
         starts=starts(np.bincount(term_of, minlength=len(names))),
         ids=documents[first],
-        impacts=weights.impacts(_grouped(occurrence, first), half),
+        impacts=weights.impacts(
+            np.add.reduceat(occurrence, first) if len(first) else occurrence, half
+        ),
         position_starts=np.append(first, len(keys)),
         positions=positions,
     )
@@ -146,7 +148,3 @@ def _firsts(values: NDArray[Any]) -> NDArray[np.int64]:
     """Return the beginning of each run of equal values."""
     changes = np.flatnonzero(values[1:] != values[:-1]) + 1
     return np.concatenate((np.zeros(min(1, len(values)), np.int64), changes))
-
-
-def _grouped(values: NDArray[np.float64], first: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.add.reduceat(values, first) if len(first) else values

@@ -133,10 +133,6 @@ class Checksums:
                 if name in self._damaged:
                     raise Damaged(self._damaged[name])
 
-    def was_damaged(self, name: str) -> bool:
-        """Return True if some process noted, in the file beside it, that the file is damaged."""
-        return bool(self._storage.file_exists(name + WARNING))
-
     @contextmanager
     def awaited(self) -> Iterator[Callable[[], None]]:
         """Give what waits a moment for the thread, which does not rest until the block ends."""

@@ -15,7 +15,7 @@ import msgspec
 from whoosh.index import TOC
 
 from domain.errors import StoreUnavailable
-from projections.search.index.commit.checksums import Checksums
+from projections.search.index.commit.checksums import WARNING, Checksums
 from projections.search.index.commit.opened_commit import (
     Manifest,
     OpenedCommit,
@@ -211,7 +211,7 @@ class CommitFollower:
             for name, crc in files.items()
             if not name.endswith(EXTENSION)
             or name not in manifest.sizes
-            or self._checksums.was_damaged(name)
+            or self._storage.file_exists(name + WARNING)
         }
 
     def _open_newest(self) -> None:

@@ -13,7 +13,7 @@ A merge does step 1 beside other commits, and the rest as a commit at the positi
 
 import contextlib
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from types import MappingProxyType
 from typing import Any
@@ -25,9 +25,9 @@ from whoosh.index import TOC
 from whoosh.util.filelock import try_for
 
 from domain.errors import StoreUnavailable
-from projections.feeding.port import Checkpoint, moved_on
+from projections.feeding.port import moved_on
 from projections.search.documents.documents import SearchDocument
-from projections.search.engine import SearchedPaths
+from projections.search.engine import DocumentChanges
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.commit.checksums import WARNING
 from projections.search.index.commit.commit_follower import CommitFollower
@@ -36,7 +36,7 @@ from projections.search.index.format.arrays import ArrayFile
 from projections.search.index.format.codec import EXTENSION, NoSegments, Segment
 from projections.search.index.format.doc_ids import doc_ids_of, id_terms
 from projections.search.index.format.storage import INDEX, LOCK, MANIFEST, WRITE_LOCK, Directory
-from projections.search.index.merge.merging import Part, merge
+from projections.search.index.merge.merging import merge
 
 _TURN = 1.0
 """Seconds for which a writer waits until another one, such as a merge's, is done."""
@@ -91,27 +91,22 @@ class CommitWriter:
             generation = 0 if before is None else before.generation + 1
             self._commit(Manifest(generation, 0, self._follower.digest, {}), [])
 
-    def apply(
-        self,
-        documents: Mapping[str, SearchDocument | None],
-        position: int,
-        fingerprint: str,
-        *,
-        after: Checkpoint,
-        searched: SearchedPaths | None = None,
-    ) -> Sequence[Segment]:
-        """Replace, add or (None) remove documents by id; returns the segments of the commit.
+    def apply(self, changes: DocumentChanges) -> Sequence[Segment]:
+        """Replace, add or remove documents; returns the segments of the commit.
 
-        Raises StoreUnavailable when the newest commit is not at the checkpoint `after`.
+        Raises StoreUnavailable when the newest commit is not that which the changes come `after`.
         """
         with self._writing():
             opened = self._follower.existing()
-            if (opened.position, opened.fingerprint) != after:
-                raise moved_on("search index", after)
+            if opened.checkpoint != changes.after:
+                raise moved_on("search index", changes.after)
             with self._follower.reading(opened):
-                kept = _without(opened, list(documents))
-            segments = [*kept, *self._write(documents)]
-            self._commit(opened.manifest.after(position, fingerprint, searched), segments)
+                kept = _without(opened, list(changes.documents))
+            segments = [*kept, *self._write(changes.documents)]
+            manifest = opened.manifest.after(
+                changes.position, changes.fingerprint, changes.searched
+            )
+            self._commit(manifest, segments)
             return segments
 
     def merge(
@@ -126,18 +121,18 @@ class CommitWriter:
         a segment of the group is gone, nothing happens. `check` is called often; what it raises
         ends the merge.
         """
-        parts = [Part(opened.arrays[segment.segment_id()], segment.dead) for segment in group]
+        views = {view.name: view for view in opened.snapshot.views}
+        names = [segment.segment_id() for segment in group]
         merged = Segment(INDEX, sum(segment.doc_count() for segment in group))
         self._unfinished.add(merged.file)
         try:
             with _write_errors():
                 with closing(merged.create_file(self._storage, EXTENSION)) as stream:
-                    renumbered = merge(parts, ArrayFile(stream), check)
+                    renumbered = merge([views[name] for name in names], ArrayFile(stream), check)
                 self._storage.sync([merged.file])
                 crc = self._storage.crc(merged.file)
             with self._writing():
                 newest = self._follower.existing()
-                names = [segment.segment_id() for segment in group]
                 if all(name in newest.segments for name in names):
                     for name, new in zip(names, renumbered, strict=True):
                         dead = newest.segments[name].dead
@@ -145,7 +140,7 @@ class CommitWriter:
                             died = new[dead]
                             merged = merged.with_dead(died[died >= 0])
                     others = [s for name, s in newest.segments.items() if name not in names]
-                    manifest = newest.manifest.after(newest.position, newest.fingerprint)
+                    manifest = newest.manifest.after(*newest.checkpoint)
                     self._commit(manifest, [*others, merged], {merged.file: crc})
         finally:
             self._unfinished.discard(merged.file)
@@ -215,19 +210,15 @@ class CommitWriter:
         made = msgspec.structs.replace(manifest, files=files, sizes=sizes)
         write_manifest(storage, made)
         follower.show(made, segments, [*fresh, *summed])
-        warnings = {name + WARNING for name in files}
-        self._remove_all_but({*files, *warnings, MANIFEST, LOCK, WRITE_LOCK})
-
-    def _remove_all_but(self, kept: Collection[str]) -> None:
-        """Remove the files of older commits and of failed ones."""
         # A merge names its file before it creates it, so that files listed first are all named.
-        present = self._storage.list()
-        unfinished = set(self._unfinished)
+        present = storage.list()
+        warnings = {name + WARNING for name in files}
+        kept = {*files, *warnings, MANIFEST, LOCK, WRITE_LOCK, *self._unfinished}
         for name in present:
-            if name not in kept and name not in unfinished:
+            if name not in kept:
                 # What cannot be removed now is tried again after the next commit.
                 with contextlib.suppress(OSError):
-                    self._storage.delete_file(name)
+                    storage.delete_file(name)
 
 
 @contextmanager
@@ -242,7 +233,7 @@ def _without(opened: OpenedCommit, ids: Sequence[str]) -> list[Segment]:
     """The segments, with the documents of these ids dead."""
     terms = id_terms(ids)
     segments = []
-    for name, segment in opened.segments.items():
-        replaced = doc_ids_of(opened.arrays[name], ids, terms)
+    for view, segment in zip(opened.snapshot.views, opened.segments.values(), strict=True):
+        replaced = doc_ids_of(view.arrays, ids, terms)
         segments.append(segment.with_dead(np.array(replaced, np.int64)) if replaced else segment)
     return segments

@@ -12,11 +12,10 @@ import msgspec
 import numpy as np
 
 from domain.errors import StoreUnavailable
+from projections.feeding.port import Checkpoint
 from projections.search.engine import SearchedPaths
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
-from projections.search.index.format.arrays import Arrays, read_texts
 from projections.search.index.format.codec import Segment
-from projections.search.index.format.doc_ids import stored_document
 from projections.search.index.format.storage import MANIFEST, Directory, map_arrays
 
 
@@ -79,25 +78,13 @@ class OpenedCommit(msgspec.Struct, frozen=True):
     manifest: Manifest
     segments: Mapping[str, Segment]
     """Name -> segment, as the table of contents has it."""
-    arrays: Mapping[str, Arrays]
-    """Name of a segment -> its arrays."""
     snapshot: Snapshot
-    """The snapshot that searches read."""
+    """The same segments, as searches read them."""
 
     @property
-    def live(self) -> int:
-        """Number of documents."""
-        return sum(segment.doc_count() for segment in self.segments.values())
-
-    @property
-    def position(self) -> int:
-        """The checkpoint committed with the documents."""
-        return self.manifest.position
-
-    @property
-    def fingerprint(self) -> str:
-        """The text committed with the checkpoint."""
-        return self.manifest.fingerprint
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint committed with the documents, and its fingerprint."""
+        return self.manifest.position, self.manifest.fingerprint
 
     @property
     def searched(self) -> SearchedPaths:
@@ -107,24 +94,22 @@ class OpenedCommit(msgspec.Struct, frozen=True):
     def digests(self) -> Mapping[str, tuple[int, int]]:
         """Kind -> number of its documents, and the sum of their digests modulo 2**64."""
         figures: dict[str, tuple[int, int]] = {}
-        for name, arrays in self.arrays.items():
-            dead = self.segments[name].dead
-            for code, kind in enumerate(map(bytes.decode, read_texts(arrays, "kind"))):
-                chosen = arrays["kind"] == code
-                if dead is not None:
-                    chosen &= ~dead
+        for view in self.snapshot.views:
+            for code, kind in enumerate(view.kinds):
+                chosen = view.arrays["kind"] == code
+                if view.live is not None:
+                    chosen &= view.live
                 count, total = figures.get(kind, (0, 0))
-                total += int(arrays["digest"][chosen].sum(dtype=np.uint64))
+                total += int(view.arrays["digest"][chosen].sum(dtype=np.uint64))
                 figures[kind] = count + int(chosen.sum()), total % 2**64
         return {kind: of_kind for kind, of_kind in figures.items() if of_kind[0]}
 
     def entries(self) -> Iterator[tuple[str, str, int]]:
         """Id, kind and digest of every document."""
-        for name, arrays in self.arrays.items():
-            segment = self.segments[name]
-            for doc_id in range(segment.size):
-                if segment.dead is None or not segment.dead[doc_id]:
-                    stored = stored_document(arrays, doc_id)
+        for view in self.snapshot.views:
+            for doc_id in range(view.size):
+                if view.live is None or view.live[doc_id]:
+                    stored = view.stored(doc_id)
                     yield stored.id, stored.kind, stored.digest
 
 
@@ -135,19 +120,15 @@ def open_segments(
 
     Raises OSError when files are gone, as after a newer commit.
     """
-    arrays: dict[str, Arrays] = {}
     views: list[SegmentView] = []
     known = {} if before is None else {view.name: view for view in before.snapshot.views}
     for segment in segments:
         name = segment.segment_id()
         view = known.get(name)
         if before is None or view is None:
-            arrays[name] = map_arrays(storage, segment.file)
-            view = SegmentView(name, arrays[name], segment.dead)
-        else:
-            arrays[name] = before.arrays[name]
-            if not segment.same_dead(before.segments[name]):
-                view = view.with_dead(segment.dead)
+            view = SegmentView(name, map_arrays(storage, segment.file), segment.dead)
+        elif not segment.same_dead(before.segments[name]):
+            view = view.with_dead(segment.dead)
         views.append(view)
     snapshot = Snapshot(tuple(views), manifest.generation)
-    return OpenedCommit(manifest, {s.segment_id(): s for s in segments}, arrays, snapshot)
+    return OpenedCommit(manifest, {s.segment_id(): s for s in segments}, snapshot)

@@ -179,7 +179,7 @@ class ArrayFile:
         """Room for an array of exactly this size, all of which must be written."""
         place = _Place(name, np.dtype(dtype).str, self._end, size)
         self._places.append(place)
-        self._end += _padded(np.dtype(dtype).itemsize * size)
+        self._end += -(-np.dtype(dtype).itemsize * size // _ALIGNMENT) * _ALIGNMENT
         return Slot(self, place)
 
     def put(self, name: str, array: NDArray[Any]) -> None:
@@ -239,7 +239,3 @@ def unpack(buffer: Any) -> dict[str, NDArray[Any]]:
         place.name: np.frombuffer(view, np.dtype(place.dtype), place.size, place.offset)
         for place in msgspec.json.decode(header, type=list[_Place])
     }
-
-
-def _padded(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT

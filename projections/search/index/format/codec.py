@@ -23,8 +23,6 @@ from projections.search.index.format.whoosh_fields import SortColumnReader
 
 EXTENSION = ".arrays"
 
-Dead = NDArray[np.bool_]
-
 
 class Segment(base.Segment):  # type: ignore[misc]
     """A segment in the table of contents: its name, its size and its dead documents.
@@ -50,7 +48,7 @@ class Segment(base.Segment):  # type: ignore[misc]
         return str(self.make_filename(EXTENSION))
 
     @property
-    def dead(self) -> Dead | None:
+    def dead(self) -> NDArray[np.bool_] | None:
         """For each document whether it is dead; None when all live."""
         if self._dead is None:
             return None

@@ -20,8 +20,8 @@ from whoosh.reading import TermInfo, TermNotFound
 
 from projections.search.index.format.arrays import Arrays, Inverted, distinct
 from projections.search.index.format.schema import FIELDS
-from projections.search.index.format.whoosh_fields import has_whole_values
 from projections.search.language.field_texts import is_whole
+from projections.search.language.field_values import is_matched_whole
 from projections.search.matching.terms import (
     EXACT,
     KEYWORD,
@@ -79,7 +79,7 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
         if is_whole(path):
             return []
         parts = [self._part(EXACT, f"{path}{KEYWORD}")]
-        if not has_whole_values(field):
+        if not is_matched_whole(field):
             parts.append(self._part(TEXT, path + SEPARATOR))
             scalars = self._part(EXACT, path + SEPARATOR)
             _, after_numbers = scalars.inverted.span(scalars.prefix + NUMBER.encode())
@@ -96,7 +96,7 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
         terms: Sequence[tuple[str, bytes]] = ((field, term),)
         if field not in self._fields:
             terms = value_terms(field, term.decode(errors="replace"))
-            if has_whole_values(field):
+            if is_matched_whole(field):
                 terms = terms[:1]
         places = [(self._fields[name], self._fields[name].find(known)) for name, known in terms]
         return [(inverted, number) for inverted, number in places if number >= 0]

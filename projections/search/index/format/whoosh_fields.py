@@ -17,6 +17,7 @@ from whoosh.analysis import Analyzer, Token
 from projections.search.analysis import fold, keyword, stem, tokens
 from projections.search.language.field_texts import is_whole
 from projections.search.language.field_types import field_type
+from projections.search.language.field_values import is_matched_whole
 from projections.search.matching.terms import (
     EXACT,
     NEXT,
@@ -43,20 +44,14 @@ class SortColumnReader(columns.ColumnReader):  # type: ignore[misc]
     def __init__(self, value_of: Callable[[int], Any], count: int) -> None:
         """`value_of` gives the value of a document by its number, None where there is none."""
         self._value_of = value_of
-        self._count = count
+        self._doccount = count
         self._reverse = False
-
-    def __len__(self) -> int:
-        return self._count
 
     def __getitem__(self, docnum: int) -> SortKey:
         value = self._value_of(docnum)
         if value is None:
             return True, ""
         return False, _descending(value) if self._reverse else value
-
-    def __iter__(self) -> Iterator[SortKey]:
-        return map(self.__getitem__, range(self._count))
 
     def set_reverse(self) -> None:
         """Sort in descending order from now on."""
@@ -141,10 +136,6 @@ class ReadyTerms(fields.FieldType):  # type: ignore[misc]
     def from_bytes(self, value: bytes) -> str:
         """The text of a term from its bytes."""
         return value.decode(errors="surrogateescape")
-
-    def supports(self, name: str) -> bool:
-        """Return True if postings of the field hold what has this name, such as positions."""
-        return bool(self.format.supports(name))
 
 
 class Words(ReadyTerms):
@@ -258,13 +249,8 @@ class Stored(fields.STORED):  # type: ignore[misc]
 
 def path_field(path: str, *, sortable: bool) -> PathWords:
     """The field of a path as written in a query."""
-    if has_whole_values(path) or is_whole(indexed_path(path)):
+    if is_matched_whole(path) or is_whole(indexed_path(path)):
         return WholeValues(sortable=sortable)
     if field_type(path) in ("number", "moment"):
         return Figures(sortable=sortable)
     return PathWords(sortable=sortable)
-
-
-def has_whole_values(path: str) -> bool:
-    """Return True if a path as written in a query stands for whole values, not for words."""
-    return path.endswith(".keyword") or field_type(path) == "keyword"

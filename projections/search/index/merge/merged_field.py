@@ -11,20 +11,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from projections.search.index.evaluate.segments import SegmentView
 from projections.search.index.format.arrays import (
     ArrayFile,
-    Arrays,
-    Inverted,
-    Slot,
+    distinct,
     ranges,
     read_texts,
     text_arrays,
 )
 from projections.search.index.format.arrays import starts as starts_of
-from projections.search.index.format.sorted_texts import united
+from projections.search.index.format.sorted_texts import Int64Array, united
 from projections.search.matching.terms import WHOLE, WHOLE_SIZE
 
-Int64Array = NDArray[np.int64]
 _DOCUMENT_BITS = 32
 
 
@@ -34,8 +32,7 @@ def _mapped_digests(lexicons: Sequence[NDArray[Any]]) -> tuple[list[Int64Array],
     The union is uint64, (different texts,): the texts read as big-endian numbers.
     """
     digests = [texts.view(">u8").astype(np.uint64) for texts in lexicons]
-    union = np.sort(np.concatenate(digests))
-    union = union[np.append(True, union[1:] != union[:-1])[: len(union)]]
+    union = distinct(np.concatenate(digests))
     return [np.searchsorted(union, texts) for texts in digests], union
 
 
@@ -45,17 +42,17 @@ class MergedField:
     def __init__(
         self,
         name: str,
-        arrays: Sequence[Arrays],
+        segments: Sequence[SegmentView],
         new_ids: Sequence[Int64Array],
         check: Callable[[], None],
         block: int,
     ) -> None:
-        """`arrays` are those of the segments; `new_ids` has for each segment the number of each of
-        its documents in the merged one, -1 for the dead; `check` is called for each
-        `block` of positions, or postings: as many are held at a time.
+        """`new_ids` has for each segment the number of each of its documents in the merged one, -1
+        for the dead; `check` is called for each `block` of positions, or postings: as many are
+        held at a time.
         """
         self._name = name
-        self._parts = [Inverted.of(each, name) for each in arrays]
+        self._parts = [view.fields[name] for view in segments]
         self._new_ids = new_ids
         self._check = check
         self._size = block
@@ -63,7 +60,7 @@ class MergedField:
         if name == WHOLE:
             self._terms, self._union = _mapped_digests([part.lexicon for part in self._parts])
         else:
-            self._terms, self._union = united([read_texts(each, name) for each in arrays])
+            self._terms, self._union = united([read_texts(view.arrays, name) for view in segments])
 
     def write(self, file: ArrayFile) -> None:
         """Write the arrays of the field."""
@@ -87,7 +84,9 @@ class MergedField:
             if impacts is not None:
                 impacts.write(block.impacts)
             if places is not None and begins is not None:
-                written += self._write_positions(block, places, begins, written)
+                places.write(block.positions[ranges(block.begins, block.sizes)])
+                begins.write(np.cumsum(block.sizes) + written)
+                written += int(block.sizes.sum())
         used = np.flatnonzero(counts)
         file.put(f"{name}.starts", starts_of(counts[used]))
         if name == WHOLE:
@@ -160,12 +159,6 @@ class MergedField:
             np.concatenate(sizes)[order] if sizes else none,
             np.concatenate(pieces) if pieces else none,
         )
-
-    @staticmethod
-    def _write_positions(block: "_Block", places: Slot, begins: Slot, written: int) -> int:
-        places.write(block.positions[ranges(block.begins, block.sizes)])
-        begins.write(np.cumsum(block.sizes) + written)
-        return int(block.sizes.sum())
 
 
 class _Block(msgspec.Struct, frozen=True):

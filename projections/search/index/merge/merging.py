@@ -6,32 +6,24 @@ Nothing is analysed again.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.documents.documents import SORTABLE
-from projections.search.index.format.arrays import ArrayFile, Arrays, read_texts, text_arrays
+from projections.search.index.evaluate.segments import SegmentView
+from projections.search.index.format.arrays import ArrayFile, read_texts, text_arrays
 from projections.search.index.format.arrays import starts as starts_of
-from projections.search.index.format.codec import Dead
 from projections.search.index.format.doc_ids import document_id
 from projections.search.index.format.schema import FIELDS
-from projections.search.index.format.sorted_texts import united
-from projections.search.index.merge.merged_field import Int64Array, MergedField
+from projections.search.index.format.sorted_texts import Int64Array, united
+from projections.search.index.merge.merged_field import MergedField
 
 _ROWS = 10_000
 _NONE = -1
 
 
-class Part(msgspec.Struct, frozen=True):
-    """A segment to be merged."""
-
-    arrays: Arrays
-    dead: Dead | None
-
-
 def merge(
-    parts: Sequence[Part], file: ArrayFile, check: Callable[[], None], block: int = 250_000
+    parts: Sequence[SegmentView], file: ArrayFile, check: Callable[[], None], block: int = 250_000
 ) -> list[Int64Array]:
     """Write the arrays of the merged segment.
 
@@ -39,9 +31,8 @@ def merge(
     called for each `block` of positions or postings; what it raises ends the merge.
     """
     new_ids = _renumbered(parts)
-    arrays = [part.arrays for part in parts]
     for field in FIELDS:
-        MergedField(field, arrays, new_ids, check, block).write(file)
+        MergedField(field, parts, new_ids, check, block).write(file)
     kinds, names = _ranks(parts, new_ids, "kind", "kind")
     file.put("kind", kinds.astype(np.uint8))
     file.put_all(text_arrays("kind", names))
@@ -60,9 +51,11 @@ def merge(
     return new_ids
 
 
-def _renumbered(parts: Sequence[Part]) -> list[Int64Array]:
+def _renumbered(parts: Sequence[SegmentView]) -> list[Int64Array]:
     """Old number -> new number of each part, in the order of name and id."""
-    live = [_live(part) for part in parts]
+    live = [
+        np.arange(part.size) if part.live is None else np.flatnonzero(part.live) for part in parts
+    ]
     names, _ = united([read_texts(part.arrays, "sort.name") for part in parts])
     ranks = [
         np.append(new, _NONE)[part.arrays["sort.name.rank"][some]]
@@ -79,15 +72,10 @@ def _renumbered(parts: Sequence[Part]) -> list[Int64Array]:
     place[order] = np.arange(len(order))
     new_ids = []
     for part, some in zip(parts, live, strict=True):
-        new = np.full(len(part.arrays["deleted"]), _NONE, np.int64)
+        new = np.full(part.size, _NONE, np.int64)
         new[some], place = place[: len(some)], place[len(some) :]
         new_ids.append(new)
     return new_ids
-
-
-def _live(part: Part) -> Int64Array:
-    size = len(part.arrays["deleted"])
-    return np.arange(size) if part.dead is None else np.flatnonzero(~part.dead)
 
 
 def _placed(columns: Sequence[NDArray[Any]], new_ids: Sequence[Int64Array]) -> NDArray[Any]:
@@ -100,7 +88,7 @@ def _placed(columns: Sequence[NDArray[Any]], new_ids: Sequence[Int64Array]) -> N
 
 
 def _ranks(
-    parts: Sequence[Part], new_ids: Sequence[Int64Array], name: str, column_name: str
+    parts: Sequence[SegmentView], new_ids: Sequence[Int64Array], name: str, column_name: str
 ) -> tuple[NDArray[np.int32], list[bytes]]:
     """The ranks of texts, and the distinct texts that live documents have."""
     mapped, union = united([read_texts(part.arrays, name) for part in parts])
@@ -117,7 +105,7 @@ def _ranks(
     return again[column].astype(np.int32), texts
 
 
-def _put_rows(parts: Sequence[Part], new_ids: Sequence[Int64Array], file: ArrayFile) -> None:
+def _put_rows(parts: Sequence[SegmentView], new_ids: Sequence[Int64Array], file: ArrayFile) -> None:
     sizes = _placed([np.diff(part.arrays["row.offsets"]) for part in parts], new_ids)
     part_of = _placed([np.full(len(n), at) for at, n in enumerate(new_ids)], new_ids).tolist()
     old = _placed([np.arange(len(n)) for n in new_ids], new_ids).tolist()

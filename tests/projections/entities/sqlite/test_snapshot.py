@@ -9,8 +9,7 @@ import pytest
 
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
-from projections.entities.verification_source import list_differences
-from tests.commits import commit
+from tests.commits import store
 from tests.contracts.test_sorted_read_model import stored, uuid
 
 
@@ -36,7 +35,7 @@ def work(model: SqliteReadModel) -> tuple[int, int]:
     with model.database.snapshot() as connection:
         connection.create_function("json_valid", 1, is_json, deterministic=True)
         connection.set_progress_handler(step, 1)
-        assert [*list_differences(SqliteEntitySnapshot(connection))] == []
+        assert [*SqliteEntitySnapshot(connection).list_differences()] == []
         connection.set_progress_handler(None, 0)
     return counted["steps"], counted["texts"]
 
@@ -47,7 +46,7 @@ def test_comparison_of_lists_is_linear_in_the_references_of_one_entity(
     done = []
     for position, n in enumerate((200, 800), 1):
         query = stored(1, "q", "query", scopes=[uuid(number) for number in range(10, 10 + n)])
-        commit(model, {query.id: query}, position, "")
+        store(model, {query.id: query}, position, "")
         done.append(work(model))
 
     (steps, texts), (more_steps, more_texts) = done
@@ -80,12 +79,17 @@ def test_every_row_that_departs_from_the_entities_is_found(
     ten, eleven, nine = uuid(10), uuid(11), uuid(9)
     for number, name, scopes in ((1, "a", [ten, eleven]), (2, "b", [ten]), (3, "d", [])):
         query = stored(number, name, "query", scopes=scopes)
-        commit(model, {query.id: query}, number, "")
+        store(model, {query.id: query}, number, "")
     with model.database.transaction() as connection:
         assert connection.execute(WRONG[damage], {"ten": ten, "nine": nine}).rowcount
 
     with model.database.snapshot() as connection:
-        wrong = [(one.listed, one.scope) for one in SqliteEntitySnapshot(connection).wrong_lists()]
+        wrong = [
+            (pair.actual == "listed", pair.name)
+            for one in SqliteEntitySnapshot(connection).list_differences()
+            for pair in one.fields
+            if one.sort == "scope"
+        ]
         assert wrong == expected(connection)
     assert wrong
 
@@ -111,15 +115,15 @@ def expected(connection: sqlite3.Connection) -> list[tuple[bool, str]]:
 def test_write_of_an_entity_touches_only_the_lists_that_change(model: SqliteReadModel) -> None:
     scopes = [uuid(number) for number in range(10, 60)]
     before = stored(1, "q", "query", scopes=scopes)
-    commit(model, {before.id: before}, 1, "")
+    store(model, {before.id: before}, 1, "")
     connection = model.database.connection
 
     def rows(position: int, *scopes: str, name: str = "q") -> int:
         changed = stored(1, name, "query", scopes=list(scopes), position=position)
         count = connection.total_changes
-        commit(model, {changed.id: changed}, position, "")
+        store(model, {changed.id: changed}, position, "")
         with model.snapshot() as snapshot:
-            assert [*list_differences(snapshot)] == []
+            assert [*snapshot.list_differences()] == []
         return connection.total_changes - count
 
     alone = rows(2, *scopes)

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from projections.search.documents.documents import SearchDocument
+from projections.search.engine import DocumentChanges
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
@@ -87,14 +88,16 @@ def test_compact_leaves_one_segment_without_dead(engine, storage):
 
 
 def test_documents_that_die_during_a_merge_stay_dead(writer, storage):
-    writer.apply(documents(1, 2, 3), 1, "one", after=(0, ""))
-    writer.apply(documents(4, 5), 2, "two", after=(1, "one"))
+    writer.apply(DocumentChanges(documents(1, 2, 3), 1, (0, ""), "one"))
+    writer.apply(DocumentChanges(documents(4, 5), 2, (1, "one"), "two"))
     done = []
 
     def commit_meanwhile():
         if not done:
             done.append(True)
-            writer.apply({"id1": None, **documents(4, 9, digest=2)}, 3, "three", after=(2, "two"))
+            writer.apply(
+                DocumentChanges({"id1": None, **documents(4, 9, digest=2)}, 3, (2, "two"), "three")
+            )
 
     writer.merge(opened(storage), segments(storage), commit_meanwhile)
     newest = opened(storage)
@@ -107,12 +110,12 @@ def test_documents_that_die_during_a_merge_stay_dead(writer, storage):
     }
     sizes = sorted((s.doc_count(), s.size) for s in newest.segments.values())
     assert sizes == [(2, 2), (3, 5)]
-    assert (newest.position, newest.fingerprint, newest.live) == (3, "three", 5)
+    assert (newest.checkpoint, newest.snapshot.documents) == ((3, "three"), 5)
 
 
 def test_reset_during_a_merge_leaves_nothing(writer, storage):
-    writer.apply(documents(1, 2, 3), 1, "one", after=(0, ""))
-    writer.apply(documents(4, 5), 2, "two", after=(1, "one"))
+    writer.apply(DocumentChanges(documents(1, 2, 3), 1, (0, ""), "one"))
+    writer.apply(DocumentChanges(documents(4, 5), 2, (1, "one"), "two"))
     done = []
 
     def reset_meanwhile():
@@ -122,7 +125,7 @@ def test_reset_during_a_merge_leaves_nothing(writer, storage):
 
     writer.merge(opened(storage), segments(storage), reset_meanwhile)
     newest = opened(storage)
-    assert (newest.position, newest.fingerprint, newest.live) == (0, "", 0)
+    assert (newest.checkpoint, newest.snapshot.documents) == ((0, ""), 0)
     assert list(newest.segments) == []
 
 
@@ -144,8 +147,8 @@ def test_commit_keeps_the_file_of_a_merge_that_began_beside_it(tmp_path):
     storage = BeginsMergeAtList(tmp_path)
     writer = CommitWriter(storage, CommitFollower(storage))
     writer.reset()
-    writer.apply(documents(1, 2, 3), 1, "one", after=(0, ""))
-    writer.apply(documents(4, 5), 2, "two", after=(1, "one"))
+    writer.apply(DocumentChanges(documents(1, 2, 3), 1, (0, ""), "one"))
+    writer.apply(DocumentChanges(documents(4, 5), 2, (1, "one"), "two"))
     created, go_on, failures = threading.Event(), threading.Event(), []
 
     def wait():
@@ -165,7 +168,7 @@ def test_commit_keeps_the_file_of_a_merge_that_began_beside_it(tmp_path):
         assert created.wait(60)
 
     storage.begin_merge = begin_merge
-    writer.apply(documents(6), 3, "three", after=(2, "two"))
+    writer.apply(DocumentChanges(documents(6), 3, (2, "two"), "three"))
     go_on.set()
     thread.join(60)
     assert failures == []
@@ -264,7 +267,7 @@ def test_many_small_commits_leave_few_segments(tmp_path):
 def test_batch_larger_than_a_segment_makes_several(engine, storage):
     few = partial(Inverter, max_documents=10)
     writer = CommitWriter(storage, CommitFollower(storage), few)
-    writer.apply(documents(*range(25)), 1, "", after=(0, ""))
+    writer.apply(DocumentChanges(documents(*range(25)), 1, (0, "")))
     writer.close()
     assert sorted(s.doc_count() for s in segments(storage)) == [5, 10, 10]
     assert len(found(engine)) == 25

@@ -8,8 +8,9 @@ import pytest
 
 from projections.search.documents.documents import SearchDocument
 from projections.search.index.build.inverter import Inverter
+from projections.search.index.evaluate.segments import SegmentView
 from projections.search.index.format.arrays import ArrayFile, unpack
-from projections.search.index.merge.merging import Part, merge
+from projections.search.index.merge.merging import merge
 
 _WORDS = ("order", "orders", "customer", "id", "fooBar", "x_y", "ünïcode", "a.b", "42")
 
@@ -67,7 +68,7 @@ def test_merge_is_as_made_at_once(seed, block):
         some = sorted(documents[at : at + 20], key=lambda d: (d.sort["name"], d.id))
         dead = np.array([chance.random() < at / 50 for _ in some])
         living += [document for document, gone in zip(some, dead, strict=True) if not gone]
-        parts.append(Part(arrays_of(some), dead if dead.any() else None))
+        parts.append(SegmentView("part", arrays_of(some), dead))
     found, numbers = merged_arrays(parts, block=block)
     assert_same(found, arrays_of(living))
     assert sorted(n for new in numbers for n in new.tolist() if n >= 0) == [*range(len(living))]
@@ -79,7 +80,9 @@ def test_merge_is_as_made_at_once(seed, block):
 def test_merge_of_one_segment_drops_its_dead():
     documents = [random_document(random.Random(1), number) for number in range(3)]
     documents.sort(key=lambda d: (d.sort["name"], d.id))
-    found, _ = merged_arrays([Part(arrays_of(documents), np.array([True, False, True]))])
+    found, _ = merged_arrays(
+        [SegmentView("part", arrays_of(documents), np.array([True, False, True]))]
+    )
     assert_same(found, arrays_of([documents[1]]))
 
 
@@ -87,6 +90,6 @@ def test_merge_ends_when_told():
     def stop():
         raise InterruptedError
 
-    part = Part(arrays_of([random_document(random.Random(1), 1)]), None)
+    part = SegmentView("part", arrays_of([random_document(random.Random(1), 1)]))
     with pytest.raises(InterruptedError):
         merge([part, part], ArrayFile(io.BytesIO()), stop)

@@ -11,7 +11,7 @@ import pytest
 
 from domain.errors import StoreUnavailable
 from projections.search.documents.documents import SearchDocument
-from projections.search.engine import EngineQuery
+from projections.search.engine import DocumentChanges, EngineQuery
 from projections.search.index.commit import commit_follower
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import LOCK, Directory
@@ -159,7 +159,9 @@ class FullDisk(Directory):
 
 WRITING_STEPS = ["sync", "rename_file", "create_file", "crc", "lock"]
 WRITES = {
-    "apply": lambda engine: engine.apply(documents(1, 9, word="other"), 9, after=(4, "")),
+    "apply": lambda engine: engine.apply(
+        DocumentChanges(documents(1, 9, word="other"), 9, (4, ""))
+    ),
     "reset": lambda engine: engine.reset(),
     "compact": lambda engine: engine.compact(),
 }
@@ -185,6 +187,7 @@ _KILLED = """
 import os, sys
 from pathlib import Path
 from projections.search.documents.documents import SearchDocument
+from projections.search.engine import DocumentChanges, DocumentChanges
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import Directory
 storage = Directory(Path(sys.argv[1]))
@@ -199,7 +202,8 @@ def stop(*args, **kwargs):
     return real(*args, **kwargs)
 setattr(storage, step, stop)
 new = SearchDocument("id9", "table", False, {}, {"name": "n"})
-engine.apply({"id1": None, "id9": new}, 9, after=engine.checkpoint_and_fingerprint())
+after = engine.checkpoint_and_fingerprint()
+engine.apply(DocumentChanges({"id1": None, "id9": new}, 9, after))
 """
 
 

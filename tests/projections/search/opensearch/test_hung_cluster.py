@@ -19,7 +19,7 @@ from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
 from projections.search.opensearch.engine import OpenSearchEngine
 from projections.search.tree import MatchAll
-from projections.wiring.shared_search import ClusterGenerations
+from projections.wiring.cluster_generations import ClusterGenerations
 
 LOOK, GLANCE, SEARCH = 0.1, 0.2, 0.3
 
@@ -39,8 +39,8 @@ def hung() -> Iterator[Cluster]:
         (ClusterGenerations.numbers, LOOK),
         (ClusterGenerations.pointer, LOOK),
         (ClusterGenerations.proposal, LOOK),
-        (ClusterGenerations.pointer_revision, GLANCE),
-        (ClusterGenerations.proposal_revision, GLANCE),
+        (lambda generations: generations.revision("pointer"), GLANCE),
+        (lambda generations: generations.revision("proposal"), GLANCE),
     ],
 )
 def test_shelf_gives_up_soon(
