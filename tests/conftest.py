@@ -4,6 +4,7 @@ import gc
 import re
 from collections.abc import Iterator
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 
 import hypothesis
@@ -74,6 +75,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             conftest = item.path.with_name("conftest.py")
             if not {*_made_once(item.path), *_made_once(conftest)}.isdisjoint(item.fixturenames):
                 item.add_marker(pytest.mark.xdist_group(item.location[0]))
+    if hasattr(config, "workerinput"):
+        # In no order of folders: tests that wait for processes are to run beside those that work.
+        items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> bytes:
+    """Return the place of a test among those that share nothing, whose processes run at once."""
+    is_shared = item.get_closest_marker("xdist_group") is not None
+    return b"" if is_shared else blake2b(item.nodeid.encode(), digest_size=8).digest()
 
 
 @pytest.fixture(scope="session")
