@@ -80,7 +80,7 @@ $(VENV)/collected: $(VENV)/installed $(shell find tests -name '*.py')
 	@touch $@
 
 suite: install $(PROVIDER)/node_modules $(BROWSER)/node_modules $(VENV)/collected
-	$(BIN)/pytest -n 3 --dist loadgroup
+	.ci/in_memory $(BIN)/pytest -n 3 --dist loadgroup
 
 # What `make test` leaves out; QUARTER=0 to 3 runs a fourth of it.
 QUARTER ?= all

@@ -4,6 +4,7 @@ import gc
 import re
 from collections.abc import Iterator
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 
 import hypothesis
@@ -57,9 +58,12 @@ _MADE_ONCE = re.compile(r'^@pytest.fixture\(.*scope="module".*\)\ndef (\w+)', re
 
 
 @cache
-def _made_once(file: Path) -> frozenset[str]:
-    """The fixtures of a file that are made once for all tests of a module."""
-    return frozenset(_MADE_ONCE.findall(file.read_text())) if file.exists() else frozenset()
+def _made_once(file: str) -> frozenset[str]:
+    """The fixtures that are made once for all tests of a module, there or in its conftest."""
+    files = (Path(file), Path(file).with_name("conftest.py"))
+    return frozenset(
+        name for each in files if each.exists() for name in _MADE_ONCE.findall(each.read_text())
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -70,10 +74,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     config.hook.pytest_deselected(items=depth.choose(items, config.getoption("deep")))
     for item in items:
-        if item.get_closest_marker("xdist_group") is None and isinstance(item, pytest.Function):
-            conftest = item.path.with_name("conftest.py")
-            if not {*_made_once(item.path), *_made_once(conftest)}.isdisjoint(item.fixturenames):
-                item.add_marker(pytest.mark.xdist_group(item.location[0]))
+        is_free = item.get_closest_marker("xdist_group") is None and isinstance(
+            item, pytest.Function
+        )
+        if is_free and not _made_once(str(item.path)).isdisjoint(item.fixturenames):
+            item.add_marker(pytest.mark.xdist_group(item.location[0]))
+    if hasattr(config, "workerinput"):
+        # In no order of folders: tests that wait for processes are to run beside those that work.
+        items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> bytes:
+    """Return the place of a test among those that share nothing, whose processes run at once."""
+    is_shared = item.get_closest_marker("xdist_group") is not None
+    return b"" if is_shared else blake2b(item.nodeid.encode(), digest_size=8).digest()
 
 
 @pytest.fixture(scope="session")

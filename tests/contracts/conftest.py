@@ -105,6 +105,12 @@ def shared_index(opensearch: OpenSearchServer) -> SharedIndex:
 
 
 @pytest.fixture(scope="session")
+def filled_index(opensearch: OpenSearchServer) -> SharedIndex:
+    """One that a module fills once for all of its tests that only read."""
+    return SharedIndex(opensearch, "filled")
+
+
+@pytest.fixture(scope="session")
 def lasting_index(opensearch: OpenSearchServer) -> SharedIndex:
     """One for tests of the order of hits: what others have deleted counts until it is merged away,
     as the rarity of words in a cluster does."""

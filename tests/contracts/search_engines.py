@@ -53,6 +53,15 @@ def lasting_engine(
         yield open_one()
 
 
+@pytest.fixture(params=BACKENDS, scope="module")
+def filled_engine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SearchEngine]:
+    """An empty engine, which a module fills once for all of its tests that only read."""
+    for open_one in opening(request, tmp_path_factory.mktemp("engine"), "filled_index"):
+        yield open_one()
+
+
 def opening(
     request: pytest.FixtureRequest, directory: Path, index: str = "shared_index"
 ) -> Iterator[OpenEngine]:

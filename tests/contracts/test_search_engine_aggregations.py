@@ -37,13 +37,14 @@ from tests.contracts.search_engines import (
     OpenEngine,
     apply,
     engine,
+    filled_engine,
     made,
     open_engine,
 )
 from tests.depth import examples
 from tests.projections.search.aggregation_oracle import as_told, told
 
-__all__ = ["engine", "open_engine"]
+__all__ = ["engine", "filled_engine", "open_engine"]
 
 DAY = 86_400_000
 
@@ -64,16 +65,26 @@ def keys(result: FacetResult) -> list[tuple[Any, int]]:
     return [(bucket.key, bucket.count) for bucket in result.buckets]
 
 
-@pytest.fixture
-def tables(engine: SearchEngine) -> SearchEngine:
+@pytest.fixture(scope="module")
+def tables(filled_engine: SearchEngine) -> SearchEngine:
     """Documents of two kinds in three commits, one of them deleted, one replaced, one removed."""
     ann, bob = {"owners__name": ("Ann", "bob")}, {"owners__name": "bob"}
-    apply(engine, 1, made("a", serviceType="Mysql", version=0.5, **ann), made("b", **bob))
-    apply(engine, 2, made("c", serviceType="mysql", version=2, **bob), made("x", serviceType="No"))
-    apply(engine, 3, made("d", "topic", serviceType="Kafka"), made("b", serviceType="Glue", **ann))
-    apply(engine, 4, made("e", serviceType="Glue", deleted=True))
-    commit(engine, {"x": None}, 5)
-    return engine
+    apply(filled_engine, 1, made("a", serviceType="Mysql", version=0.5, **ann), made("b", **bob))
+    apply(
+        filled_engine,
+        2,
+        made("c", serviceType="mysql", version=2, **bob),
+        made("x", serviceType="No"),
+    )
+    apply(
+        filled_engine,
+        3,
+        made("d", "topic", serviceType="Kafka"),
+        made("b", serviceType="Glue", **ann),
+    )
+    apply(filled_engine, 4, made("e", serviceType="Glue", deleted=True))
+    commit(filled_engine, {"x": None}, 5)
+    return filled_engine
 
 
 def test_terms_count_living_documents_by_whole_values(tables: SearchEngine) -> None:

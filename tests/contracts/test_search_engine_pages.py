@@ -9,20 +9,21 @@ from tests.contracts.search_engines import (
     OpenEngine,
     apply,
     engine,
+    filled_engine,
     in_order,
     made,
     open_engine,
 )
 from tests.depth import first_alone
 
-__all__ = ["engine", "open_engine"]
+__all__ = ["engine", "filled_engine", "open_engine"]
 
 VERSIONS: dict[str, float | None] = {"d": 0.2, "b": 0.1, "e": None, "a": 0.2, "c": 1.0, "f": None}
 STATUSES = {"d": "draft", "b": "approved", "a": "draft"}
 
 
-@pytest.fixture
-def tables(engine: SearchEngine) -> SearchEngine:
+@pytest.fixture(scope="module")
+def tables(filled_engine: SearchEngine) -> SearchEngine:
     """Six tables in four commits; some have the same version and status, some have none."""
     documents = [
         made(
@@ -33,8 +34,8 @@ def tables(engine: SearchEngine) -> SearchEngine:
         for name, version in VERSIONS.items()
     ]
     for position, some in enumerate((documents[:2], documents[2:3], documents[3:5], documents[5:])):
-        apply(engine, position + 1, *some)
-    return engine
+        apply(filled_engine, position + 1, *some)
+    return filled_engine
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ import json, os, socket, sys
 
 said, say = os.pipe()
 command = ["{module}", *sys.argv[1:]]
-request = json.dumps([command, dict(os.environ), os.getcwd()]).encode()
+request = json.dumps([command, dict(os.environ), os.getcwd(), 0]).encode()
 with socket.socket(fileno=int(os.environ["FORKED"])) as origin:
     socket.send_fds(origin, [request], [1, 2, say])
 os.close(say)

@@ -3,10 +3,10 @@
 An interpreter works for a second until it has the program, which the tests start hundreds of times.
 What is about a start, or about signals during it, starts an interpreter of its own.
 
-`python -m tests.e2e.forked DESCRIPTOR` is the process that is forked from. It takes requests from
-a socket: module, arguments, environment, directory and the number of spares (`tests/e2e/spares.py`)
-as JSON, together with three files, for standard output, standard error, and what becomes of the
-process, its id first, its exit code later.
+The process that is forked from (`tests/e2e/origin.py`) takes requests from a socket: module,
+arguments, environment, directory and the number of spares (`tests/e2e/spares.py`) as JSON, together
+with three files, for standard output, standard error, and what becomes of the process, its id
+first, its exit code later.
 """
 
 import atexit
@@ -120,7 +120,7 @@ def origin() -> socket.socket:
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with its:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.e2e.forked", str(its.fileno())], pass_fds=[its.fileno()]
+            [sys.executable, "-m", "tests.e2e.origin", str(its.fileno())], pass_fds=[its.fileno()]
         )
 
     def end() -> None:
@@ -209,7 +209,3 @@ def _become(
     if spares:
         have_spares(spares)
     run_module(command, env)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -117,7 +118,7 @@ def _wait_for_command(requests: socket.socket) -> NoReturn:
     message, files, _, _ = socket.recv_fds(requests, MAX_REQUEST, _MOST_FILES)
     requests.close()
     if not message:
-        sys.exit()
+        os._exit(os.EX_OK)
     command, env, numbers = json.loads(message)
     # Under the numbers that the command names, none of which is that of another one by then.
     moved = [fcntl.fcntl(file, fcntl.F_DUPFD, _NUMBERS_FROM) for file in files]
@@ -136,5 +137,27 @@ def run_module(command: Sequence[str], env: Mapping[str, str]) -> NoReturn:
     os.environ.clear()
     os.environ.update(env)
     module, *_ = sys.argv = list(command)
-    importlib.import_module(module).main()
-    sys.exit()
+    try:
+        importlib.import_module(module).main()
+        sys.exit()
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            _exit_codes.append(end.code or 0)
+        raise
+
+
+_exit_codes: list[int] = []
+"""The exit code of a command that has come to its end, unless an interpreter has to tell of it."""
+
+
+def leave() -> None:
+    """End a process that has run a command, after all else that is done at an interpreter's end.
+
+    It would take apart all that was imported, for which a fork has to copy it: most commands work
+    for a shorter time. What cannot be written is left to the interpreter, which tells of it.
+    """
+    if _exit_codes:
+        with suppress(OSError, ValueError):
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            os._exit(_exit_codes[-1])

@@ -137,12 +137,12 @@ def test_signal_during_the_first_build_interrupts_it(
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log whose search index takes seconds to build."""
+    """A log whose search index takes a second to build."""
     directory = tmp_path_factory.mktemp("imported")
     file = directory / "lines.jsonl"
     lines = ['{"entityType":"glossary","name":"g","description":"a"}']
     term = '{"entityType":"glossaryTerm","glossary":"g","name":"t%05d","description":"%s"}'
-    lines += [term % (number, f"word{number} " * 40) for number in range(5_000)]
+    lines += [term % (number, f"word{number} " * 40) for number in range(2_500)]
     file.write_text("\n".join(lines))
     done = catalog("import", str(file), "--data", str(directory))
     assert done.returncode == 0, done.stderr

@@ -32,16 +32,20 @@ def write_by_a_later_release(data: Path, database: str | None = None) -> None:
         name_a_later_feature(log)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def options(request: pytest.FixtureRequest, data: Path, tmp_path: Path) -> list[str]:
-    """The options that name a log of some events."""
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def options(
+    request: pytest.FixtureRequest, built: Path, tmp_path_factory: pytest.TempPathFactory
+) -> list[str]:
+    """The options that name a log of some events, which no test changes."""
+    directory = tmp_path_factory.mktemp("later")
     if request.param == "sqlite":
+        data = Path(shutil.copytree(built, directory / "data"))
         write_by_a_later_release(data)
         return ["--data", str(data)]
     server: PostgresServer = request.getfixturevalue("postgres")
-    url, file, other = server.url(new_schema()), tmp_path / "log.ndjson", tmp_path / "other"
+    url, file, other = server.url(new_schema()), directory / "log.ndjson", directory / "other"
     named = ["--data", str(other), "--database", url]
-    assert replay("export", str(file), "--data", str(data)).returncode == 0
+    assert replay("export", str(file), "--data", str(built)).returncode == 0
     assert replay("import", str(file), *named).returncode == 0
     write_by_a_later_release(other, url)
     return named
