@@ -31,8 +31,6 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of edges that are read; the last one may go beyond them."""
     seconds: float = 0.5
     """Seconds for which edges are read."""
-    clock_every: int = 32
-    """Number of edges that are read between two looks at the clock."""
 
 
 BOUNDS = Bounds()
@@ -103,7 +101,7 @@ class _Left:
         most = self._bounds
         if shown >= most.shown or self._seen >= most.seen or self._bytes >= most.bytes:
             return False
-        if self._seen % most.clock_every == 0 and self._clock() >= self._ends_at:
+        if self._clock() >= self._ends_at:
             return False
         self._seen += 1
         self._bytes += size

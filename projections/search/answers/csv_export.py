@@ -55,23 +55,6 @@ _KEYS = (
 
 PIECE = 64 * 1024
 """Characters of a cell that are written in one step."""
-
-
-class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """The bounds of an export."""
-
-    rows: int = 200_000
-    page: int = 1_000
-    """Rows of which the entities are looked up together."""
-    part: int = 256 * 1024
-    """Characters of a part of the file, which one more piece may exceed."""
-    piece: int = PIECE
-    read_bytes: int = 4_000_000
-    """Bytes of documents that are read in one turn, which one more document may exceed."""
-
-
-BOUNDS = Bounds()
-
 Opened = AbstractContextManager[tuple[Engine, ReadSources]]
 """An engine and a reader of documents for as long as a page takes."""
 
@@ -80,47 +63,56 @@ def export(
     request: SearchRequest,
     visibility: Visibility,
     opened: Callable[[], Opened],
-    bounds: Bounds = BOUNDS,
+    *,
+    most_rows: int = 200_000,
+    page_rows: int = 1_000,
+    part: int = 256 * 1024,
+    read_bytes: int = 4_000_000,
 ) -> Generator[bytes]:
-    """The file in parts of some 256 kB, with an empty part wherever others may have their turn.
+    """The file in parts of some `part` characters, with an empty one wherever others may have their
+    turn: after `read_bytes` of documents, or a part, which one more document or piece may exceed.
 
     By name where the request has no order. Each page is of what is indexed then: an entity that
     another one passes meanwhile may be missing or come twice. Raises InvalidInput, before the first
-    part, for too many rows, and StoreUnavailable where a page took too long: a file that ends
-    is complete.
+    part, for more than `most_rows`, and StoreUnavailable where a page took too long: a file that
+    ends is complete.
     """
     query, _ = engine_query(request, visibility)
     query = msgspec.structs.replace(
-        query, sort=query.sort or Sort("name"), size=bounds.page, exact_total=True
+        query, sort=query.sort or Sort("name"), size=page_rows, exact_total=True
     )
-    file = _File(bounds)
+    file = _File(part)
     yield from file.parts([HEADER])
     rows = 0
     while True:
         with opened() as (engine, read_sources):
             page = engine.search(query, object_reader(read_sources))
-        _check(page, bounds.rows)
+        _check(page, most_rows)
         left = deque(page.hits)
         while left:
             with opened() as (_, read_sources):
-                some = _rows(left, read_sources, visibility, bounds)
+                some = _rows(left, read_sources, visibility, part, read_bytes)
             yield from file.parts(some)
             yield b""
         rows += len(page.hits)
         # What is added meanwhile must not make a file that never ends.
-        if len(page.hits) < bounds.page or rows >= bounds.rows:
+        if len(page.hits) < page_rows or rows >= most_rows:
             break
         query = msgspec.structs.replace(query, search_after=page.hits[-1].sort)
     yield file.rest()
 
 
 def _rows(
-    left: deque[EngineHit], read_sources: ReadSources, visibility: Visibility, bounds: Bounds
+    left: deque[EngineHit],
+    read_sources: ReadSources,
+    visibility: Visibility,
+    part: int,
+    read_bytes: int,
 ) -> list[tuple[str, ...]]:
     """The rows of the first hits, which are taken away, until enough was read for one turn."""
     rows = []
     read = written = 0
-    while left and read <= bounds.read_bytes and written <= bounds.part:
+    while left and read <= read_bytes and written <= part:
         hit = left.popleft()
         entity_json = read_sources((hit.id,)).get(hit.id, b"")
         read += len(entity_json)
@@ -134,18 +126,18 @@ def _rows(
 class _File:
     """Rows as a file has them, taken in parts."""
 
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
+    def __init__(self, part: int) -> None:
+        self._part = part
         self._pieces: list[str] = []
         self._size = 0
 
     def parts(self, rows: Iterable[Sequence[str]]) -> Iterator[bytes]:
-        """Write rows; gives a part whenever there is one of `Bounds.part` characters."""
+        """Write rows; gives a part whenever there is one that is large enough."""
         for row in rows:
-            for piece in row_pieces(row, self._bounds.piece):
+            for piece in row_pieces(row):
                 self._pieces.append(piece)
                 self._size += len(piece)
-                if self._size > self._bounds.part:
+                if self._size > self._part:
                     yield self.rest()
 
     def rest(self) -> bytes:

@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 from domain.aggregate.entity import Entity
 from domain.errors import NotFound
 from domain.kinds.registry import KINDS
-from projections.entities.lineage import Bounds, Lineage, lineage_json, read_edge, read_lineage
+from projections.entities.lineage import (
+    BOUNDS,
+    Bounds,
+    Lineage,
+    lineage_json,
+    read_edge,
+    read_lineage,
+)
 from projections.entities.sqlite.bulk_load import load
 from projections.entities.sqlite.file_check import check
 from projections.entities.sqlite.model import open_read_model
@@ -248,9 +255,8 @@ def test_walk_ends_at_its_bounds_and_says_so(
 
 def test_walk_ends_when_its_time_is_up(star: tuple[Fixture, list[Entity]]) -> None:
     catalog, tables = star
-    bounds = Bounds(clock_every=1)
-    seconds = count(0.0, bounds.seconds / 4)
-    found = ask(catalog, tables[0], clock=lambda: next(seconds), bounds=bounds)
+    seconds = count(0.0, BOUNDS.seconds / 4)
+    found = ask(catalog, tables[0], clock=lambda: next(seconds))
     assert found.truncated
     assert 0 < len(found.upstream) < 7
 
