@@ -20,22 +20,6 @@ from projections.entities.port import EdgeReader, SortedReadModel
 from projections.visibility.edges import EdgeSight
 
 
-class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """The bounds of a walk in each direction."""
-
-    shown: int = 2_000
-    """The most edges that one answer shows."""
-    seen: int = 20_000
-    """The most edges that are looked at: some lead to what the caller may not see."""
-    bytes: int = 4_000_000
-    """Bytes of edges that are read; the last one may go beyond them."""
-    seconds: float = 0.5
-    """Seconds for which edges are read."""
-
-
-BOUNDS = Bounds()
-
-
 class Node(msgspec.Struct, rename="camel", omit_defaults=True):
     """A reference to an entity of the lineage."""
 
@@ -87,21 +71,28 @@ _node = msgspec.json.Decoder(Node)
 _run = msgspec.json.Decoder(_Run)
 
 
-class _Left:
-    """The remainder of the bounds of one direction."""
+class Bounds:
+    """The bounds of one direction of a walk, and what was used of them."""
 
-    def __init__(self, bounds: Bounds, clock: Callable[[], float]) -> None:
-        self._bounds = bounds
+    most_shown = 2_000
+    """The most edges that one answer shows."""
+    most_seen = 20_000
+    """The most edges that are looked at: some lead to what the caller may not see."""
+    most_bytes = 4_000_000
+    """Bytes of edges that are read; the last one may go beyond them."""
+    most_seconds = 0.5
+    """Seconds for which edges are read."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._ends_at = clock() + bounds.seconds
+        self._ends_at = clock() + self.most_seconds
         self._seen = self._bytes = 0
 
     def admit(self, size: int, shown: int) -> bool:
         """Return True if one more edge may be looked at, of a size in bytes, beside those shown."""
-        most = self._bounds
-        if shown >= most.shown or self._seen >= most.seen or self._bytes >= most.bytes:
+        if shown >= self.most_shown or self._seen >= self.most_seen:
             return False
-        if self._clock() >= self._ends_at:
+        if self._bytes >= self.most_bytes or self._clock() >= self._ends_at:
             return False
         self._seen += 1
         self._bytes += size
@@ -115,14 +106,14 @@ class _Walk:
         self,
         reader: EdgeReader,
         sight: EdgeSight,
-        left: _Left,
+        bounds: Bounds,
         *,
         upstream: bool,
     ) -> None:
         self._reader = reader
         self._sight = sight
         self._upstream = upstream
-        self._left = left
+        self._bounds = bounds
         self.met: dict[str, Node] = {}
         """Id -> each entity that was met, the first of them where the walk began."""
         self.edges: dict[tuple[str, str], Edge] = {}
@@ -142,7 +133,7 @@ class _Walk:
     def _step(self, node: Node) -> None:
         """Take in the edges of one entity."""
         for core in self._cores(node):
-            if not self._left.admit(len(core), len(self.edges)):
+            if not self._bounds.admit(len(core), len(self.edges)):
                 self.truncated = True
                 return
             fields = _fields.decode(core)
@@ -178,7 +169,7 @@ def read_lineage(
     upstream: int,
     downstream: int,
     clock: Callable[[], float] = time.monotonic,
-    bounds: Bounds = BOUNDS,
+    bounds: type[Bounds] = Bounds,
 ) -> Lineage:
     """The lineage of a live entity, at most so many steps upstream and downstream.
 
@@ -188,8 +179,8 @@ def read_lineage(
     if entity.deleted:
         raise NotFound(f"{root.type} instance for {root.id or root.fully_qualified_name} not found")
     with model.edges() as reader:
-        up = _Walk(reader, sight, _Left(bounds, clock), upstream=True)
-        down = _Walk(reader, sight, _Left(bounds, clock), upstream=False)
+        up = _Walk(reader, sight, bounds(clock), upstream=True)
+        down = _Walk(reader, sight, bounds(clock), upstream=False)
         up.go(entity, upstream)
         down.go(entity, downstream)
         nodes = {**up.met, **down.met}

@@ -16,7 +16,6 @@ from domain.aggregate.entity import Entity
 from domain.errors import NotFound
 from domain.kinds.registry import KINDS
 from projections.entities.lineage import (
-    BOUNDS,
     Bounds,
     Lineage,
     lineage_json,
@@ -235,13 +234,21 @@ def ask(catalog: Fixture, root: Entity, sight: EdgeSight = ALL, **options: Any) 
     return read_lineage(catalog.entities, reference(root), sight, **depths)
 
 
+def bounded(**most: int) -> type[Bounds]:
+    return type("Narrow", (Bounds,), most)
+
+
 @pytest.mark.parametrize(
     ("bounds", "upstream", "downstream"),
-    [(Bounds(shown=3), 3, 3), (Bounds(seen=5), 5, 5), (Bounds(bytes=2_000), 4, 2)],
+    [
+        (bounded(most_shown=3), 3, 3),
+        (bounded(most_seen=5), 5, 5),
+        (bounded(most_bytes=2_000), 4, 2),
+    ],
 )
 def test_walk_ends_at_its_bounds_and_says_so(
     star: tuple[Fixture, list[Entity]],
-    bounds: Bounds,
+    bounds: type[Bounds],
     upstream: int,
     downstream: int,
 ) -> None:
@@ -255,7 +262,7 @@ def test_walk_ends_at_its_bounds_and_says_so(
 
 def test_walk_ends_when_its_time_is_up(star: tuple[Fixture, list[Entity]]) -> None:
     catalog, tables = star
-    seconds = count(0.0, BOUNDS.seconds / 4)
+    seconds = count(0.0, Bounds.most_seconds / 4)
     found = ask(catalog, tables[0], clock=lambda: next(seconds))
     assert found.truncated
     assert 0 < len(found.upstream) < 7
@@ -267,8 +274,8 @@ def test_whole_answer_is_not_said_to_be_cut_at_its_bound(
     catalog, tables = star
     # Seven edges lead away, and seven back.
     asked = partial(ask, catalog, tables[0], upstream=1, downstream=1)
-    assert not asked(bounds=Bounds(shown=7)).truncated
-    assert asked(bounds=Bounds(shown=6)).truncated
+    assert not asked(bounds=bounded(most_shown=7)).truncated
+    assert asked(bounds=bounded(most_shown=6)).truncated
 
 
 def test_entities_of_hidden_kinds_are_left_out_with_what_lies_behind(catalog: Fixture) -> None:

@@ -217,7 +217,7 @@ def bounded(client: Client, order: Order = "asc", after: int | None = None, **as
     """A page of a caller who may audit everything, made by such a reader."""
     log = client.services.stores.log
     span = audit_span(after, None, order, log.head())
-    query = AuditQuery(kinds=frozenset(ALL_KINDS), **asked)  # type: ignore[arg-type]
+    query = AuditQuery(kinds=frozenset(ALL_KINDS), **asked)
     return json.loads(audit_page(Bounded(log), query, span, log.head(), 100))
 
 
@@ -249,7 +249,8 @@ def test_page_ends_when_its_time_is_used_up(
 @pytest.mark.parametrize("order", ["asc", "desc"])
 def test_page_ends_when_its_bytes_are_used_up(own: Client, order: str) -> None:
     for number in range(5):
-        own.create("domains", name=f"d{number}", description="x" * (audit.PAGE_BYTES // 2))
+        text = "x" * (audit.PAGE_BYTES // 2)
+        own.create("domains", name=f"d{number}", domainType="Aggregate", description=text)
 
     pages = walk(own, order=order)
 
