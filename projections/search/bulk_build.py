@@ -59,46 +59,35 @@ def load(
     else:
         searched = engine.searched()
     total = len(live)
-    batch = _Batch()
+    batch, size = dict[str, Entity](), 0
     for start in range(0, total, _STREAMS_AT_A_TIME):
         part = live.part(start, _STREAMS_AT_A_TIME)
         ids = part[bisect_right(part, reached.after) :]
         for entity in _entities(log, ids, reached.upto):
-            batch.add(entity)
-            if len(batch.entities) >= most_entities or batch.bytes >= most_bytes:
+            batch[entity.id] = entity
+            size += sum(map(len, entity.body.values()))
+            if len(batch) >= most_entities or size >= most_bytes:
                 checkpoint = _commit(engine, batch, reached, checkpoint, searched)
-                batch = _Batch()
+                batch, size = {}, 0
                 progress(start + bisect_right(part, entity.id), total)
     checkpoint = _commit(engine, batch, reached, checkpoint, searched)
     progress(total, total)
     engine.apply({}, reached.upto, reached.fingerprint, after=checkpoint, searched=searched)
 
 
-class _Batch:
-    """Entities that are committed together, in order of ids."""
-
-    def __init__(self) -> None:
-        self.entities: dict[str, Entity] = {}
-        self.bytes = 0
-
-    def add(self, entity: Entity) -> None:
-        self.entities[entity.id] = entity
-        self.bytes += sum(map(len, entity.body.values()))
-
-
 def _commit(
     engine: SearchEngine,
-    batch: _Batch,
+    batch: dict[str, Entity],
     reached: _Reached,
     checkpoint: Checkpoint,
     searched: SearchedPaths,
 ) -> Checkpoint:
     """Commit the documents of a batch, and how far it came; returns the checkpoint after it."""
-    if not batch.entities:
+    if not batch:
         return checkpoint
-    reached.after = next(reversed(batch.entities))
+    reached.after = next(reversed(batch))
     fingerprint = msgspec.json.encode(reached).decode()
-    documents = EntityDocuments(batch.entities, searched)
+    documents = EntityDocuments(batch, searched)
     engine.apply(documents, 0, fingerprint, after=checkpoint, searched=searched)
     return 0, fingerprint
 

@@ -18,7 +18,7 @@ from domain.errors import InvalidInput, StoreUnavailable
 from projections.search.answers.queries import SearchRequest, engine_query
 from projections.search.documents.objects import object_reader
 from projections.search.documents.sources import ReadSources
-from projections.search.engine import EngineHit, EngineHits, Sort
+from projections.search.engine import EngineHit, Sort
 from projections.search.engine import SearchEngine as Engine
 from projections.search.restriction import Visibility
 
@@ -87,7 +87,13 @@ def export(
     while True:
         with opened() as (engine, read_sources):
             page = engine.search(query, object_reader(read_sources))
-        _check(page, most_rows)
+        if page.timed_out:
+            raise StoreUnavailable("the search takes too long to be exported: make it narrower")
+        if page.total > most_rows:
+            raise InvalidInput(
+                f"an export may have {most_rows:,} rows, and {page.total:,} entities match: narrow"
+                " it with q, index or queryFilter"
+            )
         left = deque(page.hits)
         while left:
             with opened() as (_, read_sources):
@@ -160,16 +166,6 @@ def row_pieces(row: Sequence[str], size: int = PIECE) -> Iterator[str]:
         if quoted:
             yield '"'
     yield "\r\n"
-
-
-def _check(page: EngineHits, most: int) -> None:
-    if page.timed_out:
-        raise StoreUnavailable("the search takes too long to be exported: make it narrower")
-    if page.total > most:
-        raise InvalidInput(
-            f"an export may have {most:,} rows, and {page.total:,} entities match: narrow it"
-            " with q, index or queryFilter"
-        )
 
 
 def _row(kind: str, entity_json: bytes) -> tuple[str, ...]:
