@@ -196,28 +196,20 @@ class Services(msgspec.Struct, frozen=True):
         self.measurements.close()
 
 
-def make_services(
-    settings: Settings,
-    stores: Stores,
-    daemon: Daemon | None = None,
-    patience: float = READ_YOUR_WRITES_SECONDS,
-) -> Services:
-    """Services over opened stores; `daemon` has the projectors, if they run in this process.
-
-    The answer to a write waits for `patience` seconds, at most, for lists to show the write.
-    """
+def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = None) -> Services:
+    """Services over opened stores; `daemon` has the projectors, if they run in this process."""
     catalog, write_places = Catalog(stores.log), Places(MAX_WRITES, "writes")
     listed, looking_at_lists = _waiters(
         stores.entities.definition.name,
         stores.listed,
-        patience,
+        READ_YOUR_WRITES_SECONDS,
         daemon,
         elsewhere=stores.is_shared,
     )
     searchable, looking_at_search = _waiters(
         stores.engine.definition.name,
         partial(_searchable_position, stores),
-        patience + settings.search_refresh,
+        READ_YOUR_WRITES_SECONDS + settings.search_refresh,
         daemon,
         elsewhere=stores.searches_elsewhere,
     )

@@ -17,6 +17,27 @@ SLEEPS = {
     "projections/search/index/test_index_crash.py": "a writer is killed at a random moment",
 }
 """The files that may let time pass, and what the passing of time means there."""
+RELEASES = "another release, of which there is one constant alone"
+PAGES = "what a page shows or reads at most, which nothing between it and the application hands on"
+SUPERVISED = "how often a host looks, which nothing between it and a process's stores hands on"
+LARGE = "sizes that no test fills"
+PATCHED = {
+    "postgres_logs.py": RELEASES,
+    "projections/read_models.py": RELEASES,
+    "api/pages/entities/test_quality.py": PAGES,
+    "api/pages/entities/test_tree_page.py": PAGES,
+    "api/pages/history/test_activity_page.py": PAGES,
+    "api/pages/operation/test_operation_page.py": PAGES,
+    "api/pages/test_every_page.py": PAGES,
+    "api/routes/search/test_search.py": PAGES,
+    "api/routes/system/test_audit.py": PAGES,
+    "api/routes/search/test_search_with_users.py": SUPERVISED,
+    "projections/wiring/test_search_in_cluster.py": SUPERVISED,
+    "projections/wiring/test_search_takeover.py": SUPERVISED,
+    "api/routes/measurements/test_usage_workflow.py": LARGE,
+    "projections/generations/test_damaged_generations.py": LARGE,
+}
+"""The files that patch constants of the product, and why these are no parameters."""
 CLOCKS = ("time", "monotonic", "perf_counter")
 SHORTEST = 5.0
 """Seconds of wall-clock time of which a busy machine takes more, whatever a test does."""
@@ -39,6 +60,8 @@ def private_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
         match node:
             case ast.Attribute(value=ast.Name(id="self" | "cls")):
                 pass
+            case ast.Attribute(value=ast.Name(id="os"), attr="_exit"):
+                pass  # public, whatever its name
             case ast.Attribute(attr=name) if is_private(name):
                 yield node.lineno, name
             case ast.Call(args=arguments) if called(node) in ("setattr", "getattr", "delattr"):
@@ -48,6 +71,15 @@ def private_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
                         yield from ((node.lineno, part) for part in parts if is_private(part))
             case ast.ImportFrom(names=names):
                 yield from ((node.lineno, each.name) for each in names if is_private(each.name))
+
+
+def patched_constants(tree: ast.Module) -> Iterator[str]:
+    """Names in capitals that are set from outside."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and called(node) == "setattr":
+            texts = [each.value for each in node.args[:2] if isinstance(each, ast.Constant)]
+            names = [str(text).rpartition(".")[2] for text in texts]
+            yield from (name for name in names if name.isupper())
 
 
 def sleeps(tree: ast.Module) -> Iterator[int]:
@@ -87,6 +119,12 @@ def test_tests_use_no_private_names(trees: dict[str, ast.Module]) -> None:
     assert [(name, *use) for name, tree in trees.items() for use in private_names(tree)] == []
 
 
+def test_tests_patch_constants_only_where_no_parameter_is_in_reach(
+    trees: dict[str, ast.Module],
+) -> None:
+    assert {name for name, tree in trees.items() if any(patched_constants(tree))} == set(PATCHED)
+
+
 def test_tests_sleep_only_where_the_passing_of_time_is_meant(trees: dict[str, ast.Module]) -> None:
     assert {name for name, tree in trees.items() if any(sleeps(tree))} == set(SLEEPS)
 
@@ -108,6 +146,18 @@ def test_tests_hold_no_short_wall_clock_times(trees: dict[str, ast.Module]) -> N
 )
 def test_private_name_is_noticed(source: str, names: list[str]) -> None:
     assert [name for _, name in private_names(ast.parse(source))] == names
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("monkeypatch.setattr(phrases, 'STEP', 1)", ["STEP"]),
+        ("monkeypatch.setattr('domain.reading.history.HELD_BYTES', 1)", ["HELD_BYTES"]),
+        ("monkeypatch.setattr('domain.reading.history.versions', 1)", []),
+    ],
+)
+def test_patched_constant_is_noticed(source: str, names: list[str]) -> None:
+    assert list(patched_constants(ast.parse(source))) == names
 
 
 @pytest.mark.parametrize(

@@ -153,9 +153,8 @@ class Catalog:
         """
 
         def decide(epoch: int) -> tuple[Proposal, dict[str, Change | CatalogError]]:
-            steps, results = _decide_deletes(
-                self.store, self._now, entity_ids, delete, self.most_events
-            )
+            planner = Planner(self.store, EntityCache(self.store), self._now, new_id)
+            steps, results = _decide_deletes(planner, entity_ids, delete, self.most_events)
             return self._unless_stored(append_of(steps, epoch)), results
 
         return self._in_one_epoch(decide)
@@ -258,7 +257,7 @@ class Catalog:
 
 
 def _decide_deletes(
-    store: EventStore, now: Callable[[], int], entity_ids: Sequence[str], delete: Delete, most: int
+    planner: Planner, entity_ids: Sequence[str], delete: Delete, most: int
 ) -> tuple[list[Step], dict[str, Change | CatalogError]]:
     """Decide on the deletes of the first of these entities, as many as one transaction takes.
 
@@ -267,7 +266,6 @@ def _decide_deletes(
     entities, without their bodies, and the results by id in the same order. Raises
     StoreUnavailable.
     """
-    planner = Planner(store, EntityCache(store), now, new_id)
     steps: dict[str, Step] = {}
     results: dict[str, Change | CatalogError] = {}
     events = 0

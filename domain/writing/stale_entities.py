@@ -52,25 +52,19 @@ def scope_kind(kind: EntityKind, name: str) -> EntityKind:
 class StaleSearch:
     """Looks, in small steps, for the live entities of a kind below a scope that were not seen."""
 
+    page = PAGE
+    most = 100_000
+    """The most stale entities of one search."""
+
     def __init__(
-        self,
-        log: EventStore,
-        kind: EntityKind,
-        scope: Claim,
-        seen: Iterable[str],
-        *,
-        page: int = PAGE,
-        most: int = 100_000,
+        self, log: EventStore, kind: EntityKind, scope: Claim, seen: Iterable[str]
     ) -> None:
         """`seen` are qualified names; quotes that a name does not need make no difference.
-
-        `page` is how many entities are read at a time, `most` how many may be stale.
 
         Raises InvalidInput for a name that is none: a run that cannot say what it has seen must not
         have all the rest deleted.
         """
         self._log = log
-        self._page, self._most = page, most
         self._kind = kind
         self._seen = frozenset(map(_plainly_quoted, seen))
         self._steps = _steps(kind)
@@ -97,7 +91,7 @@ class StaleSearch:
 
     def _walk(self, scope: Claim) -> Iterator[list[Claim]]:
         """The entities of the kind, page by page, those above others first."""
-        waiting, size = deque([(scope.kind, scope.id)]), self._page
+        waiting, size = deque([(scope.kind, scope.id)]), self.page
         while waiting:
             above, parent_id = waiting.popleft()
             for below in self._steps[above]:
@@ -111,9 +105,9 @@ class StaleSearch:
     def _judge(self, claim: Claim) -> None:
         """Count an entity as stale, or keep what it stands below."""
         if claim.fqn not in self._seen:
-            if len(self._stale) == self._most:
+            if len(self._stale) == self.most:
                 raise InvalidInput(
-                    f"more than {self._most:,} {self._kind.collection} there are not among"
+                    f"more than {self.most:,} {self._kind.collection} there are not among"
                     " seenFqns: name a narrower scope"
                 )
             self._stale[claim.id] = StaleEntity(claim.id, claim.fqn, claim.parent_id)

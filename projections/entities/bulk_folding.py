@@ -50,14 +50,8 @@ def folded_parts(
     cores = len(os.sched_getaffinity(0))
     if cores == 1 or log.head() < processes_from:
         live = log.live(by_name=True)
-        yield (
-            live,
-            (
-                make(piece)
-                for start in range(0, len(live), size)
-                for piece in fold_streams(log, live.part(start, size), live.head)
-            ),
-        )
+        parts = (live.part(start, size) for start in range(0, len(live), size))
+        yield live, (make(piece) for ids in parts for piece in fold_streams(log, ids, live.head))
         return
     with ExitStack() as stack:
         pipes = [

@@ -55,7 +55,7 @@ class CheckpointWaiters:
         """
         self._checkpoint = checkpoint
         self._seen = 0
-        self._seconds = seconds
+        self.seconds = seconds
         self._announced = announced
         self._ask_to_look = look
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -95,7 +95,7 @@ class CheckpointWaiters:
 
     def reach(self, waiter: Waiter, position: int) -> None:
         """Say which position somebody waits for."""
-        waiter.position, waiter.until = position, time.monotonic() + self._seconds
+        waiter.position, waiter.until = position, time.monotonic() + self.seconds
         # A look sets what it has seen before it asks for positions: this one is not overlooked.
         if position <= self._seen or not self._announced:
             self._look_soon()

@@ -25,7 +25,7 @@ from api.callers.tokens.issuers import Issuer
 from api.callers.tokens.minting import mint
 from api.callers.tokens.verifier import TokenVerifier, open_verifier
 from api.processes.server import make_daemon
-from api.services import READ_YOUR_WRITES_SECONDS, Services, make_services
+from api.services import Services, make_services
 from api.settings import Settings
 from api.telemetry.logs import LogWriter
 from api.telemetry.metrics import Metrics
@@ -151,14 +151,14 @@ def running(
     directory: Path,
     *,
     verifier: TokenVerifier | None = None,
-    patience: float = READ_YOUR_WRITES_SECONDS,
+    patience: float | None = None,
     services: Mapping[str, Any] = MappingProxyType({}),
     **options: Any,
 ) -> Iterator[Client]:
     """A client of an application over stores in a directory, with settings of its own.
 
-    `patience` is how long an answer waits for lists, and `services` has some of `Services`, to be
-    taken in place of those that settings mean.
+    `patience` is how long an answer waits for lists, and for searches, and `services` has some of
+    `Services`, to be taken in place of those that settings mean.
     """
     given = {
         "search_refresh": 0.01,
@@ -171,7 +171,9 @@ def running(
     with ProjectorLock(directory):
         stores = open_stores(directory, settings.database_url, settings.search_url)
         daemon = make_daemon(stores, settings)
-        made = replace(make_services(settings, stores, daemon, patience), **services)
+        made = replace(make_services(settings, stores, daemon), **services)
+        if patience is not None:
+            made.listed.seconds = made.searchable.seconds = patience
         opened = verifier or open_verifier(settings)
         app = create_app(
             made,

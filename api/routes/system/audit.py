@@ -89,7 +89,7 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
         span = audit_span(after, before, order, head)
         trail = AuditTrail(log)
         if streamed:
-            chunks = audit_lines(trail, query, span, head, limit or MAX_STREAMED)
+            chunks = _lines(trail, query, span, head, limit or MAX_STREAMED)
             return services.stream(request, chunks, media_type=NDJSON)
         page = partial(audit_page, trail, query, span, head, limit or DEFAULT_LIMIT)
         return services.large(request, await services.heavy_read(request, page))
@@ -236,49 +236,31 @@ def _time(name: str, text: str | None) -> int | None:
         ) from None
 
 
-def audit_page(
-    trail: AuditTrail,
-    query: AuditQuery,
-    span: LogSpan,
-    head: int,
-    limit: int,
-    *,
-    bound: int = BOUND,
-    seconds: float = PAGE_SECONDS,
-    most_bytes: int = PAGE_BYTES,
-) -> bytes:
-    """The JSON of an AuditPage: up to `most_bytes`, or the batch that ends its time.
-
-    It looks at `bound` events at most.
-    """
-    deadline = time.monotonic() + seconds
+def audit_page(trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit: int) -> bytes:
+    """The JSON of an AuditPage: up to `PAGE_BYTES`, or the batch that ends its time."""
+    deadline = time.monotonic() + PAGE_SECONDS
     items: list[bytes] = []
     size, reached = 0, _beginning(span)
-    for events, reached in trail.read(query, span, limit=limit, bound=bound):
+    for events, reached in trail.read(query, span, limit=limit, bound=BOUND):
         for event in events:
             items.append(msgspec.json.encode(event))
             size += len(items[-1])
-            if size >= most_bytes:
+            if size >= PAGE_BYTES:
                 reached = event.position
                 break
-        if size >= most_bytes or time.monotonic() >= deadline:
+        if size >= PAGE_BYTES or time.monotonic() >= deadline:
             break
     paging = msgspec.json.encode(_paging(span, reached, head))
     return b'{"data":[%b],"paging":%b}' % (b",".join(items), paging)
 
 
-def audit_lines(
-    trail: AuditTrail,
-    query: AuditQuery,
-    span: LogSpan,
-    head: int,
-    limit: int,
-    bound: int = STREAM_BOUND,
+def _lines(
+    trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit: int
 ) -> Generator[bytes]:
     """A line for each event, then a line with the paging, which says that nothing is missing."""
     lines = bytearray()
     reached = _beginning(span)
-    for events, position in trail.read(query, span, limit=limit, bound=bound):
+    for events, position in trail.read(query, span, limit=limit, bound=STREAM_BOUND):
         reached = position
         for event in events:
             lines += msgspec.json.encode(event) + b"\n"

@@ -47,17 +47,14 @@ class Candidates:
     """Decides which candidates have an object that a nested node asks for, for one query."""
 
     def __init__(
-        self,
-        read_objects: ReadObjects | None,
-        deadline: Deadline,
-        search: SearchObjects,
-        most: int = MAX_CANDIDATES,
+        self, read_objects: ReadObjects | None, deadline: Deadline, search: SearchObjects
     ) -> None:
         """Without `read_objects`, a node that needs objects to be read is refused."""
         self.deadline = deadline
         self._read = read_objects
         self._search = search
-        self._most = self._left = most
+        self.left = MAX_CANDIDATES
+        """Documents into which the query may still look."""
 
     def decide(
         self, node: tree.Nested, count: int, candidates: Iterable[StoredDocument]
@@ -68,10 +65,10 @@ class Candidates:
         """
         if self._read is None:
             raise InvalidInput(f"nested {node.path!r} can only have one condition here")
-        self._left -= count
-        if self._left < 0:
+        self.left -= count
+        if self.left < 0:
             raise InvalidInput(
-                f"nested {node.path!r} would have to look into more than {self._most} "
+                f"nested {node.path!r} would have to look into more than {MAX_CANDIDATES} "
                 "documents: make its conditions narrower"
             )
         path = indexed_path(node.path)

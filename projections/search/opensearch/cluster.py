@@ -84,17 +84,14 @@ class _Json(Serializer):
 class Cluster:
     """A connection to the nodes behind one address, for any number of threads."""
 
-    def __init__(
-        self, address: SearchAddress, *, look_seconds: float = 2.0, glance_seconds: float = 1.0
-    ) -> None:
-        """Connect at the first request.
+    look_seconds = 2.0
+    """The most seconds of a `look`, for which its asker waits."""
+    glance_seconds = 1.0
+    """The most seconds of a `glance`, for which searches wait."""
 
-        `look_seconds` bounds a `look`, for which its asker waits, and `glance_seconds` a `glance`,
-        for which searches wait.
-        """
+    def __init__(self, address: SearchAddress) -> None:
+        """Connect at the first request."""
         self.address = address
-        self.look_seconds = look_seconds
-        self._glance_seconds = glance_seconds
         secured: dict[str, Any] = {}
         if address.scheme == "https":
             try:
@@ -123,7 +120,7 @@ class Cluster:
 
     def glance(self, path: str) -> Any:
         """The same of what is looked at again and again, to see whether it has changed."""
-        return self.request("GET", path, seconds=self._glance_seconds)
+        return self.request("GET", path, seconds=self.glance_seconds)
 
     def request(
         self,

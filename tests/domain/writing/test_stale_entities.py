@@ -14,7 +14,9 @@ TABLE, CONTAINER, CONTRACT = KINDS["table"], KINDS["container"], KINDS["dataCont
 
 def found(world: Any, kind: Any, scope: Any, *seen: str, **bounds: int) -> list[StaleEntity]:
     """Return the result of a search that is looked on one page at a time."""
-    search = StaleSearch(world.log, kind, world.log.claim_by_id(scope.id), seen, **bounds)
+    search = StaleSearch(world.log, kind, world.log.claim_by_id(scope.id), seen)
+    for name, value in bounds.items():
+        setattr(search, name, value)
     while search.look_on(1):
         pass
     return search.stale
@@ -116,8 +118,8 @@ def test_each_step_reads_one_page(world: Any) -> None:
     for number in range(5):
         world.table(f"t{number}")
     log = CountedStore(world.log)
-    scope = world.log.claim_by_id(schema.id)
-    search = StaleSearch(log, TABLE, scope, (), page=2)  # type: ignore[arg-type]
+    search = StaleSearch(log, TABLE, world.log.claim_by_id(schema.id), ())  # type: ignore[arg-type]
+    search.page = 2
     assert (search.look_on(1), log.names) == (True, ["live_children"])
     assert search.look_on(2)
     assert (search.look_on(1), len(search.stale), len(log.calls)) == (False, 5, 3)

@@ -50,14 +50,9 @@ class CommitWriter:
     Every method raises StoreUnavailable when it could not write; then nothing was committed.
     """
 
-    def __init__(
-        self,
-        storage: Directory,
-        follower: CommitFollower,
-        make_inverter: Callable[[], Inverter] = Inverter,
-    ) -> None:
+    def __init__(self, storage: Directory, follower: CommitFollower) -> None:
         """`follower` is shown each commit, so that this process need not read it again."""
-        self._make_inverter = make_inverter
+        self.make_inverter: Callable[[], Inverter] = Inverter
         self._storage = storage
         self._follower = follower
         self._turn = threading.Lock()
@@ -159,7 +154,7 @@ class CommitWriter:
 
     def _write(self, documents: Mapping[str, SearchDocument | None]) -> Iterator[Segment]:
         """Write new segments of the documents, each of which is asked for once."""
-        inverter = (self._inverter if len(documents) >= _MANY else None) or self._make_inverter()
+        inverter = (self._inverter if len(documents) >= _MANY else None) or self.make_inverter()
         self._inverter = None
         for document in documents.values():
             if document is None:

@@ -112,21 +112,15 @@ class Steps(msgspec.Struct, frozen=True, kw_only=True):
     """Memory of the clauses of one node before they are joined, and of known nodes together."""
 
 
-STEPS = Steps()
-
-
 class SegmentView:
     """One segment; `dead` marks the documents that were replaced or removed since."""
 
+    steps = Steps()
+
     def __init__(
-        self,
-        name: str,
-        arrays: Mapping[str, NDArray[Any]],
-        dead: Mask | None = None,
-        steps: Steps = STEPS,
+        self, name: str, arrays: Mapping[str, NDArray[Any]], dead: Mask | None = None
     ) -> None:
         self.name = name
-        self.steps = steps
         self.arrays = arrays
         self.size = len(arrays["kind"])
         self.fields = {field: Inverted.of(arrays, field) for field in (WHOLE, EXACT, TEXT, WORDS)}

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from api.callers.tokens import database_safe
 from api.callers.tokens.following import AWAY_SECONDS, FollowedSafe, open_safe
 from api.callers.tokens.register import read_register, revoke_tokens
 from api.callers.tokens.safe import REGISTER, SESSION_KEY
@@ -43,13 +42,14 @@ def test_a_rotation_whose_connection_breaks_behind_its_commit_is_done_once(
     settings = Settings(data=str(tmp_path), database_url=postgres.url(new_schema()))
     with closing(open_safe(settings, is_there=False)) as safe:
         present, *_ = make_secrets(safe, SESSION_KEY)
-        put = database_safe._put
+        ask = Link.one
 
-        def put_twice(link: Link, **given: Any) -> Any:
-            put(link, **given)
-            return put(link, **given)
+        def ask_twice(link: Link, statement: str, *values: Any) -> Any:
+            if statement.startswith("INSERT INTO safe_documents"):
+                ask(link, statement, *values)
+            return ask(link, statement, *values)
 
-        monkeypatch.setattr(database_safe, "_put", put_twice)
+        monkeypatch.setattr(Link, "one", ask_twice)
         assert rotate_secret(safe, SESSION_KEY, 0.0) == present
         assert make_secrets(safe, SESSION_KEY)[1:] == (present,)
         assert drop_previous(safe, SESSION_KEY) == (present,)

@@ -1,18 +1,19 @@
 """The log for auditors: order, filters, resuming, NDJSON, permission."""
 
 import json
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from api.routes.system.audit import Order, audit_lines, audit_page, audit_span
+from api.routes.system import audit
+from api.routes.system.audit import Order, audit_page, audit_span
 from domain.kinds.ids import new_id
 from domain.kinds.registry import ALL_KINDS
-from domain.reading.audit import AuditQuery, AuditTrail
+from domain.reading.audit import AuditEvent, AuditQuery, AuditTrail, LogSpan
 from tests.api.conftest import Client, RunFilled
 
 PATH = "/v1/audit/events"
@@ -135,12 +136,11 @@ def test_audit_reads_times_as_searches_do(filled: Client, text: str) -> None:
     assert positions(filled, until=text) == []
 
 
-def walk(client: Client, read: Callable[..., Any] | None = None, **params: Any) -> list[list[int]]:
+def walk(client: Client, **params: Any) -> list[list[int]]:
     """The positions on each page, following `paging` until there is no more."""
-    read = read or partial(client.get, PATH)
     pages: list[list[int]] = []
     while True:
-        answer = read(**params)
+        answer = client.get(PATH, **params)
         pages.append([event["position"] for event in answer["data"]])
         paging = answer["paging"]
         if paging.get("after") == paging["head"] or paging.get("before") == 1:
@@ -204,56 +204,66 @@ def read_in_batches(client: Client, monkeypatch: pytest.MonkeyPatch, batch: int)
     monkeypatch.setattr(log, "read", in_batches)
 
 
-def read_page(
-    client: Client,
-    order: Order = "asc",
-    after: int | None = None,
-    before: int | None = None,
-    **given: Any,
-) -> Any:
-    """A page of a caller who may audit everything, under bounds, of events that are asked for."""
-    bounds = {name: given.pop(name) for name in ("bound", "seconds", "most_bytes") if name in given}
-    query = AuditQuery(kinds=frozenset(ALL_KINDS), **given)
+class Bounded(AuditTrail):
+    """A reader of the log that looks at four events of a page at most."""
+
+    def read(
+        self, query: AuditQuery, span: LogSpan, *, limit: int, bound: int
+    ) -> Iterator[tuple[list[AuditEvent], int]]:
+        return super().read(query, span, limit=limit, bound=min(bound, 4))
+
+
+def bounded(client: Client, order: Order = "asc", after: int | None = None, **asked: str) -> Any:
+    """A page of a caller who may audit everything, made by such a reader."""
     log = client.services.stores.log
-    span = audit_span(after, before, order, log.head())
-    return json.loads(audit_page(AuditTrail(log), query, span, log.head(), 100, **bounds))
+    span = audit_span(after, None, order, log.head())
+    query = AuditQuery(kinds=frozenset(ALL_KINDS), **asked)
+    return json.loads(audit_page(Bounded(log), query, span, log.head(), 100))
 
 
 def test_events_of_one_entity_are_found_without_looking_at_others(filled: Client) -> None:
     table = filled.get(PATH)["data"][3]["entityId"]
     orders: tuple[tuple[Order, Any], ...] = (("asc", {"after": 9}), ("desc", {"before": 1}))
     for order, whole in orders:
-        answer = read_page(filled, order, entity_id=table, bound=4)
+        answer = bounded(filled, order, entity_id=table)
         assert (len(answer["data"]), answer["paging"]) == (3, {**whole, "head": 9})
 
 
+def in_order(order: str, positions: Iterable[int]) -> list[int]:
+    return list(positions)[:: 1 if order == "asc" else -1]
+
+
 @pytest.mark.parametrize("order", ["asc", "desc"])
-@pytest.mark.parametrize(("bound", "value"), [("seconds", 0), ("most_bytes", 1)])
-def test_page_ends_when_its_time_or_its_bytes_are_used_up(
-    filled: Client, monkeypatch: pytest.MonkeyPatch, order: Order, bound: str, value: int
+def test_page_ends_when_its_time_is_used_up(
+    filled: Client, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
     read_in_batches(filled, monkeypatch, 4)
+    monkeypatch.setattr(audit, "PAGE_SECONDS", 0)
 
-    pages = walk(filled, partial(read_page, filled, **{bound: value}), order=order)
+    pages = walk(filled, order=order)
 
-    size = 1 if bound == "most_bytes" else 4
-    expected = list(range(1, 10))[:: 1 if order == "asc" else -1]
-    assert [position for page in pages for position in page] == expected
-    assert [len(page) for page in pages if page] == [size] * (9 // size) + [1] * (size == 4)
+    assert [*chain(*pages)] == in_order(order, range(1, 10))
+    assert [len(page) for page in pages if page] == [4, 4, 1]
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_page_ends_when_its_bytes_are_used_up(own: Client, order: str) -> None:
+    for number in range(5):
+        text = "x" * (audit.PAGE_BYTES // 2)
+        own.create("domains", name=f"d{number}", domainType="Aggregate", description=text)
+
+    pages = walk(own, order=order)
+
+    assert [*chain(*pages)] == in_order(order, range(1, 15))
+    assert [len(page) for page in pages] == ([11, 2, 1] if order == "asc" else [2, 2, 10])
 
 
 def test_page_that_finds_little_says_how_far_it_looked(filled: Client) -> None:
-    first = read_page(filled, actor="the-editor", bound=4)
-    second = read_page(filled, actor="the-editor", after=4, bound=4)
+    first = bounded(filled, actor="the-editor")
+    second = bounded(filled, actor="the-editor", after=4)
 
     assert (first["data"], first["paging"]) == ([], {"after": 4, "head": 9})
     assert ([e["position"] for e in second["data"]], second["paging"]["after"]) == ([5], 8)
-    log, query = (
-        filled.services.stores.log,
-        AuditQuery(kinds=frozenset(ALL_KINDS), actor="the-editor"),
-    )
-    streamed = audit_lines(AuditTrail(log), query, audit_span(None, None, "asc", 9), 9, 100, 4)
-    assert json.loads(b"".join(streamed)) == {"paging": {"after": 4, "head": 9}}
 
 
 def test_ndjson_has_the_same_events_and_says_where_it_ends(filled: Client) -> None:

@@ -51,7 +51,9 @@ def view_of(name: str, documents: Sequence[SearchDocument], dead: Sequence[str] 
 
 def stepped(view: SegmentView, **steps: int) -> SegmentView:
     """The same segment, searched in other steps, with nothing remembered of it."""
-    return SegmentView(view.name, view.arrays, view.dead, Steps(**steps))
+    view = SegmentView(view.name, view.arrays, view.dead)
+    view.steps = Steps(**steps)
+    return view
 
 
 def run(views: Sequence[SegmentView], query: EngineQuery) -> EngineHits:
@@ -322,9 +324,10 @@ def test_nested_of_several_conditions_needs_the_objects():
         run([_tables()], query)
     view = _tables()
     reader = object_reader(lambda wanted: {i: TABLES[i].encode() for i in wanted})
-    nesting = Nesting(Candidates(reader, endless(), ObjectSearch, most=1))
-    with pytest.raises(InvalidInput, match="more than 1 documents"):
-        evaluate(Snapshot([view], 1), view, nesting, query.tree)
+    candidates = Candidates(reader, endless(), ObjectSearch)
+    candidates.left = 1
+    with pytest.raises(InvalidInput, match="more than 20000 documents"):
+        evaluate(Snapshot([view], 1), view, Nesting(candidates), query.tree)
 
 
 def test_searches_of_several_threads_answer_the_same():

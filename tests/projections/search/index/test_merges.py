@@ -264,11 +264,9 @@ def test_many_small_commits_leave_few_segments(tmp_path):
     engine.close()
 
 
-def test_batch_larger_than_a_segment_makes_several(engine, storage):
-    few = partial(Inverter, max_documents=10)
-    writer = CommitWriter(storage, CommitFollower(storage), few)
+def test_batch_larger_than_a_segment_makes_several(engine, storage, writer):
+    writer.make_inverter = partial(Inverter, max_documents=10)
     writer.apply(DocumentChanges(documents(*range(25)), 1, (0, "")))
-    writer.close()
     assert sorted(s.doc_count() for s in segments(storage)) == [5, 10, 10]
     assert len(found(engine)) == 25
 

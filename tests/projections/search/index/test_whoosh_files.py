@@ -187,7 +187,7 @@ _KILLED = """
 import os, sys
 from pathlib import Path
 from projections.search.documents.documents import SearchDocument
-from projections.search.engine import DocumentChanges, DocumentChanges
+from projections.search.engine import DocumentChanges
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import Directory
 storage = Directory(Path(sys.argv[1]))

@@ -29,7 +29,8 @@ def hung() -> Iterator[Cluster]:
     """Behind a listener whose connections the system takes, and nobody reads."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = read_search_address(f"http://127.0.0.1:{listener.getsockname()[1]}")
-        with closing(Cluster(address, look_seconds=LOOK, glance_seconds=GLANCE)) as cluster:
+        with closing(Cluster(address)) as cluster:
+            cluster.look_seconds, cluster.glance_seconds = LOOK, GLANCE
             yield cluster
 
 
