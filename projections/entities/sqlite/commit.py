@@ -5,9 +5,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from projections.entities.commit_changes import CommitChanges
-from projections.entities.sqlite.tables import INSERT_DIGEST, INSERT_ENTITY, read_digests
+from projections.entities.commit_changes import CommitChanges, held_digests
+from projections.entities.sqlite.tables import INSERT_DIGEST, INSERT_ENTITY
 from projections.entities.stored_entity import StoredEntity
+
+_DIGESTS_OF = "SELECT kind, n, sum FROM digests WHERE kind IN (SELECT value FROM json_each(?))"
 
 
 def write_entities(
@@ -21,12 +23,14 @@ def write_entities(
     ).fetchall()
     to_store = [*filter(None, entities.values())]
     changes = CommitChanges(stored, to_store)
+    kinds = msgspec.json.encode(changes.kinds).decode()
+    digests = held_digests(connection.execute(_DIGESTS_OF, (kinds,)))
     for statement, rows in (
         (
             "DELETE FROM entities WHERE kind = ? AND deleted = ? AND name = ? AND id = ?",
             [row[:4] for row in stored],
         ),
-        (INSERT_ENTITY, map(msgspec.structs.astuple, to_store)),
+        (INSERT_ENTITY, [*map(msgspec.structs.astuple, to_store)]),
         (
             "DELETE FROM scopes WHERE scope = ? AND kind = ? AND deleted = ? AND name = ?"
             " AND id = ?",
@@ -37,6 +41,7 @@ def write_entities(
             "INSERT INTO counters VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
             changes.totals,
         ),
-        (INSERT_DIGEST, changes.digests(read_digests(connection))),
+        (INSERT_DIGEST, changes.digests(digests)),
     ):
-        connection.executemany(statement, rows)
+        if rows:
+            connection.executemany(statement, rows)
