@@ -3,8 +3,10 @@
 import asyncio
 import gc
 import threading
+import time
 import weakref
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
 import pytest
@@ -124,6 +126,56 @@ def test_caller_has_no_more_threads_than_it_may_have() -> None:
         await asyncio.wait_for(asyncio.gather(*(write(c, lambda: None) for c in "xyz")), 10)
         assert done[3:6] == ["greedy"] * 3
         assert sorted(done[6:]) == ["x", "y", "z"]
+
+    run(test)
+
+
+def test_waiting_steps_of_a_caller_share_a_turn() -> None:
+    async def test() -> None:
+        queue = WorkQueue(1, together=3)
+        order: list[object] = []
+
+        def after() -> None:
+            order.append("after")
+
+        async def step(number: int, left: bool = False) -> None:
+            async def has_left() -> bool:
+                return left
+
+            def work() -> None:
+                order.append(number)
+                if number == 1:
+                    raise KeyError(number)
+
+            await queue.go_on("ann", work, has_left, after)
+
+        steps = [asyncio.create_task(step(n, left=n == 2)) for n in range(6)]
+        answers = await asyncio.wait_for(asyncio.gather(*steps, return_exceptions=True), 10)
+        assert order == [0, "after", 1, 3, "after", 4, 5, "after"]
+        assert [type(each) for each in answers] == [
+            type(None),
+            KeyError,
+            ClientLeft,
+            *[type(None)] * 3,
+        ]
+
+    run(test)
+
+
+def test_long_steps_of_a_caller_share_no_turn() -> None:
+    async def test() -> None:
+        queue = WorkQueue(1, together=3)
+        order: list[object] = []
+
+        async def step(number: int) -> None:
+            def work() -> None:
+                order.append(number)
+                time.sleep(0.01)
+
+            await queue.go_on("ann", work, None, partial(order.append, "after"))
+
+        await asyncio.gather(*map(step, range(3)))
+        assert order == [0, "after", 1, "after", 2, "after"]
 
     run(test)
 
