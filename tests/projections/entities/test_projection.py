@@ -113,7 +113,7 @@ def test_projection_rolls_back_a_batch_that_fails(catalog: Fixture) -> None:
     before = dump(catalog.entities)
     catalog.table("t")
 
-    connection = catalog.entities.database.connection
+    connection = catalog.entities.database.writer
     # The last table that a commit writes to.
     connection.execute(
         "CREATE TEMP TRIGGER broken BEFORE INSERT ON digests"

@@ -116,7 +116,7 @@ def test_write_of_an_entity_touches_only_the_lists_that_change(model: SqliteRead
     scopes = [uuid(number) for number in range(10, 60)]
     before = stored(1, "q", "query", scopes=scopes)
     store(model, {before.id: before}, 1, "")
-    connection = model.database.connection
+    connection = model.database.writer
 
     def rows(position: int, *scopes: str, name: str = "q") -> int:
         changed = stored(1, name, "query", scopes=list(scopes), position=position)
