@@ -196,7 +196,8 @@ _Result = tuple[asyncio.Future[Any], Any, BaseException | None]
 class _Turn:
     """The turn of a caller: steps of work that a thread does one after the other."""
 
-    def __init__(self, due: int) -> None:
+    def __init__(self, due: int, thread: ThreadPoolExecutor) -> None:
+        self.thread = thread
         self.due = due
         """Steps that may still be added."""
         self.steps: list[_Step] = []
@@ -219,15 +220,20 @@ class WorkQueue:
         waiting steps: to hand over to another thread takes longer than a short step.
         """
         self._places = places
-        self._threads = ThreadPoolExecutor(threads)
-        self._most = self._idle = threads
+        self._most = threads
+        self._idle = [ThreadPoolExecutor(1) for _ in range(threads)]
+        """Threads without work, the one that was busy last at the end: it is called first.
+
+        What it has used last is still at hand, such as the pages that its connections hold.
+        """
         self._each = threads if each is None else each
         self._together = together
         self._running: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[_Turn]]] = {}
         """Caller -> its waiting steps, oldest first; callers stand in the order of their turns."""
         self._pace: dict[str, float] = {}
-        """Caller -> seconds that each step of its last turn took."""
+        """Caller -> seconds that each step of its last turn took, no less than a full turn has for
+        each."""
         self._queued = 0
         self.report: Callable[[int, int], None] = lambda running, waiting: None
         """Called with how much work runs and how much waits, whenever that changes."""
@@ -275,7 +281,7 @@ class WorkQueue:
     @property
     def has_others(self) -> bool:
         """True if there is other work than that of the calling thread, under way or waiting."""
-        return bool(self._waiting) or self._idle < self._most - 1
+        return bool(self._waiting) or len(self._idle) < self._most - 1
 
     async def _wait(self, caller: str) -> _Turn:
         """Wait for a turn of a caller."""
@@ -297,13 +303,13 @@ class WorkQueue:
 
     def _queue(self, change: int) -> None:
         self._queued += change
-        self.report(self._most - self._idle, self._queued)
+        self.report(self._most - len(self._idle), self._queued)
 
     def _begin(self, caller: str, steps: int) -> _Turn:
-        self._idle -= 1
+        turn = _Turn(steps, self._idle.pop())
         self._running[caller] += 1
         self._queue(0)
-        return _Turn(steps)
+        return turn
 
     def _settle(self, caller: str, turn: _Turn) -> None:
         """Note that a step was added to a turn or given up, and do the steps once all were."""
@@ -311,14 +317,14 @@ class WorkQueue:
         if turn.due:
             return
         if turn.steps:
-            self._threads.submit(self._do, caller, turn.steps, asyncio.get_running_loop())
+            turn.thread.submit(self._do, caller, turn, asyncio.get_running_loop())
         else:
-            self._end(caller)
+            self._end(caller, turn)
 
-    def _do(self, caller: str, steps: list[_Step], loop: asyncio.AbstractEventLoop) -> None:
+    def _do(self, caller: str, turn: _Turn, loop: asyncio.AbstractEventLoop) -> None:
         """Do the steps of a turn, in a thread of the queue."""
         began = time.monotonic()
-        results: list[_Result] = []
+        steps, results = turn.steps, list[_Result]()
         for work, _, doing in steps:
             try:
                 results.append((doing, _releasing(work), None))
@@ -330,12 +336,12 @@ class WorkQueue:
                 after()
         finally:
             steps.clear()
-            loop.call_soon_threadsafe(self._done, caller, seconds, results)
+            loop.call_soon_threadsafe(self._done, caller, turn, seconds, results)
 
-    def _done(self, caller: str, seconds: float, results: list[_Result]) -> None:
+    def _done(self, caller: str, turn: _Turn, seconds: float, results: list[_Result]) -> None:
         """Give the steps of a turn, each of which took so many seconds, their results."""
-        self._pace[caller] = seconds
-        self._end(caller)
+        self._pace[caller] = max(seconds, _SHARED_SECONDS / self._together)
+        self._end(caller, turn)
         for doing, result, error in results:
             if error is None:
                 doing.set_result(result)
@@ -343,17 +349,15 @@ class WorkQueue:
                 doing.set_exception(error)
         results.clear()
 
-    def _end(self, caller: str) -> None:
+    def _end(self, caller: str, turn: _Turn) -> None:
         """Free a caller's thread for the first waiting caller that may have another one."""
-        self._idle += 1
+        self._idle.append(turn.thread)
         self._running[caller] -= 1
-        if not self._running[caller]:
-            del self._running[caller]
         able = (each for each in self._waiting if self._running[each] < self._each)
         if (following := next(able, None)) is not None:
             waiting = self._waiting.pop(following)
-            most = _SHARED_SECONDS / self._pace.get(following, _SHARED_SECONDS)
-            number = max(1, min(self._together, len(waiting), int(most)))
+            most = round(_SHARED_SECONDS / self._pace.get(following, _SHARED_SECONDS))
+            number = max(1, min(len(waiting), most))
             turn = self._begin(following, number)
             for _ in range(number):
                 waiting.popleft().set_result(turn)
