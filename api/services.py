@@ -185,9 +185,14 @@ class Services(msgspec.Struct, frozen=True):
         self.committer.add(proposal.append, settle)
         return given
 
-    def _store(self) -> None:
-        """Have stored what the writes of a turn have proposed."""
-        self.committer.store(only=not self.writes.has_others)
+    def _store(self, several: bool) -> None:
+        """Have stored what the writes of a turn have proposed.
+
+        This thread does it where it is the only one that has writes. One that has proposed a single
+        write leaves that to another thread if others wait, which may be decided meanwhile; those
+        that wait for `several` come together in the next turn.
+        """
+        self.committer.store(only=not self.writes.has_others(waiting=not several))
 
     def _alone(self, propose: Callable[[], tuple[Proposal, T]]) -> tuple[int, T]:
         with self.committer.alone():

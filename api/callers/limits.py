@@ -187,7 +187,8 @@ _SHARED_SECONDS = 0.01
 """Seconds for which a turn may take several steps of a caller, as far as the last turn tells."""
 
 
-_Step = tuple[Callable[[], Any], Callable[[], None], asyncio.Future[Any]]
+After = Callable[[bool], None]
+_Step = tuple[Callable[[], Any], After, asyncio.Future[Any]]
 """The work of a step, what is to be called after the turn, and the result."""
 _Result = tuple[asyncio.Future[Any], Any, BaseException | None]
 """The future of a step, and its result or its error."""
@@ -243,11 +244,12 @@ class WorkQueue:
         caller: str,
         work: Callable[[], T],
         has_left: Callable[[], Awaitable[bool]] | None = None,
-        after: Callable[[], None] = lambda: None,
+        after: After = lambda _: None,
     ) -> T:
         """Do a step of work, whose waiting something else bounds, when it is its caller's turn.
 
-        `after` is called in the same thread, once for all steps of a turn that have it in common.
+        `after` is called in the same thread, once for all steps of a turn that have it in common,
+        and is told whether there were several.
         Raises ClientLeft when `has_left` says so after a wait; without it, that cancels the step.
         """
         waited = not self._idle or self._running[caller] >= self._each
@@ -278,10 +280,9 @@ class WorkQueue:
         with self._places.held(caller) if self._places else nullcontext():
             return await self.go_on(caller, work, has_left)
 
-    @property
-    def has_others(self) -> bool:
-        """True if there is other work than that of the calling thread, under way or waiting."""
-        return bool(self._waiting) or len(self._idle) < self._most - 1
+    def has_others(self, *, waiting: bool) -> bool:
+        """True if other threads than this one have work, or (`waiting`) if any work waits."""
+        return len(self._idle) < self._most - 1 or (waiting and bool(self._waiting))
 
     async def _wait(self, caller: str) -> _Turn:
         """Wait for a turn of a caller."""
@@ -333,7 +334,7 @@ class WorkQueue:
         seconds = (time.monotonic() - began) / len(steps)
         try:
             for after in dict.fromkeys(after for _, after, _ in steps):
-                after()
+                after(len(results) > 1)
         finally:
             steps.clear()
             loop.call_soon_threadsafe(self._done, caller, turn, seconds, results)

@@ -6,7 +6,6 @@ import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import TypeVar
 
 import pytest
@@ -135,8 +134,8 @@ def test_waiting_steps_of_a_caller_share_a_turn() -> None:
         queue = WorkQueue(1, together=3)
         order: list[object] = []
 
-        def after() -> None:
-            order.append("after")
+        def after(several: bool) -> None:
+            order.append(several)
 
         async def step(number: int, left: bool = False) -> None:
             async def has_left() -> bool:
@@ -151,7 +150,7 @@ def test_waiting_steps_of_a_caller_share_a_turn() -> None:
 
         steps = [asyncio.create_task(step(n, left=n == 2)) for n in range(6)]
         answers = await asyncio.wait_for(asyncio.gather(*steps, return_exceptions=True), 10)
-        assert order == [0, "after", 1, 3, "after", 4, 5, "after"]
+        assert order == [0, False, 1, 3, True, 4, 5, True]
         assert [type(each) for each in answers] == [
             type(None),
             KeyError,
@@ -172,10 +171,10 @@ def test_long_steps_of_a_caller_share_no_turn() -> None:
                 order.append(number)
                 time.sleep(0.01)
 
-            await queue.go_on("ann", work, None, partial(order.append, "after"))
+            await queue.go_on("ann", work, None, order.append)
 
         await asyncio.gather(*map(step, range(3)))
-        assert order == [0, "after", 1, "after", 2, "after"]
+        assert order == [0, False, 1, False, 2, False]
 
     run(test)
 
