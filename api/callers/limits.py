@@ -188,6 +188,7 @@ _SHARED_SECONDS = 0.01
 
 
 After = Callable[[bool], None]
+"""Called after the steps of a turn; the argument is whether there were several."""
 _Step = tuple[Callable[[], Any], After, asyncio.Future[Any]]
 """The work of a step, what is to be called after the turn, and the result."""
 _Result = tuple[asyncio.Future[Any], Any, BaseException | None]
@@ -248,8 +249,7 @@ class WorkQueue:
     ) -> T:
         """Do a step of work, whose waiting something else bounds, when it is its caller's turn.
 
-        `after` is called in the same thread, once for all steps of a turn that have it in common,
-        and is told whether there were several.
+        `after` is called in the same thread, once for all steps of a turn that have it in common.
         Raises ClientLeft when `has_left` says so after a wait; without it, that cancels the step.
         """
         waited = not self._idle or self._running[caller] >= self._each
@@ -290,10 +290,11 @@ class WorkQueue:
         self._waiting.setdefault(caller, deque()).append(coming)
         self._queue(1)
         try:
-            return await coming
+            # A turn may come to one who is cancelled and has not heard of it.
+            return await asyncio.shield(coming)
         except BaseException:
             # The client left: a turn that has come to it goes to the next caller.
-            if coming.done() and not coming.cancelled():
+            if coming.done():
                 self._settle(caller, coming.result())
             else:
                 self._waiting[caller].remove(coming)

@@ -224,6 +224,27 @@ def test_search_that_is_cancelled_passes_its_turn_on() -> None:
     run(test)
 
 
+def test_turn_that_comes_while_a_search_is_cancelled_is_passed_on() -> None:
+    async def test() -> None:
+        searches = Searches()
+        waiting = [searches.start(name) for name in ("ann", "ann", "bo")]
+        await asyncio.sleep(0)
+
+        def cancel(_running: int, _waiting: int) -> None:
+            waiting[0].cancel()
+
+        # The queue reports before it gives a turn to the first of ann's searches.
+        searches.queue.report = cancel
+        answers = await searches.release(*waiting)
+        assert [type(answer) for answer in answers[1:]] == [
+            asyncio.CancelledError,
+            *[type(None)] * 2,
+        ]
+        assert searches.done == ["first", "bo", "ann"]
+
+    run(test)
+
+
 def test_search_whose_client_left_meanwhile_is_not_done() -> None:
     async def test() -> None:
         searches = Searches()
