@@ -42,6 +42,8 @@ _WRITERS, _WRITERS_EACH = 4, 1
 Proposing is work for the interpreter, so a caller gains nothing from more, and none is left without
 a thread because another caller sends many large writes.
 """
+_WRITES_TOGETHER = 16
+"""Waiting writes of one caller that a thread proposes in one turn."""
 _SHARED_ATTEMPTS = 4
 """Attempts to store a write in a group, before it is decided and stored alone."""
 MAX_HEAVY_READS, MAX_STREAMS = 64, 16
@@ -118,7 +120,7 @@ class Services(msgspec.Struct, frozen=True):
             for _ in range(_SHARED_ATTEMPTS):
                 with self.listed.waiter() as waiter:
                     submit = partial(self._submit, propose, waiter)
-                    given = await self.writes.go_on(caller, submit, left)
+                    given = await self.writes.go_on(caller, submit, left, self._store)
                     try:
                         listed = await waiter.passed
                     except (ConcurrentChange, AlreadyExists) as refusal:
@@ -180,9 +182,17 @@ class Services(msgspec.Struct, frozen=True):
             self.catalog.stored(proposal)
             self.listed.reach(waiter, future.result())
 
-        only = not self.writes.has_others
-        self.committer.submit(proposal.append, settle, only=only)
+        self.committer.add(proposal.append, settle)
         return given
+
+    def _store(self, several: bool) -> None:
+        """Have stored what the writes of a turn have proposed.
+
+        This thread does it where it is the only one that has writes. One that has proposed a single
+        write leaves that to another thread if others wait, which may be decided meanwhile; those
+        that wait for `several` come together in the next turn.
+        """
+        self.committer.store(only=not self.writes.has_others(waiting=not several))
 
     def _alone(self, propose: Callable[[], tuple[Proposal, T]]) -> tuple[int, T]:
         with self.committer.alone():
@@ -220,7 +230,7 @@ def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = No
         committer=Committer(stores.log, daemon.appended if daemon is not None else lambda _: None),
         listed=listed,
         searchable=searchable,
-        writes=WorkQueue(_WRITERS, write_places, _WRITERS_EACH),
+        writes=WorkQueue(_WRITERS, write_places, _WRITERS_EACH, together=_WRITES_TOGETHER),
         write_places=write_places,
         searches=WorkQueue(_SEARCHES, Places(settings.search_queue, "searches")),
         lookups=WorkQueue(_LOOKUPS, Places(MAX_HEAVY_READS, "reads")),

@@ -93,10 +93,11 @@ async def read_body(request: Request[Any, Any, Any], most: int = MAX_BODY) -> by
 
 def _announced(request: Request[Any, Any, Any], most: int) -> int:
     """The length of a request's body in bytes, as its head announces it."""
-    length = request.headers.get("content-length")
-    if length is not None and length.isdigit():
+    headers = request.scope["headers"]
+    length = next((value for name, value in headers if name == b"content-length"), b"")
+    if length.isdigit():
         return int(length)
-    return most if "transfer-encoding" in request.headers else 0
+    return most if any(name == b"transfer-encoding" for name, _ in headers) else 0
 
 
 async def has_left(receive: Receive) -> bool:

@@ -4,13 +4,12 @@ A request for a write is kept as it was received: its body, its conditions and w
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from hashlib import sha256
 from typing import Any, TypeVar
 
 import msgspec
-from litestar.datastructures import Headers
 from msgspec.structs import replace
 
 from api.answers.bodies import JSON_TYPES, check_media_type, read_body
@@ -60,13 +59,14 @@ def refuse_headers_of_one(request: AnyRequest, what: str) -> None:
 
 async def read_asked(request: AnyRequest, media_types: tuple[str, ...]) -> Asked:
     """Read a request for a write; its body is not decoded yet."""
-    headers = request.headers
-    check_media_type(headers.get("content-type"), media_types)
+    headers = request.scope["headers"]
+    content_types = (value.decode("latin-1") for name, value in headers if name == b"content-type")
+    check_media_type(next(content_types, None), media_types)
     body = await read_body(request)
-    key = _only(headers, "idempotency-key")
+    key = _only(headers, b"idempotency-key")
     if key is not None and not 1 <= len(key) <= MAX_KEY_LENGTH:
         raise InvalidInput(f"Idempotency-Key must have 1 to {MAX_KEY_LENGTH} characters")
-    condition, unless = _only(headers, "if-match"), _only(headers, "if-none-match")
+    condition, unless = _only(headers, b"if-match"), _only(headers, b"if-none-match")
     target = b"%b %b?%b\0%b\0%b" % (
         request.method.encode(),
         request.scope["raw_path"],
@@ -85,11 +85,13 @@ async def read_asked(request: AnyRequest, media_types: tuple[str, ...]) -> Asked
     return Asked(target, body, context, request.auth)
 
 
-def _only(headers: Headers, name: str) -> str | None:
+def _only(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str | None:
     """The value of a header, None without it; raises InvalidInput where it is given twice."""
-    values = headers.getall(name, [])
+    values = [value.decode("latin-1") for each, value in headers if each == name]
     if len(values) > 1:
-        raise InvalidInput(f"the header {name} may be given once, got it {len(values)} times")
+        raise InvalidInput(
+            f"the header {name.decode()} may be given once, got it {len(values)} times"
+        )
     return values[0] if values else None
 
 

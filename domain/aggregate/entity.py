@@ -150,7 +150,8 @@ def _change(command: commands.ChangeEntity, state: Entity) -> list[Event]:
         check_entity_bytes(size)
     check_marks(target, state.body)
     for key in ALL_KINDS[state.kind].fixed:
-        if _first(target.get(key)) != _first(state.body.get(key)):
+        new, old = target.get(key), state.body.get(key)
+        if new != old and _first(new) != _first(old):
             raise InvalidInput(
                 f"{key} of a {state.kind} cannot be changed: its qualified name stands on it"
             )

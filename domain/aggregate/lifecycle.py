@@ -54,6 +54,8 @@ def version_step(old: Sequence[Any], new: Sequence[Any]) -> int:
     after = {column["name"]: column for column in new}
     for column in old:
         successor = after.get(column["name"])
+        if successor == column:
+            continue
         if successor is None or _narrows(column, successor):
             return MAJOR
         children = column.get("children") or (), successor.get("children") or ()

@@ -56,36 +56,42 @@ class Committer:
         self._alone = 0
         """Number of writers that wait to be alone with the log."""
 
-    def submit(
-        self,
-        append: Append,
-        settle: Callable[[Future[int]], None] = lambda _: None,
-        *,
-        only: bool = False,
+    def add(
+        self, append: Append, settle: Callable[[Future[int]], None] = lambda _: None
     ) -> Future[int]:
-        """Have an append stored with the next group.
+        """Have an append stored with the next group; the caller calls `store` before it waits.
 
         The future has the position once the append is durable, the refusal, or StoreUnavailable;
-        `settle` is called with it then, by the thread that appends. With `only`, nothing else is
-        about to be submitted, and where no thread is appending this one does so before it returns.
-        While too many bytes are waiting, this method waits too.
+        `settle` is called with it then, by the thread that appends. While too many bytes are
+        waiting, this method waits too.
         """
         waiting = _Waiting(append)
         waiting.future.add_done_callback(settle)
+        if self._waiting_bytes >= MAX_WAITING_BYTES:
+            self.store()
         with self._changed:
             self._changed.wait_for(lambda: self._waiting_bytes < MAX_WAITING_BYTES)
             self._waiting.append(waiting)
             self._waiting_bytes += waiting.size
-            start, self._running = not self._running, True
+        return waiting.future
+
+    def store(self, *, only: bool = False) -> None:
+        """Have what was added stored.
+
+        With `only`, nothing else is about to be added, and where no thread is appending this one
+        does so before it returns.
+        """
+        with self._changed:
+            start = bool(self._waiting) and not self._running
+            self._running = self._running or start
         if start and only:
             self._append_group(self._begin())
             with self._changed:
-                # What others have submitted meanwhile is not for their writer to wait for.
+                # What others have added meanwhile is not for their writer to wait for.
                 start = self._running = bool(self._waiting)
                 self._changed.notify_all()
         if start:
             self._executor.submit(self._append_all)
-        return waiting.future
 
     @contextmanager
     def alone(self) -> Iterator[None]:

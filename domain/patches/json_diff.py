@@ -13,6 +13,7 @@ from msgspec import Raw
 from domain.patches.json_patch import Operation, escape, same
 
 _IDENTITIES = ("id", "tagFQN", "name")
+_TEXTS = frozenset({str})
 _elements = msgspec.json.Decoder(list[Raw])
 
 
@@ -32,11 +33,10 @@ def diff(old: Any, new: Any, path: str = "") -> list[Operation]:
 def _diff_objects(old: dict[str, Any], new: dict[str, Any], path: str) -> list[Operation]:
     operations: list[Operation] = []
     for key, value in old.items():
-        where = f"{path}/{escape(key)}"
         if key not in new:
-            operations.append({"op": "remove", "path": where})
-        else:
-            operations += diff(value, new[key], where)
+            operations.append({"op": "remove", "path": f"{path}/{escape(key)}"})
+        elif not same(value, new[key]):
+            operations += diff(value, new[key], f"{path}/{escape(key)}")
     for key, value in new.items():
         if key not in old:
             operations.append({"op": "add", "path": f"{path}/{escape(key)}", "value": value})
@@ -106,12 +106,11 @@ def in_order(old: list[Any], new: list[Any]) -> tuple[list[str], list[str]] | No
 def identities(array: list[Any]) -> list[str] | None:
     """Return a text for each element of an array that identifies it, None when any has none."""
     for key in _IDENTITIES:
-        held: list[str] = []
-        for element in array:
-            identity = element.get(key) if isinstance(element, dict) else None
-            if not isinstance(identity, str):
-                break
-            held.append(identity)
-        else:
+        try:
+            held = [element[key] for element in array]
+        except (KeyError, TypeError):
+            # An element has no such key, or is no object.
+            continue
+        if _TEXTS.issuperset(map(type, held)):
             return held if len(set(held)) == len(held) else None
     return None

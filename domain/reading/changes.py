@@ -64,10 +64,12 @@ def differences(old: Any, new: Any, name: str = "") -> Iterator[FieldDifference]
     """The differing fields of two JSON values, in the order of the new one's keys."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys((*new, *old)):
-            where = f"{name}.{names.quote(key)}" if name else key
-            yield from _one(old.get(key, _ABSENT), new.get(key, _ABSENT), where)
+            one, other = old.get(key, _ABSENT), new.get(key, _ABSENT)
+            if not json_patch.same(one, other):
+                yield from _one(one, other, f"{name}.{names.quote(key)}" if name else key)
     elif isinstance(old, list) and isinstance(new, list):
-        yield from _arrays(old, new, name)
+        ids = json_diff.identities(old), json_diff.identities(new)
+        yield from _arrays(old, new, name, ids)
     elif not json_patch.same(old, new):
         yield FieldDifference("updated", name, old, new)
 
@@ -81,9 +83,14 @@ def _one(old: Any, new: Any, name: str) -> Iterator[FieldDifference]:
         yield from differences(old, new, name)
 
 
-def _arrays(old: list[Any], new: list[Any], name: str) -> Iterator[FieldDifference]:
-    """The differences of two arrays: all added elements in one, all deleted ones in another."""
-    old_ids, new_ids = json_diff.identities(old), json_diff.identities(new)
+def _arrays(
+    old: list[Any], new: list[Any], name: str, ids: tuple[list[str] | None, list[str] | None]
+) -> Iterator[FieldDifference]:
+    """The differences of two arrays: all added elements in one, all deleted ones in another.
+
+    `ids` are the identities of their elements.
+    """
+    old_ids, new_ids = ids
     if old_ids is None or new_ids is None:
         if not json_patch.same(old, new):
             yield FieldDifference("updated", name, old, new)
@@ -95,7 +102,7 @@ def _arrays(old: list[Any], new: list[Any], name: str) -> Iterator[FieldDifferen
     if deleted := [before[i] for i in old_ids if i not in after]:
         yield FieldDifference("deleted", name, deleted, None)
     for identity in new_ids:
-        if identity in before:
+        if identity in before and not json_patch.same(before[identity], after[identity]):
             label = str(after[identity].get("name", identity))
             inside = f"{name}.{names.quote(label)}"
             yield from differences(before[identity], after[identity], inside)
@@ -118,8 +125,9 @@ def _differences(old: Body, new: Body) -> Iterator[FieldDifference]:
             if old[key] == new[key]:
                 continue
             parts = json_diff.differing(old[key], new[key])
-            if parts is not None and json_diff.in_order(parts[0], parts[1]) is not None:
-                yield from _arrays(parts[0], parts[1], key)
+            ids = parts and json_diff.in_order(parts[0], parts[1])
+            if parts is not None and ids is not None:
+                yield from _arrays(parts[0], parts[1], key, ids)
                 continue
         one, other = (
             msgspec.json.decode(each[key]) if key in each else _ABSENT for each in (old, new)

@@ -55,6 +55,11 @@ class CommitChanges:
         """The rows of `scopes` to be added."""
 
     @property
+    def kinds(self) -> list[str]:
+        """The kinds of the entities that are taken out or put in."""
+        return [*self._counts]
+
+    @property
     def totals(self) -> list[tuple[str, str, int, str, int]]:
         """Kind, scope, deletion state, status, and what is to be added to their total."""
         return [(*key, n) for key, n in self._totals.items() if n]

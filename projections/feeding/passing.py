@@ -70,8 +70,7 @@ class CheckpointWaiters:
         self._loop = asyncio.get_running_loop()
         waiter = Waiter(self._loop)
         self._waiters[waiter] = None
-        if self._timer is None:
-            self._set_timer()
+        self._set_timer()
         try:
             yield waiter
         finally:
@@ -160,14 +159,15 @@ class CheckpointWaiters:
 
     def _set_timer(self) -> None:
         """Look again after a pause while anybody waits, or when the first has waited too long."""
-        assert self._loop is not None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._waiters:
+        if self._waiters and self._timer is None:
+            assert self._loop is not None
             first = min(waiter.until for waiter in self._waiters) - time.monotonic()
             pause = _ANNOUNCED_PAUSE if self._announced else _PAUSE
-            self._timer = self._loop.call_later(min(pause, max(0.0, first)), self._look)
+            self._timer = self._loop.call_later(min(pause, max(0.0, first)), self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._look()
 
 
 class CheckpointPoller:

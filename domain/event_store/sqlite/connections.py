@@ -1,6 +1,7 @@
 """Connections to the SQLite file of the log: the library's pool, and transactions of our own."""
 
 import sqlite3
+from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -57,6 +58,8 @@ class Datastore(SQLiteDatastore):
         super().__init__(db_name, originator_id_type="text", **options)
         self.pool: _Pool = _Pool(db_name=db_name, lock_timeout=options.get("lock_timeout"))
         self.pool.writable = writable
+        self._kept: deque[SQLiteConnection] = deque()
+        """Connections to a file that were taken out of the pool and are not in use now."""
         if writable and not self.pool.is_sqlite_memory_mode:
             self._turns = WriteTurns(Path(db_name))
 
@@ -66,12 +69,16 @@ class Datastore(SQLiteDatastore):
 
         All statements of the block see the database as it is when the first of them runs.
         """
-        with self._cursor(is_writer=False) as cursor:
+        connection = self._take(is_writer=False)
+        try:
+            cursor = _plain_cursor(connection)
             cursor.execute("BEGIN")
             try:
                 yield cursor
             finally:
                 cursor.connection.execute("ROLLBACK")
+        finally:
+            self._give_back(connection)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Cursor]:
@@ -80,8 +87,10 @@ class Datastore(SQLiteDatastore):
         Raises OutcomeUnknown where the commit fails in a way that may leave it on disk.
         """
         is_over = False
-        with self.turn(), self._cursor(is_writer=True) as cursor:
+        with self.turn():
+            connection = self._take(is_writer=True)
             try:
+                cursor = _plain_cursor(connection)
                 with writing(cursor.connection):
                     yield cursor
                     is_over = True
@@ -92,6 +101,8 @@ class Datastore(SQLiteDatastore):
                         " stored: repeat it with the same Idempotency-Key, or read it"
                     ) from failure
                 raise
+            finally:
+                self._give_back(connection)
 
     def turn(self) -> AbstractContextManager[None]:
         """The turn of a writer, for a block; a log in memory needs none.
@@ -100,19 +111,37 @@ class Datastore(SQLiteDatastore):
         """
         return nullcontext() if self._turns is None else self._turns.held()
 
-    @contextmanager
-    def _cursor(self, *, is_writer: bool) -> Iterator[sqlite3.Cursor]:
-        """The driver's own cursor on a connection of the pool."""
-        with self.get_connection(commit=is_writer) as connection:
-            cursor = connection.cursor().sqlite_cursor
-            cursor.row_factory = None
-            yield cursor
+    def _take(self, *, is_writer: bool) -> SQLiteConnection:
+        """A connection of the pool, for the calling thread alone.
+
+        Those to a file are kept at hand, as the locks of the pool take as long as a short read. A
+        log in memory needs these locks: its writers and readers shut each other out.
+        """
+        if self.pool.is_sqlite_memory_mode:
+            return self.pool.get_connection(is_writer=is_writer)
+        try:
+            return self._kept.pop()
+        except IndexError:
+            return self.pool.get_connection()
+
+    def _give_back(self, connection: SQLiteConnection) -> None:
+        if self.pool.is_sqlite_memory_mode or len(self._kept) >= self.pool.pool_size:
+            self.pool.put_connection(connection)
+        else:
+            self._kept.append(connection)
 
     def close(self) -> None:
         """Close all connections."""
         super().close()
         if self._turns is not None:
             self._turns.close()
+
+
+def _plain_cursor(connection: SQLiteConnection) -> sqlite3.Cursor:
+    """The driver's own cursor, which gives rows as tuples."""
+    cursor: sqlite3.Cursor = connection.cursor().sqlite_cursor
+    cursor.row_factory = None
+    return cursor
 
 
 def _may_be_on_disk(failure: sqlite3.Error) -> bool:

@@ -12,7 +12,7 @@ Differences from the stock recorder, each for a reason:
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from eventsourcing.persistence import StoredEvent
@@ -105,7 +105,8 @@ class Recorder(SQLiteApplicationRecorder):
         with self._writing() as plain:
             self._known = features.still_known(plain, self._known)
             try:
-                return [self._append(plain, append) for append in appends]
+                ends = _ends(plain, [row for append in appends for row in append.rows])
+                return [self._append(plain, append, ends) for append in appends]
             except (ConcurrentChange, AlreadyExists):
                 # Few groups have such an append: a savepoint before each one keeps a copy of every
                 # page that is written after it.
@@ -117,20 +118,23 @@ class Recorder(SQLiteApplicationRecorder):
         """Store one append, or leave the transaction as it was before it."""
         plain.execute("SAVEPOINT append")
         try:
-            result: int | Refusal = self._append(plain, append)
+            result: int | Refusal = self._append(plain, append, _ends(plain, append.rows))
         except (ConcurrentChange, AlreadyExists) as refusal:
             plain.execute("ROLLBACK TO append")
             result = refusal
         plain.execute("RELEASE append")
         return result
 
-    def _append(self, plain: sqlite3.Cursor, append: Append) -> int:
+    def _append(self, plain: sqlite3.Cursor, append: Append, ends: dict[str, int]) -> int:
+        """Store an append; `ends` are the ends of its streams, which are moved on."""
         if (refusal := outdated(append, ONLY_EPOCH)) is not None:
             raise refusal
-        self._check_ends(plain, append.rows)
-        plain.executemany(_INSERT, append.rows)
-        select = "SELECT last_insert_rowid()" if append.rows else SELECT_HEAD
-        position: int = plain.execute(select).fetchone()[0]
+        _move_on(ends, append.rows)
+        if append.rows:
+            plain.executemany(_INSERT, append.rows[:-1])
+            position = plain.execute(_INSERT, append.rows[-1]).lastrowid or 0
+        else:
+            position = plain.execute(SELECT_HEAD).fetchone()[0]
         # What is named here is known when the next append reads it: this one may be taken back.
         if not append.features <= self._known.names:
             features.name_features(plain, append.features - self._known.names)
@@ -140,18 +144,23 @@ class Recorder(SQLiteApplicationRecorder):
             _insert_answer(plain, append.answer)
         return position
 
-    def _check_ends(self, plain: sqlite3.Cursor, rows: Sequence[NewRow]) -> None:
-        """Raise ConcurrentChange unless each stream continues at its stored end."""
-        ends = dict.fromkeys((row[0] for row in rows), 0)
-        for entity_id, stream_version in look_up(plain, _ENDS, [*ends]):
-            ends[entity_id] = stream_version
-        wrong: dict[str, None] = {}
-        for entity_id, stream_version, *_ in rows:
-            if stream_version != ends[entity_id] + 1:
-                wrong[entity_id] = None
-            ends[entity_id] = stream_version
-        if wrong:
-            raise refusals.not_the_newest(list(wrong))
+
+def _ends(plain: sqlite3.Cursor, rows: Iterable[NewRow]) -> dict[str, int]:
+    """Id -> stream version of its last event in the log, of all that new events are of."""
+    ends = dict.fromkeys((row[0] for row in rows), 0)
+    ends.update(look_up(plain, _ENDS, [*ends]))
+    return ends
+
+
+def _move_on(ends: dict[str, int], rows: Iterable[NewRow]) -> None:
+    """Move the ends of streams on; raises ConcurrentChange unless each continues at its end."""
+    wrong: dict[str, None] = {}
+    for entity_id, stream_version, *_ in rows:
+        if stream_version != ends[entity_id] + 1:
+            wrong[entity_id] = None
+        ends[entity_id] = stream_version
+    if wrong:
+        raise refusals.not_the_newest(list(wrong))
 
 
 def _insert_answer(cursor: sqlite3.Cursor, answer: RememberedAnswer) -> None:

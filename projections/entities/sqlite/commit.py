@@ -4,39 +4,50 @@ import sqlite3
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import astuple
 
-from projections.entities.commit_changes import CommitChanges
-from projections.entities.sqlite.tables import INSERT_DIGEST, INSERT_ENTITY, read_digests
+from projections.entities.commit_changes import CommitChanges, held_digests
+from projections.entities.sqlite.tables import INSERT_DIGEST, INSERT_ENTITY
 from projections.entities.stored_entity import StoredEntity
+
+_STORED = (
+    "SELECT e.kind, e.deleted, e.name, e.id, e.status, e.scopes, e.digest, e.fqn"
+    " FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value"
+)
+_DIGEST = "SELECT kind, n, sum FROM digests WHERE kind = ?"
+_REMOVE = "DELETE FROM entities WHERE kind = ? AND deleted = ? AND name = ? AND id = ?"
+_CHANGE = (
+    "UPDATE entities SET scopes = ?, position = ?, last_event = ?, core = ?, optional = ?,"
+    " digest = ? WHERE kind = ? AND deleted = ? AND name = ? AND id = ?"
+)
+_UNLIST = "DELETE FROM scopes WHERE scope = ? AND kind = ? AND deleted = ? AND name = ? AND id = ?"
+_LIST = "INSERT INTO scopes VALUES (?,?,?,?,?,?)"
+_COUNT = "INSERT INTO counters VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"
 
 
 def write_entities(
     connection: sqlite3.Connection, entities: Mapping[str, StoredEntity | None]
 ) -> None:
     """Replaces, adds or (None) removes entities by id, within the connection's transaction."""
-    stored = connection.execute(
-        "SELECT e.kind, e.deleted, e.name, e.id, e.status, e.scopes, e.digest"
-        " FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value",
-        (msgspec.json.encode([*entities]).decode(),),
-    ).fetchall()
-    to_store = [*filter(None, entities.values())]
-    changes = CommitChanges(stored, to_store)
+    ids = msgspec.json.encode([*entities]).decode()
+    stored = connection.execute(_STORED, (ids,)).fetchall()
+    to_store = {one.id: astuple(one) for one in entities.values() if one is not None}
+    changes = CommitChanges([row[:7] for row in stored], filter(None, entities.values()))
+    digests = held_digests(
+        row for kind in changes.kinds for row in connection.execute(_DIGEST, (kind,))
+    )
+    # Most changes leave the columns of all indexes as they are, which then need no writing.
+    in_place = {
+        row[3] for row in stored if to_store.get(row[3], ())[:6] == (*row[:4], row[7], row[4])
+    }
     for statement, rows in (
-        (
-            "DELETE FROM entities WHERE kind = ? AND deleted = ? AND name = ? AND id = ?",
-            [row[:4] for row in stored],
-        ),
-        (INSERT_ENTITY, map(msgspec.structs.astuple, to_store)),
-        (
-            "DELETE FROM scopes WHERE scope = ? AND kind = ? AND deleted = ? AND name = ?"
-            " AND id = ?",
-            changes.unlisted,
-        ),
-        ("INSERT INTO scopes VALUES (?,?,?,?,?,?)", changes.listed),
-        (
-            "INSERT INTO counters VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
-            changes.totals,
-        ),
-        (INSERT_DIGEST, changes.digests(read_digests(connection))),
+        (_REMOVE, [row[:4] for row in stored if row[3] not in in_place]),
+        (_CHANGE, [(*row[6:], *row[:4]) for key, row in to_store.items() if key in in_place]),
+        (INSERT_ENTITY, [row for key, row in to_store.items() if key not in in_place]),
+        (_UNLIST, changes.unlisted),
+        (_LIST, changes.listed),
+        (_COUNT, changes.totals),
+        (INSERT_DIGEST, changes.digests(digests)),
     ):
-        connection.executemany(statement, rows)
+        if rows:
+            connection.executemany(statement, rows)

@@ -4,6 +4,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from weakref import WeakSet
 
@@ -23,7 +24,10 @@ class _Connection(sqlite3.Connection):
 
 
 class EntityDatabase:
-    """The file, with one connection for each thread that reads or writes."""
+    """The file, with one connection for each thread that reads, and one for all that write.
+
+    A connection forgets the pages that it holds when another one has written.
+    """
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
@@ -31,15 +35,26 @@ class EntityDatabase:
         self._local = threading.local()
         self._opened: WeakSet[_Connection] = WeakSet()
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        """Held by the thread that writes."""
+
+    @cached_property
+    def writer(self) -> _Connection:
+        """The connection of transactions that write, in autocommit mode otherwise."""
+        return self._kept(self.connect())
 
     @property
     def connection(self) -> sqlite3.Connection:
         """This thread's connection, in autocommit mode."""
         connection: _Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._local.connection = self.connect()
-            with self._lock:
-                self._opened.add(connection)
+            connection = self._local.connection = self._kept(self.connect())
+        return connection
+
+    def _kept(self, connection: _Connection) -> _Connection:
+        """A new connection, which `close` closes."""
+        with self._lock:
+            self._opened.add(connection)
         return connection
 
     def hand_over(self) -> None:
@@ -71,11 +86,12 @@ class EntityDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection, in a transaction that is committed when the block ends.
+        """The connection of writers, in a transaction that is committed when the block ends.
 
-        An exception in the block rolls everything back. Raises StoreUnavailable.
+        Other threads wait meanwhile. An exception in the block rolls everything back. Raises
+        StoreUnavailable.
         """
-        with sqlite_errors(), writing(self.connection) as connection:
+        with self._writing, sqlite_errors(), writing(self.writer) as connection:
             yield connection
 
     @contextmanager

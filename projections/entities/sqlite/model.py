@@ -39,6 +39,12 @@ _EDGES_OF_SCOPE = (
     " ORDER BY s.name, s.id"
 )
 _EDGE_OF_NAME = f"SELECT core FROM entities WHERE kind = '{EDGE}' AND fqn = ?"
+_NOWHERE: Checkpoint = (0, "")
+"""The checkpoint before the first commit, which the file has no row for."""
+_BEGIN = "INSERT OR IGNORE INTO checkpoint VALUES (1, ?, ?)"
+_MOVE_ON = (
+    "UPDATE checkpoint SET position = ?, fingerprint = ? WHERE position = ? AND fingerprint = ?"
+)
 _DELETED = (
     "SELECT e.id FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value"
     " WHERE e.deleted = 1"
@@ -79,7 +85,7 @@ class SqliteReadModel(SortedReadModel):
             row = self.database.connection.execute(
                 "SELECT position, fingerprint FROM checkpoint"
             ).fetchone()
-        return (0, "") if row is None else row
+        return _NOWHERE if row is None else row
 
     def deleted(self) -> dict[str, int]:
         """Kind -> how many of its entities are soft-deleted; kinds without any may be absent."""
@@ -162,12 +168,12 @@ class SqliteReadModel(SortedReadModel):
         """
         with self.database.transaction() as connection:
             # The transaction has the lock of the only writer from its beginning.
-            if self.checkpoint_and_fingerprint() != after:
+            moved = connection.execute(_MOVE_ON, (position, fingerprint, *after)).rowcount
+            if not moved and after == _NOWHERE:
+                moved = connection.execute(_BEGIN, (position, fingerprint)).rowcount
+            if not moved:
                 raise moved_on("sorted read model", after)
             write_entities(connection, entities)
-            connection.execute(
-                "INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?)", (position, fingerprint)
-            )
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteEntitySnapshot]:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import threading
+import time
 import weakref
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -128,6 +129,56 @@ def test_caller_has_no_more_threads_than_it_may_have() -> None:
     run(test)
 
 
+def test_waiting_steps_of_a_caller_share_a_turn() -> None:
+    async def test() -> None:
+        queue = WorkQueue(1, together=3)
+        order: list[object] = []
+
+        def after(several: bool) -> None:
+            order.append(several)
+
+        async def step(number: int, left: bool = False) -> None:
+            async def has_left() -> bool:
+                return left
+
+            def work() -> None:
+                order.append(number)
+                if number == 1:
+                    raise KeyError(number)
+
+            await queue.go_on("ann", work, has_left, after)
+
+        steps = [asyncio.create_task(step(n, left=n == 2)) for n in range(6)]
+        answers = await asyncio.wait_for(asyncio.gather(*steps, return_exceptions=True), 10)
+        assert order == [0, False, 1, 3, True, 4, 5, True]
+        assert [type(each) for each in answers] == [
+            type(None),
+            KeyError,
+            ClientLeft,
+            *[type(None)] * 3,
+        ]
+
+    run(test)
+
+
+def test_long_steps_of_a_caller_share_no_turn() -> None:
+    async def test() -> None:
+        queue = WorkQueue(1, together=3)
+        order: list[object] = []
+
+        async def step(number: int) -> None:
+            def work() -> None:
+                order.append(number)
+                time.sleep(0.01)
+
+            await queue.go_on("ann", work, None, order.append)
+
+        await asyncio.gather(*map(step, range(3)))
+        assert order == [0, False, 1, False, 2, False]
+
+    run(test)
+
+
 def test_places_may_be_taken_by_size() -> None:
     places = Places(10, "bytes of writes")
     with places.held("ann", 6):
@@ -168,6 +219,27 @@ def test_search_that_is_cancelled_passes_its_turn_on() -> None:
             asyncio.CancelledError,
         ]
         await searches.start("ann")
+        assert searches.done == ["first", "bo", "ann"]
+
+    run(test)
+
+
+def test_turn_that_comes_while_a_search_is_cancelled_is_passed_on() -> None:
+    async def test() -> None:
+        searches = Searches()
+        waiting = [searches.start(name) for name in ("ann", "ann", "bo")]
+        await asyncio.sleep(0)
+
+        def cancel(_running: int, _waiting: int) -> None:
+            waiting[0].cancel()
+
+        # The queue reports before it gives a turn to the first of ann's searches.
+        searches.queue.report = cancel
+        answers = await searches.release(*waiting)
+        assert [type(answer) for answer in answers[1:]] == [
+            asyncio.CancelledError,
+            *[type(None)] * 2,
+        ]
         assert searches.done == ["first", "bo", "ann"]
 
     run(test)

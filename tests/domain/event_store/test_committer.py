@@ -65,7 +65,9 @@ class World:
         self.heard.append(self.store.head())
 
     def submit(self, *appends: Append) -> list["Future[int]"]:
-        return [self.committer.submit(append) for append in appends]
+        futures = [self.committer.add(append) for append in appends]
+        self.committer.store()
+        return futures
 
     def open_transaction(self) -> "Future[int]":
         """Submit a first append, and return once its transaction is open."""
@@ -167,6 +169,15 @@ def test_submitting_waits_while_too_many_bytes_are_waiting(world: World) -> None
     assert submitted[0].result(PATIENCE) == 4
 
 
+def test_writer_that_adds_too_many_bytes_has_them_stored_before_it_waits(world: World) -> None:
+    world.store.let_go.set()
+    large = prepared([created("a"), changed("a", 2, MAX_WAITING_BYTES)])
+    futures = [world.committer.add(each) for each in (large, prepared([created("b")]))]
+    assert futures[0].result(PATIENCE) == 2
+    world.committer.store()
+    assert futures[1].result(PATIENCE) == 3
+
+
 def test_writer_that_is_alone_comes_between_two_transactions(world: World) -> None:
     first = world.open_transaction()
     inside, go_on = threading.Event(), threading.Event()
@@ -215,15 +226,15 @@ def test_only_writer_appends_in_its_own_thread_and_no_more_than_its_group(world:
 
     def write_alone() -> None:
         futures.append(
-            world.committer.submit(
-                prepared([created("alone")]), lambda f: settled.append(f.result()), only=True
-            )
+            world.committer.add(prepared([created("alone")]), lambda f: settled.append(f.result()))
         )
+        world.committer.store(only=True)
 
     thread = in_thread(write_alone)
     until(lambda: bool(world.store.groups))
     # A transaction is open already: who is the only one to submit does not wait for it.
-    other = world.committer.submit(prepared([created("other")]), only=True)
+    other = world.committer.add(prepared([created("other")]))
+    world.committer.store(only=True)
     assert not other.done()
     assert thread.ident == world.store.threads[0]
     world.store.let_go.set()
@@ -238,13 +249,15 @@ def test_results_are_there_before_anybody_is_told_of_a_transaction(world: World)
     told: list[bool] = []
     committer = Committer(world.store.store, lambda _: told.append(bool(settled)))
     settled: list[int] = []
-    committer.submit(prepared([created("a")]), lambda f: settled.append(f.result()), only=True)
+    committer.add(prepared([created("a")]), lambda f: settled.append(f.result()))
+    committer.store(only=True)
     committer.close()
     assert (settled, told) == ([1], [True])
 
 
 def test_closing_waits_for_a_writer_that_appends_in_its_own_thread(world: World) -> None:
-    writer = in_thread(lambda: world.committer.submit(prepared([created("a")]), only=True))
+    world.committer.add(prepared([created("a")]))
+    writer = in_thread(lambda: world.committer.store(only=True))
     until(lambda: bool(world.store.groups))
     closer = in_thread(world.committer.close)
     closer.join(0.1)

@@ -113,10 +113,10 @@ def test_projection_rolls_back_a_batch_that_fails(catalog: Fixture) -> None:
     before = dump(catalog.entities)
     catalog.table("t")
 
-    connection = catalog.entities.database.connection
+    connection = catalog.entities.database.writer
     # The last table that a commit writes to.
     connection.execute(
-        "CREATE TEMP TRIGGER broken BEFORE INSERT ON checkpoint"
+        "CREATE TEMP TRIGGER broken BEFORE INSERT ON digests"
         " BEGIN SELECT RAISE(ABORT, 'broken'); END"
     )
     with pytest.raises(sqlite3.IntegrityError, match="broken"):
