@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.conftest import Server, replay, serving
 from tests.replay_tool.conftest import ORDERS, edit
+from tests.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -203,11 +204,15 @@ def test_writes_of_a_running_server_raise_no_alarm(data: Path) -> None:
             path = f"/v1/services/databaseServices/{made['id']}"
             assert server.http.patch(path, json=patch).status_code == 200
 
+    done = []
     with serving(data) as server:
         writer = threading.Thread(target=write, args=(server,))
         writer.start()
         try:
-            done = [replay("verify", "--json", "--data", str(data)) for _ in range(3)]
+            for _ in range(3):
+                before = len(written)
+                until(lambda before=before: len(written) > before)
+                done.append(replay("verify", "--json", "--data", str(data)))
         finally:
             stopping.set()
             writer.join()
