@@ -33,18 +33,18 @@ def test_pages_of_operators_keep_nobody_out(
 
 
 def test_new_events_come_in_above_what_is_open(opened: Open, served: Server) -> None:
-    served.post("/v1/classifications", name="before", description="There before")
+    served.post("/v1/classifications", name="before", description="There at first")
     page = opened("admin", "/audit?follow=true&kind=classification")
     events = page.locator(".event")
     count = events.count()
     events.first.locator("summary").click()
-    expect(page.get_by_text("There before")).to_be_visible()
+    expect(page.get_by_text("There at first")).to_be_visible()
 
     served.post("/v1/classifications", name="after", description="There after")
 
     expect(events).to_have_count(count + 1)
     expect(events.first).to_contain_text("after")
-    expect(page.get_by_text("There before")).to_be_visible()
+    expect(page.get_by_text("There at first")).to_be_visible()
 
 
 def test_list_that_is_followed_keeps_its_newest_events(opened: Open, served: Server) -> None:
