@@ -232,7 +232,14 @@ def at_once(fixture: Fixture, projection: Recording, failures: list[Exception]) 
     daemon = Daemon([projector], fixture.directory, at_once={"recording": feed}, poll_seconds=60)
     daemon.start()
     fixture.schema()
-    daemon.appended()
+    number = len(failures)
+
+    def was_told() -> bool:
+        # Nothing is applied at once while the projection's own thread has a turn.
+        daemon.appended()
+        return len(failures) < number
+
+    until(was_told)
     return daemon
 
 
