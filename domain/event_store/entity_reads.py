@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
+from typing import TypedDict, Unpack
 
 import msgspec
 
@@ -30,6 +31,18 @@ class StreamSpan(msgspec.Struct, frozen=True):
     after: int = 0
     upto: int | None = None
     """The last stream version; None for all events after `after`."""
+
+
+class SoughtClaims(TypedDict, total=False):
+    """Names and ids, any of which finds a claim."""
+
+    names: Collection[tuple[str, str]]
+    """Pairs of kind and qualified name."""
+    ids: Collection[str]
+    parents: Collection[str]
+    """Ids of entities whose children are sought."""
+    ends: Collection[str]
+    """Ids of entities at which the lineage edges that are sought begin or end, by their names."""
 
 
 class EntityReads(ABC):
@@ -61,19 +74,10 @@ class EntityReads(ABC):
         """
 
     @abstractmethod
-    def claims(
-        self,
-        *,
-        names: Collection[tuple[str, str]] = (),
-        ids: Collection[str] = (),
-        parents: Collection[str] = (),
-        ends: Collection[str] = (),
-    ) -> list[Claim]:
-        """The claims on `names`, of the entities with `ids`, and of the children of `parents`.
+    def claims(self, **sought: Unpack[SoughtClaims]) -> list[Claim]:
+        """The claims that are sought, all as they are at one moment.
 
-        Also those of the lineage edges that begin or end at the entities with the ids `ends`, as
-        the names of edges say (`domain.edges`). A name is a pair of kind and qualified name. The
-        claims come in order of kind and qualified name, each once, all as they are at one moment.
+        They come in order of kind and qualified name, each once.
         """
 
     @abstractmethod

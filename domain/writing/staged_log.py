@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Unpack
 
 from domain.aggregate.entity import Entity
 from domain.event_store.appends import claim_of
-from domain.event_store.entity_reads import EntityReads, RecordedEvent, StreamSpan
+from domain.event_store.entity_reads import EntityReads, RecordedEvent, SoughtClaims, StreamSpan
 from domain.event_store.stored import Claim
 from domain.reading.history import folded
 
@@ -93,18 +94,13 @@ class StagedLog(EntityReads):
         known = self._known
         return known[entity_id] if entity_id in known else super().claim_by_id(entity_id)
 
-    def claims(
-        self,
-        *,
-        names: Collection[tuple[str, str]] = (),
-        ids: Collection[str] = (),
-        parents: Collection[str] = (),
-        ends: Collection[str] = (),
-    ) -> list[Claim]:
+    def claims(self, **sought: Unpack[SoughtClaims]) -> list[Claim]:
         """The claims as the staged events leave them; see `EntityReads.claims`.
 
         No edge is ever staged.
         """
+        names, ids = sought.get("names", ()), sought.get("ids", ())
+        parents, ends = sought.get("parents", ()), sought.get("ends", ())
         new_names = [name for name in names if name not in self._known]
         new_ids = [entity_id for entity_id in ids if entity_id not in self._known]
         if new_names or new_ids:

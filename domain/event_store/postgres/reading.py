@@ -2,11 +2,11 @@
 
 from collections import deque
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from domain.edges import EDGE
 from domain.errors import StoreUnavailable
-from domain.event_store.entity_reads import RecordedEvent, StreamSpan
+from domain.event_store.entity_reads import RecordedEvent, SoughtClaims, StreamSpan
 from domain.event_store.port import MAX_INTEGER, READ_BYTES, STREAM_BYTES, EventStore, NumberedRow
 from domain.event_store.postgres.connections import Connections
 from domain.event_store.postgres.features import read_features
@@ -139,16 +139,11 @@ class PostgresReads(EventStore):
         """The rows of the table `features`; see `EventStore.features`."""
         return self._connections.ask(read_features, within=_LOOK_SECONDS)
 
-    def claims(
-        self,
-        *,
-        names: Collection[tuple[str, str]] = (),
-        ids: Collection[str] = (),
-        parents: Collection[str] = (),
-        ends: Collection[str] = (),
-    ) -> list[Claim]:
+    def claims(self, **sought: Unpack[SoughtClaims]) -> list[Claim]:
         """Read all claims by one statement; see `EventStore.claims`."""
-        keys = [name_key(*name) for name in names]
+        keys = [name_key(*name) for name in sought.get("names", ())]
+        ids, parents = sought.get("ids", ()), sought.get("parents", ())
+        ends = sought.get("ends", ())
         values = [keys, *(_storable(each) for each in (ids, parents, ends, ends))]
         rows = self._connections.ask(lambda link: link.rows(_CLAIMS_SOUGHT, *values))
         claims = {row[:2]: Claim(*row) for row in rows}

@@ -5,13 +5,13 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 from eventsourcing.persistence import IntegrityError, PersistenceError
 
 from domain.errors import ConcurrentChange, StoreUnavailable
-from domain.event_store.entity_reads import RecordedEvent, StreamSpan
+from domain.event_store.entity_reads import RecordedEvent, SoughtClaims, StreamSpan
 from domain.event_store.port import MAX_INTEGER, READ_BYTES, STREAM_BYTES, EventStore, NumberedRow
 from domain.event_store.sqlite.claims import (
     EDGES_FROM,
@@ -118,24 +118,16 @@ class SqliteReads(EventStore):
         with self._reading() as cursor:
             return read_features(cursor)
 
-    def claims(
-        self,
-        *,
-        names: Collection[tuple[str, str]] = (),
-        ids: Collection[str] = (),
-        parents: Collection[str] = (),
-        ends: Collection[str] = (),
-    ) -> list[Claim]:
+    def claims(self, **sought: Unpack[SoughtClaims]) -> list[Claim]:
         """Read all claims in one transaction; see `EventStore.claims`."""
         by_kind: dict[str, list[str]] = {}
-        for kind, fqn in names:
+        for kind, fqn in sought.get("names", ()):
             by_kind.setdefault(kind, []).append(fqn)
         wanted: list[tuple[str, Collection[str], tuple[str, ...]]] = [
             *(("WHERE kind = ? AND fqn", fqns, (kind,)) for kind, fqns in by_kind.items()),
-            ("WHERE id", ids, ()),
-            ("WHERE parent_id", parents, ()),
-            (EDGES_FROM, ends, ()),
-            (EDGES_TO, ends, ()),
+            ("WHERE id", sought.get("ids", ()), ()),
+            ("WHERE parent_id", sought.get("parents", ()), ()),
+            *((edges, sought.get("ends", ()), ()) for edges in (EDGES_FROM, EDGES_TO)),
         ]
         with self._reading() as cursor:
             rows = {
