@@ -137,9 +137,8 @@ class Services(msgspec.Struct, frozen=True):
 
         Raises TooManyRequests and ClientLeft as `write` does, and what `work` raises.
         """
-        caller: str = request.user.name
-        with self.write_places.held(caller):
-            return await self.writes.go_on(caller, work, partial(has_left, request.receive))
+        left = partial(has_left, request.receive)
+        return await self.writes.run(request.user.name, work, left)
 
     def large(self, request: Request[Any, Any, Any], body: bytes, **more: Any) -> Large:
         """The answer with a body that may be large; `more` is what `Large` may be given."""

@@ -161,23 +161,17 @@ def open_import(data: Path, database: str | None) -> Iterator[EventStore]:
                 with closing(open_log(data, database)) as log:
                     yield log
             else:
-                with _unfinished(data / _UNFINISHED) as directory:
+                directory = data / _UNFINISHED
+                shutil.rmtree(directory, ignore_errors=True)
+                try:
                     with closing(open_log(directory)) as log:
                         yield log
                     move_log(directory, data)
+                finally:
+                    shutil.rmtree(directory, ignore_errors=True)
     except BaseException:
         for path in absent:
             # A directory stays that the lock is in, or what others have put there.
             with suppress(OSError):
                 path.rmdir() if path.is_dir() else path.unlink()
         raise
-
-
-@contextmanager
-def _unfinished(directory: Path) -> Iterator[Path]:
-    """An empty directory for the length of a block."""
-    shutil.rmtree(directory, ignore_errors=True)
-    try:
-        yield directory
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)

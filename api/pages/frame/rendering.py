@@ -204,12 +204,7 @@ def html(body: bytes, *, status: int = 200, headers: Mapping[str, str] | None = 
 
 def redirect(address: str, headers: Mapping[str, str] | None = None) -> Finished:
     """The answer that has a browser go on to another page, by GET."""
-    return Finished(
-        b"",
-        status_code=303,
-        media_type=HTML,
-        headers={**HEADERS, "Location": address, **(headers or {})},
-    )
+    return html(b"", status=303, headers={"Location": address, **(headers or {})})
 
 
 def is_part(request: AnyRequest) -> bool:

@@ -23,6 +23,7 @@ from api.routes.search.searches import (
     each_field,
     filter_of,
     index_of,
+    number_upto,
     sort_of,
     text_of_query,
     with_filters,
@@ -54,11 +55,8 @@ _SUGGEST: Parameters = {
         suggestions.SUGGEST,
         schema={"enum": list(suggestions.FIELDS)},
     ),
-    "size": query(
-        int,
-        f"Number of suggestions, 0 to {suggestions.MAX_SIZE}.",
-        10,
-        schema={"minimum": 0, "maximum": suggestions.MAX_SIZE},
+    "size": number_upto(
+        suggestions.MAX_SIZE, f"Number of suggestions, 0 to {suggestions.MAX_SIZE}."
     ),
     "deleted": query(bool, "Suggest soft-deleted entities, and no others.", False),
     "fetch_source": query(bool, "Give each its document; naming its fields does, too.", True),

@@ -17,6 +17,7 @@ from api.routes.search.searches import (
     Q,
     filter_of,
     index_of,
+    number_upto,
     text_of_query,
     with_filters,
 )
@@ -55,12 +56,7 @@ _AGGREGATE: Parameters = {
     "index": index_of(),
     "text": query(str, "Query text, or a filter as JSON.", "", name="q", schema=QUERY_TEXT),
     "query_text": text_of_query("Query text that must match too."),
-    "size": query(
-        int,
-        "Number of buckets, 0 to 10,000.",
-        10,
-        schema={"minimum": 0, "maximum": MAX_BUCKETS},
-    ),
+    "size": number_upto(MAX_BUCKETS, "Number of buckets, 0 to 10,000."),
     "deleted": query(bool, "Count soft-deleted entities, and no others.", False),
     "source_fields": query(
         str,
@@ -68,12 +64,8 @@ _AGGREGATE: Parameters = {
         "",
         schema={"format": "field-path"},
     ),
-    "top_size": query(
-        int,
-        "How many documents each bucket gives, to 100.",
-        10,
-        name="topHitsSize",
-        schema={"minimum": 0, "maximum": MAX_HITS},
+    "top_size": number_upto(
+        MAX_HITS, "How many documents each bucket gives, to 100.", name="topHitsSize"
     ),
     "top_field": query(
         str,

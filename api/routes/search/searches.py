@@ -61,13 +61,17 @@ def sort_of(first: str) -> Parameters:
     }
 
 
+def number_upto(
+    most: int, description: str, default: int = 10, name: str | None = None
+) -> tuple[Any, Any]:
+    """The declaration of a parameter from 0 on, whose upper bound the search checks."""
+    schema = {"minimum": 0, "maximum": most}
+    return query(int, description, default, name=name, schema=schema)
+
+
 WINDOW: Parameters = {
-    "from_": query(
-        int, "Offset of the first hit.", 0, schema={"minimum": 0, "maximum": MAX_WINDOW}
-    ),
-    "size": query(
-        int, "Number of hits, 0 to 1,000.", 10, schema={"minimum": 0, "maximum": MAX_SIZE}
-    ),
+    "from_": number_upto(MAX_WINDOW, "Offset of the first hit.", 0),
+    "size": number_upto(MAX_SIZE, "Number of hits, 0 to 1,000."),
 }
 ONLY_DELETED = query(bool, "Find soft-deleted entities, and no others.", False)
 SOURCE_FIELDS = query(list[str], "Fields of the documents to give.", schema=_PATHS)
@@ -76,12 +80,7 @@ PARAMETERS: Parameters = {
     "q": text_of_query(Q),
     "index": index_of("all"),
     **WINDOW,
-    "size": query(
-        int,
-        "Number of hits, 0 to 1,000; from + size at most 10,000.",
-        10,
-        schema={"minimum": 0, "maximum": MAX_SIZE},
-    ),
+    "size": number_upto(MAX_SIZE, "Number of hits, 0 to 1,000; from + size at most 10,000."),
     "deleted": query(bool, "Include soft-deleted entities.", False),
     **sort_of("relevance"),
     "track_total_hits": query(bool, "Count exactly; false stops at 10,000 and says `gte`.", True),
