@@ -15,6 +15,11 @@ Body = dict[str, Raw]
 """A kind's payload: top-level key -> its value as JSON bytes."""
 
 
+def encode(value: Any) -> Raw:
+    """A value as it is held in a body."""
+    return Raw(msgspec.json.encode(value))
+
+
 class Event(
     msgspec.Struct,
     frozen=True,

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from domain.aggregate.commands import Ingestion
-from domain.events import Body
+from domain.events import Body, encode
 from domain.kinds.entity_kind import EntityKind
 from domain.patches.json_patch import Operation
 
@@ -92,13 +92,11 @@ def ingested(kind: EntityKind, before: Body, target: Body, ingestion: Ingestion)
     body = _with_settled_times(before, {**target, **kept})
     if _has_value(before, _TAGS):
         given = _decode(target[_TAGS]) if _TAGS in target else None
-        body[_TAGS] = _encode(_tags(_decode(before[_TAGS]), given, override))
+        body[_TAGS] = encode(_tags(_decode(before[_TAGS]), given, override))
     for path in kind.body.parts:
         key, _, inner = path.partition(".")
         if key in before and key in target and before[key] != target[key]:
-            body[key] = _encode(
-                _joined(_decode(before[key]), _decode(target[key]), inner, override)
-            )
+            body[key] = encode(_joined(_decode(before[key]), _decode(target[key]), inner, override))
     return body
 
 
@@ -117,7 +115,7 @@ def _with_settled_times(before: Body, body: Body) -> Body:
         for key in old
         if key not in new or new[key]["timestamp"] - old[key]["timestamp"] < _SAME_MS
     }
-    return {**body, _LIFE_CYCLE: _encode({**new, **settled})}
+    return {**body, _LIFE_CYCLE: encode({**new, **settled})}
 
 
 def _with_texts(kind: EntityKind, before: Body, body: Body) -> Body:
@@ -132,7 +130,7 @@ def _with_texts(kind: EntityKind, before: Body, body: Body) -> Body:
                 _keep_texts(old.get(inner) or [], new.get(inner) or [])
             else:
                 _keep_texts(old, new)
-            kept[key] = _encode(new)
+            kept[key] = encode(new)
     return {**body, **kept}
 
 
@@ -148,10 +146,6 @@ def _keep_texts(before: list[_Part], given: list[_Part]) -> None:
 def _has_value(body: Body, key: str) -> bool:
     raw = body.get(key)
     return raw is not None and bytes(raw) not in _EMPTY
-
-
-def _encode(value: Any) -> Raw:
-    return Raw(msgspec.json.encode(value))
 
 
 def _joined(before: Any, given: Any, inner: str, override: bool) -> Any:

@@ -20,7 +20,7 @@ from domain.aggregate.lifecycle import (
     version_step,
 )
 from domain.errors import Conflict, InvalidInput, NotFound, StaleVersion
-from domain.events import Body, Event
+from domain.events import Body, Event, encode
 from domain.kinds.registry import ALL_KINDS
 from domain.patches import json_diff, json_patch
 from domain.patches.payload_bounds import check_entity_bytes, check_marks
@@ -77,11 +77,6 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return None if raw is None else msgspec.json.decode(raw)
 
 
-def encode(value: Any) -> Raw:
-    """A value as it is held in a body."""
-    return Raw(msgspec.json.encode(value))
-
-
 def decide(command: commands.Command, state: Entity | None) -> list[Event]:
     """The events that carry out the command; none when it changes nothing.
 
@@ -104,10 +99,11 @@ def decide(command: commands.Command, state: Entity | None) -> list[Event]:
     if isinstance(command, commands.ChangeEntity):
         return _change(command, state)
     if isinstance(command, commands.PurgeEntity):
-        return [_event(events.EntityPurged, command, state, 0)]
+        return [_event(events.EntityPurged, command, state.kind, state.version)]
+    after = state.kind, state.version + MINOR
     if isinstance(command, commands.SoftDeleteEntity):
-        return [] if state.deleted else [_event(events.EntitySoftDeleted, command, state)]
-    return [_event(events.EntityRestored, command, state)] if state.deleted else []
+        return [] if state.deleted else [_event(events.EntitySoftDeleted, command, *after)]
+    return [_event(events.EntityRestored, command, *after)] if state.deleted else []
 
 
 def _create(command: commands.CreateEntity, state: Entity | None) -> list[Event]:
@@ -119,19 +115,8 @@ def _create(command: commands.CreateEntity, state: Entity | None) -> list[Event]
     statuses = ALL_KINDS[command.kind].statuses
     if statuses and STATUS not in body:
         body = {**body, STATUS: encode(statuses[0])}
-    return [
-        events.EntityCreated(
-            kind=command.kind,
-            actor=command.actor,
-            at=command.at,
-            version=FIRST_VERSION,
-            request_id=command.request_id,
-            name=command.name,
-            fqn=command.fqn,
-            parent_id=command.parent_id,
-            body=body,
-        )
-    ]
+    own = {"name": command.name, "fqn": command.fqn, "parent_id": command.parent_id}
+    return [_event(events.EntityCreated, command, command.kind, FIRST_VERSION, body=body, **own)]
 
 
 def _size(body: Body) -> int:
@@ -166,7 +151,8 @@ def _change(command: commands.ChangeEntity, state: Entity) -> list[Event]:
         patch = []
     if patch:
         made.append((events.EntityChanged, {"patch": patch}))
-    return [_event(event, command, state, step, **fields) for event, fields in made]
+    version = state.version + step
+    return [_event(event, command, state.kind, version, **fields) for event, fields in made]
 
 
 def _first(raw: Raw | None) -> Any:
@@ -203,14 +189,14 @@ def _patch(state: Entity, target: Body) -> tuple[list[json_patch.Operation], int
 
 
 def _event(
-    event: type[Event], command: commands.Command, state: Entity, step: int = MINOR, **fields: Any
+    event: type[Event], command: commands.Command, kind: str, version: int, **fields: Any
 ) -> Event:
-    """An event of the state's kind; all events of one command share one resulting version."""
+    """An event of an entity of a kind; all events of one command share one resulting version."""
     return event(
-        kind=state.kind,
+        kind=kind,
         actor=command.actor,
         at=command.at,
-        version=state.version + step,
+        version=version,
         request_id=command.request_id,
         **fields,
     )

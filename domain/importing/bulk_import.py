@@ -24,7 +24,7 @@ from domain.importing.lines import Chunk, NumberedLine, read_line
 from domain.kinds.ids import new_id
 from domain.kinds.registry import KINDS
 from domain.requests.drafts import Draft
-from domain.requests.references import looked_up
+from domain.requests.references import add_looked_up
 from domain.write_context import WriteContext
 from domain.writing.bulk_put import BulkPut
 from domain.writing.plans import Change
@@ -138,9 +138,7 @@ class BulkImport:
                 except InvalidInput as error:
                     draft = error.message
                 else:
-                    more_names, more_ids = looked_up(KINDS[draft.kind], draft)
-                    names |= more_names
-                    ids |= more_ids
+                    add_looked_up(KINDS[draft.kind], draft, names, ids)
             if isinstance(draft, str):
                 batch.bad.append(BadLine(number, draft))
             else:

@@ -15,7 +15,7 @@ from domain.kinds.registry import KINDS
 from domain.patches import json_input
 from domain.requests import drafts
 from domain.requests.drafts import Draft
-from domain.requests.references import Name, looked_up
+from domain.requests.references import Name, add_looked_up
 
 BATCH_LINES = 1_000
 """The most lines in one transaction."""
@@ -41,7 +41,7 @@ class LinesRead(msgspec.Struct, array_like=True):
     lines: list[ReadAhead] = []
     """For each line; empty where no line was read."""
     names: list[Name] = []
-    """The names by which the lines are decided, each once; see `references.looked_up`."""
+    """The names by which the lines are decided, each once; see `references.add_looked_up`."""
     ids: list[str] = []
     """The ids by which they are, each once."""
 
@@ -98,9 +98,7 @@ def _sent(line: bytes, names: set[Name], ids: set[str]) -> ReadAhead:
     kind = KINDS[draft.kind]
     # What is sent has references by qualified names in place of bare ones.
     sent = drafts.sent(kind, draft)
-    more_names, more_ids = looked_up(kind, sent or draft)
-    names |= more_names
-    ids |= more_ids
+    add_looked_up(kind, sent or draft, names, ids)
     return sent
 
 

@@ -15,10 +15,10 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from domain import events
-from domain.aggregate.entity import STATUS, Entity, encode, evolve
+from domain.aggregate.entity import STATUS, Entity, evolve
 from domain.aggregate.lifecycle import format_version
 from domain.event_store.port import EventStore
-from domain.events import TYPE_NAMES, Body, Event
+from domain.events import TYPE_NAMES, Body, Event, encode
 from domain.patches import json_patch
 
 _NESTED = "children"

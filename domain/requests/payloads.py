@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from domain.aggregate.entity import Entity, encode
+from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput, shown
 from domain.event_store.entity_reads import EntityReads
-from domain.events import Body
+from domain.events import Body, encode
 from domain.kinds.bodies.components import Ref, Reference
 from domain.kinds.entity_kind import EntityKind
 from domain.patches.payload_bounds import check_entity_bytes

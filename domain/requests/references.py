@@ -78,13 +78,13 @@ def _not_found(sought: str, kinds: tuple[str, ...], where: str) -> NotFound:
     return NotFound(f"{where}: {' or '.join(kinds) or 'entity'} instance for {sought} not found")
 
 
-def looked_up(kind: EntityKind, draft: Draft) -> tuple[set[Name], set[str]]:
-    """The names and the ids by which a draft is resolved and decided, as far as they are known.
+def add_looked_up(kind: EntityKind, draft: Draft, names: set[Name], ids: set[str]) -> None:
+    """Add the names and the ids by which a draft is resolved and decided, as far as they are known.
 
     They are those of what it refers to, of its tags, of the parent that it brings, and of the
     draft's own entity.
     """
-    names, ids = set(draft.tags), set[str]()
+    names.update(draft.tags)
     given = ((value, kind.refers_to[key]) for key, value in draft.references.items())
     for refs, kinds in chain(given, draft.nested_references()):
         more_names, more_ids = names_and_ids(refs, kinds)
@@ -96,7 +96,6 @@ def looked_up(kind: EntityKind, draft: Draft) -> tuple[set[Name], set[str]]:
         names.add((kind.name, fqn))
     if draft.id is not None:
         ids.add(draft.id)
-    return names, ids
 
 
 def names_and_ids(value: Ref | list[Ref], kinds: tuple[str, ...]) -> tuple[list[Name], list[str]]:

@@ -14,7 +14,7 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.requests import drafts
 from domain.requests.drafts import Draft, expected_name
-from domain.requests.references import Name, looked_up, names_and_ids
+from domain.requests.references import Name, add_looked_up, names_and_ids
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
 from domain.writing.planning import Planner
@@ -69,9 +69,7 @@ class BulkPut:
         good = [each for each in read if isinstance(each, Draft)]
         names, ids = set[Name](), set[str]()
         for draft in good:
-            more_names, more_ids = looked_up(kind, draft)
-            names |= more_names
-            ids |= more_ids
+            add_looked_up(kind, draft, names, ids)
         decided = self.decide_drafts(good, names, ids, context)
         return [next(decided) if isinstance(each, Draft) else each for each in read]
 
@@ -84,8 +82,8 @@ class BulkPut:
     ) -> Iterator[Done | CatalogError]:
         """Decide on request bodies that have been read, each when the iterator comes to it.
 
-        `names` and `ids` are those of `looked_up` for all of them together. No more states are held
-        than `EntityCache` and one read of the log hold, however large the entities are. Raises
+        `names` and `ids` are those of `add_looked_up` for all of them together. No more states are
+        held than `EntityCache` and one read of the log hold, however large the entities are. Raises
         StoreUnavailable.
         """
         before = self._foresee(drafts_read, names, ids)

@@ -20,7 +20,7 @@ from domain.patches import json_patch
 from domain.requests import drafts, payloads
 from domain.requests.body_rules import check_body, check_described, check_sole
 from domain.requests.drafts import Draft
-from domain.requests.references import find, looked_up, recorded_parent
+from domain.requests.references import Name, add_looked_up, find, recorded_parent
 from domain.write_context import WriteContext
 from domain.writing.deletion import DeletionPlanner
 from domain.writing.entity_cache import ByName, EntityCache
@@ -166,7 +166,8 @@ class Planner(DeletionPlanner):
     def _claims(self, kind: EntityKind, draft: Draft, parent: Claim | None = None) -> EntityReads:
         """Look up together what a draft refers to, but a `parent` whose claim is known already."""
         staged = StagedLog(self._store, parent)
-        names, ids = looked_up(kind, draft)
+        names, ids = set[Name](), set[str]()
+        add_looked_up(kind, draft, names, ids)
         staged.claims(names=names, ids=ids)
         return staged
 

@@ -19,9 +19,9 @@ from typing import Any
 
 import msgspec
 
-from domain.aggregate.entity import Entity, encode
+from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput
-from domain.events import EntityChanged, EntityCreated, Event
+from domain.events import EntityChanged, EntityCreated, Event, encode
 from domain.kinds import names
 from domain.kinds.registry import KINDS
 from domain.patches.json_patch import pointer

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from domain.aggregate.commands import ChangeEntity, Ingestion
 from domain.aggregate.curation import patched
-from domain.aggregate.entity import Entity, decide, encode
-from domain.events import EntityChanged, EntityRestored
+from domain.aggregate.entity import Entity, decide
+from domain.events import EntityChanged, EntityRestored, encode
 from domain.kinds.bodies.columns import NamedPart
 from domain.kinds.bodies.components import Part
 from domain.kinds.entity_kind import EntityKind

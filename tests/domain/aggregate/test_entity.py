@@ -8,7 +8,7 @@ import pytest
 from domain import events
 from domain.aggregate import commands
 from domain.aggregate.commands import Command
-from domain.aggregate.entity import decide, encode
+from domain.aggregate.entity import decide
 from domain.errors import (
     CatalogError,
     Conflict,
@@ -17,7 +17,7 @@ from domain.errors import (
     NotFound,
     StaleVersion,
 )
-from domain.events import Body, Event
+from domain.events import Body, Event, encode
 from domain.patches.payload_bounds import MAX_MARKS
 from tests.domain.folding import fold
 

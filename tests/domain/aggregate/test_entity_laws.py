@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from domain import events
 from domain.aggregate import commands
-from domain.aggregate.entity import Entity, decide, encode, evolve
+from domain.aggregate.entity import Entity, decide, evolve
 from domain.errors import CatalogError
 from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.mapper import EventMapper
+from domain.events import encode
 from domain.patches import json_patch
 from tests.domain.folding import fold
 
