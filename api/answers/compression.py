@@ -43,7 +43,7 @@ def accepts_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 async def compress(body: bytes, caller: str) -> bytes:
     """The body in gzip's format; made in one of a few threads, when it is the caller's turn."""
-    return await _turns.go_on(caller, partial(_compress, body))
+    return await _turns.go_on(caller, partial(zlib.compress, body, _LEVEL, _GZIP))
 
 
 def compressed(chunks: Generator[bytes]) -> Generator[bytes]:
@@ -56,8 +56,3 @@ def compressed(chunks: Generator[bytes]) -> Generator[bytes]:
         for chunk in chunks:
             yield compressor.compress(chunk) + compressor.flush(_READABLE) if chunk else b""
         yield compressor.flush()
-
-
-def _compress(body: bytes) -> bytes:
-    compressor = zlib.compressobj(_LEVEL, wbits=_GZIP)
-    return compressor.compress(body) + compressor.flush()

@@ -15,7 +15,8 @@ from api.callers.permissions import Access, Action, Permission
 from api.declaring.signatures import AnyRequest
 from api.services import Services
 from domain.errors import InvalidInput
-from domain.kinds.bodies.refused_values import explained
+from domain.kinds.bodies.components import Identified
+from domain.kinds.bodies.refused_values import converted
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
 from domain.measurements.joins import first_day, summed
@@ -33,14 +34,6 @@ T = TypeVar("T", bound=msgspec.Struct)
 def report(body: bytes, expected: type[T]) -> T:
     """Read the report in a body; raises InvalidInput naming the key that does not fit."""
     return converted(decode(body, dict[str, Any], "the body"), expected, "the body")
-
-
-def converted(values: dict[str, Any], expected: type[T], where: str) -> T:
-    """Read one of the reports in a body; `where` it stands is told by an InvalidInput."""
-    try:
-        return msgspec.convert(values, expected)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"{where}: {explained(error, expected)}") from None
 
 
 Handler = Callable[..., Coroutine[Any, Any, Finished]]
@@ -102,13 +95,9 @@ def find(services: Services, kind: EntityKind, which: str) -> EntityAnswer:
         return read_one(entities, kind, entity_id=entity_id, fqn=fqn)
 
 
-class _Identified(msgspec.Struct):
-    id: str
-
-
 def id_of(entity: EntityAnswer) -> str:
     """The id of an entity that was read."""
-    return msgspec.json.decode(entity.body, type=_Identified).id
+    return msgspec.json.decode(entity.body, type=Identified).id
 
 
 def visible(access: Access, action: Action, kind: EntityKind, entity: EntityAnswer) -> bytes:

@@ -1,7 +1,7 @@
 """JSON as callers send it: within bounds, and refused when an object has a key twice."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -69,17 +69,22 @@ def _decoder(expected: Any) -> Callable[[bytes], Any]:
 
 def is_deeper(value: Any, limit: int) -> bool:
     """Return True if arrays and objects stand inside each other at more than `limit` levels."""
-    depth = 0
-    level = [value] if type(value) in _CONTAINERS else []
-    while level and depth <= limit:
-        depth += 1
+    if type(value) not in _CONTAINERS:
+        return False
+    return any(depth > limit for depth, _ in enumerate(levels(value), 1))
+
+
+def levels(value: Any) -> Iterator[list[Any]]:
+    """The arrays and objects in an array or an object, level by level, beginning with itself."""
+    level = [value]
+    while level:
+        yield level
         level = [
             inner
             for outer in level
             for inner in (outer.values() if type(outer) is dict else outer)
             if type(inner) in _CONTAINERS
         ]
-    return depth > limit
 
 
 def _refuse_repeated_keys(data: bytes, what: str) -> None:

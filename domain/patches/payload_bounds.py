@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from domain.errors import EntityOverLimit, InvalidInput
-from domain.patches.json_input import MAX_DEPTH, MAX_VALUES
+from domain.patches.json_input import MAX_DEPTH, MAX_VALUES, levels
 
 MAX_ENTITY_BYTES = 10_000_000
 """Bytes of JSON that the values of an entity's keys may take together, as they are recorded."""
@@ -31,19 +31,11 @@ def check_bounds(values: Mapping[str, Any]) -> None:
     is recorded already may be given as it is (`Raw`), which is decoded only where there may be.
     """
     raws = [bytes(value) for value in values.values() if type(value) is Raw]
-    depth, members = 0, sum(raw.count(mark) for raw in raws for mark in (b",", b"[", b"{"))
-    level: list[Any] = [values]
-    while level:
-        depth += 1
+    members = sum(raw.count(mark) for raw in raws for mark in (b",", b"[", b"{"))
+    for depth, level in enumerate(levels(values), 1):
         if depth > MAX_DEPTH:
             raise InvalidInput(f"values are nested more than {MAX_DEPTH} levels deep")
         members += sum(map(len, level))
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if type(outer) is dict else outer)
-            if type(inner) in _CONTAINERS
-        ]
     if raws and members > MAX_PATHS:
         check_bounds(
             {

@@ -12,15 +12,11 @@ from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput, NotPermitted, shown
 from domain.event_store.stored import Claim
 from domain.events import Body
-from domain.kinds.bodies.components import Reference
+from domain.kinds.bodies.components import Identified, Reference
 from domain.kinds.bodies.profiling import PROFILER_CONFIG, read_profiler_config
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ALL_KINDS
 from domain.write_context import WriteContext
-
-
-class _Identified(msgspec.Struct):
-    id: str
 
 
 class _Column(msgspec.Struct):
@@ -28,7 +24,7 @@ class _Column(msgspec.Struct):
     children: "list[_Column] | None" = None
 
 
-_identified = msgspec.json.Decoder(list[_Identified])
+_identified = msgspec.json.Decoder(list[Identified])
 _columns = msgspec.json.Decoder(list[_Column])
 _reference = msgspec.json.Decoder(Reference)
 

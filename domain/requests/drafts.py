@@ -17,7 +17,7 @@ from domain.events import Body
 from domain.kinds import names
 from domain.kinds.bodies.base import EntityBody, ParentToBring
 from domain.kinds.bodies.components import NestedReference, Ref
-from domain.kinds.bodies.refused_values import explained
+from domain.kinds.bodies.refused_values import converted
 from domain.kinds.entity_kind import EntityKind
 from domain.openmetadata.entity_properties import REQUEST_ALIASES, unalias
 from domain.patches.json_input import MAX_VALUES
@@ -173,10 +173,7 @@ def expected_name(kind: EntityKind, made: Draft) -> str | None:
 
 def _convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
     """The Struct of a decoded body; raises InvalidInput naming the key that does not fit."""
-    try:
-        struct = msgspec.convert(values, type=kind.body)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"{kind.name}: {explained(error, kind.body)}") from None
+    struct = converted(values, kind.body, kind.name)
     status = values.get(STATUS)
     if kind.statuses and status is not None and status not in kind.statuses:
         raise InvalidInput(

@@ -12,6 +12,7 @@ from api.routes.measurements.reports import LISTED, PERIOD, STORED
 from api.services import Services
 from api.use_cases import measured
 from domain.errors import InvalidInput, NotFound
+from domain.kinds.bodies.refused_values import converted
 from domain.kinds.registry import KINDS
 from domain.measurements.reports import FOREVER
 from domain.measurements.runs import MAX_RUNS, RUN, PipelineRun, points
@@ -32,9 +33,7 @@ def pipeline_run_routes(services: Services) -> list[HTTPRouteHandler]:
         given = decode(body, list[dict[str, Any]], "the body")
         if len(given) > MAX_RUNS:
             raise InvalidInput(f"a report may have {MAX_RUNS} runs, got {len(given)}")
-        runs = [
-            measured.converted(each, PipelineRun, f"run {n}") for n, each in enumerate(given, 1)
-        ]
+        runs = [converted(each, PipelineRun, f"run {n}") for n, each in enumerate(given, 1)]
         return written(request, runs, pipeline)
 
     def written(request: AnyRequest, runs: list[PipelineRun], pipeline: str) -> bytes:

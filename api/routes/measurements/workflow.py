@@ -26,7 +26,7 @@ from api.use_cases.measured import (
 )
 from domain.errors import InvalidInput, NotFound, shown
 from domain.kinds import names
-from domain.kinds.bodies.components import Reference
+from domain.kinds.bodies.components import Identified, Reference
 from domain.kinds.registry import KINDS
 from domain.measurements.costs import CostSums, QueryCost
 from domain.measurements.joins import Side, TableJoins, joined_points
@@ -127,10 +127,6 @@ def _at_all_depths(columns: list[_Column] | None) -> Iterator[_Column]:
 PATH = "/v1/queryCostRecord"
 
 
-class _Service(msgspec.Struct):
-    id: str
-
-
 class _Query(msgspec.Struct, rename="camel"):
     """The part of a query that is shown beside its costs."""
 
@@ -138,7 +134,7 @@ class _Query(msgspec.Struct, rename="camel"):
     name: str
     fully_qualified_name: str
     query: str
-    service: _Service
+    service: Identified
     users: list[Reference] | None = None
 
 

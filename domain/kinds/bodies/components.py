@@ -27,6 +27,12 @@ _OUTSIDERS = UUID("7c1f8a52-6c0b-5d0e-9a4e-0f2a6b1d3c47")
 """Namespace of the ids that are derived from names; never change it, ids are recorded."""
 
 
+class Identified(Struct):
+    """An entity, or a reference to one, of which the id alone is read."""
+
+    id: str
+
+
 class Part(Struct, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     """An object inside a payload; an unknown key is an error that names it."""
 

@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta
 
-from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Integer, Part
 from domain.kinds.bodies.enumerations import PartitionInterval
-from domain.kinds.bodies.refused_values import explained
+from domain.kinds.bodies.refused_values import converted
 
 PROFILER_CONFIG = "tableProfilerConfig"
 """Key of a table's body that holds its profiler configuration."""
@@ -109,7 +107,4 @@ class ProfilerConfig(Sampling, kw_only=True):
 
 def read_profiler_config(values: Mapping[str, Any]) -> ProfilerConfig:
     """Read a configuration; raises InvalidInput naming the key that does not fit."""
-    try:
-        return msgspec.convert(values, ProfilerConfig)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"{PROFILER_CONFIG}: {explained(error, ProfilerConfig)}") from None
+    return converted(values, ProfilerConfig, PROFILER_CONFIG)

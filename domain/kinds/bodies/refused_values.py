@@ -1,20 +1,32 @@
-"""Says which values were allowed where a body has one of a closed set that is not in it."""
+"""Reads bodies, and says which values were allowed where one of a closed set is not in it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
+
+from domain.errors import InvalidInput
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 _REFUSED = re.compile(r"Invalid enum value '(?P<value>.*)'(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 _MOST_SHOWN = 40
 """The most allowed values that a message shows; of more, those that are like the given one."""
 
 
-def explained(error: msgspec.ValidationError, body: type[msgspec.Struct]) -> str:
+def converted(values: Mapping[str, Any], expected: type[T], where: str) -> T:
+    """Read decoded values; an InvalidInput tells `where` they stand, and what does not fit."""
+    try:
+        return msgspec.convert(values, expected)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{where}: {_explained(error, expected)}") from None
+
+
+def _explained(error: msgspec.ValidationError, body: type[msgspec.Struct]) -> str:
     """Repeat what msgspec says of a value of `body`, with the allowed values of a closed set."""
     said = str(error)
     refused = _REFUSED.fullmatch(said)
