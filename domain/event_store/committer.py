@@ -138,22 +138,16 @@ class Committer:
         """The next group, for this thread alone to append; empty when nothing is waiting."""
         with self._changed:
             self._changed.wait_for(lambda: not self._appending and not self._alone)
-            group = self._take()
+            group: list[_Waiting] = []
+            size = 0
+            while self._waiting and len(group) < GROUP_APPENDS:
+                size += self._waiting[0].size
+                if group and size > GROUP_BYTES:
+                    break
+                group.append(self._waiting.popleft())
+                self._waiting_bytes -= group[-1].size
             self._running = self._appending = bool(group)
             self._changed.notify_all()
-        return group
-
-    def _take(self) -> list[_Waiting]:
-        group: list[_Waiting] = []
-        size = 0
-        while self._waiting and len(group) < GROUP_APPENDS:
-            first = self._waiting[0]
-            if group and size + first.size > GROUP_BYTES:
-                break
-            self._waiting.popleft()
-            self._waiting_bytes -= first.size
-            group.append(first)
-            size += first.size
         return group
 
     def _end(self) -> None:

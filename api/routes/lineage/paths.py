@@ -11,6 +11,7 @@ from api.errors import Forbidden
 from domain.edges import EDGE
 from domain.errors import InvalidInput, NotFound, shown
 from domain.kinds.bodies.components import Reference
+from domain.kinds.bodies.refused_values import converted
 from domain.kinds.ids import parse_id
 from domain.kinds.registry import KINDS
 from domain.patches.json_input import decode
@@ -123,10 +124,7 @@ def sight_of(access: Access, action: Action) -> EdgeSight:
 
 
 def _referred(access: Access, given: dict[str, Any], where: str) -> Reference:
-    try:
-        reference = msgspec.convert(given, type=Reference)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"edge.{where}: {error}") from None
+    reference = converted(given, Reference, f"edge.{where}")
     if reference.type is None:
         raise InvalidInput(f"edge.{where}: a reference needs its `type` here")
     if reference.type not in KINDS:

@@ -20,6 +20,7 @@ _STATEMENTS = {
     "restore": "UPDATE claims SET deleted = 0 WHERE id = ?",
     "release": "DELETE FROM claims WHERE id = ?",
 }
+_HELD = "SELECT fqn FROM claims WHERE kind = ? AND fqn = ? AND id <> ?"
 _LIVE = "SELECT id FROM claims WHERE deleted = 0 AND id"
 PARENTS_OF_KIND = "SELECT parent_id FROM claims WHERE deleted = 0 AND kind = ? AND parent_id"
 _PARENTS = "SELECT parent_id FROM claims WHERE parent_id"
@@ -60,17 +61,11 @@ def write_claims(cursor: sqlite3.Cursor, changes: Sequence[ClaimChange]) -> None
             cursor.executemany(_STATEMENTS[action], [parameters for _, parameters in run])
     except sqlite3.IntegrityError as error:
         takes = [parameters for action, parameters in changes if action == "take"]
-        names = [fqn for kind, fqn, entity_id, *_ in takes if _taken(cursor, kind, fqn, entity_id)]
+        held = (cursor.execute(_HELD, values[:3]).fetchone() for values in takes)
+        names = [row[0] for row in held if row is not None]
         if not names:
             raise refusals.id_taken() from error
         raise refusals.names_taken(names) from error
-
-
-def _taken(cursor: sqlite3.Cursor, kind: str, fqn: str, entity_id: str) -> bool:
-    """True if another entity holds a name."""
-    statement = "SELECT id FROM claims WHERE kind = ? AND fqn = ?"
-    holder = cursor.execute(statement, (kind, fqn)).fetchone()
-    return holder is not None and holder[0] != entity_id
 
 
 def check_claims(cursor: sqlite3.Cursor, expecting: Expectations) -> None:
