@@ -210,10 +210,8 @@ def agreement_with_entity(at: EntityRequest, contract: Mapping[str, Any]) -> Agr
     if not about or not promised or about["type"] not in KINDS:
         return None
     other = KINDS[about["type"]]
-    there = _shown(at, other, about["id"])
-    if there is None or not there.get(other.columns or ""):
-        return None
-    return compare(promised, there[other.columns or ""])
+    there = _shown(at, other, about["id"]).get(other.columns or "")
+    return compare(promised, there) if there else None
 
 
 def agreement_with_contract(
@@ -224,23 +222,23 @@ def agreement_with_contract(
     None where there is nothing to compare. Blocks.
     """
     other = KINDS[attached["kind"]]
-    if other.agreement is None or not entity.get(at.kind.columns or ""):
+    there = entity.get(at.kind.columns or "")
+    if other.agreement is None or not there:
         return None
     contract = _shown(at, other, attached["items"][0]["id"])
-    if contract is None or not contract.get(other.agreement.describes):
-        return None
-    return compare(contract[other.agreement.describes], entity[at.kind.columns or ""])
+    promised = contract.get(other.agreement.describes)
+    return compare(promised, there) if promised else None
 
 
-def _shown(at: EntityRequest, kind: EntityKind, entity_id: str) -> dict[str, Any] | None:
-    """An entity as the caller may see it; None where it does not exist or is withheld."""
+def _shown(at: EntityRequest, kind: EntityKind, entity_id: str) -> dict[str, Any]:
+    """An entity as the caller may see it; empty where it does not exist or is withheld."""
     if not at.access.may(Permission(Action.VIEW, kind.name)):
-        return None
+        return {}
     given = {"fields": None, "include": Include.ALL}
     try:
         body, _ = read_entity(at.services, kind, at.access, given, None, entity_id=entity_id)
     except NotFound:
-        return None
+        return {}
     return decode(kind, body)
 
 

@@ -128,12 +128,11 @@ _PUT = Write(
     body="Create{Kind}",
     statuses=(200, 201),
 )
-_PUT_BELOW = Write(
-    "createOrUpdateExecutable{Kind}",
-    "Create or update the {kind} of a table",
-    "A PUT of a test suite whose `basicEntityReference` is there: a table has one.",
-    body="Create{Kind}",
-    statuses=(200, 201),
+_PUT_BELOW = replace(
+    _PUT,
+    id="createOrUpdateExecutable{Kind}",
+    summary="Create or update the {kind} of a table",
+    about="A PUT of a test suite whose `basicEntityReference` is there: a table has one.",
 )
 _PATCH = Write(
     "patch{Kind}",
