@@ -13,13 +13,13 @@ from projections.search import tree
 from projections.search.aggregations import Aggregation
 from projections.search.answers.highlighting import Highlighter
 from projections.search.documents.documents import SORTABLE, SortValue
-from projections.search.documents.objects import object_reader
 from projections.search.documents.sources import (
     BoundedSources,
     ReadSources,
     ancestors,
     check_paths,
     narrow,
+    object_reader,
     source,
     values_for,
     with_common_keys,
