@@ -22,28 +22,7 @@ from projections.feeding.port import Superseded
 WHAT = "the sorted read model"
 """The store that cannot be used, in the messages of errors."""
 _GONE = (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)
-
-
-def raise_as_ours(error: psycopg.Error) -> NoReturn:
-    """Raise Superseded where the tables are gone, else StoreUnavailable."""
-    if isinstance(error, _GONE):
-        raise Superseded(
-            "the tables of this generation of the sorted read model are gone"
-        ) from error
-    raise unavailable(error, what=WHAT) from error
-
-
-@contextmanager
-def postgres_errors() -> Iterator[None]:
-    """Raise errors of PostgreSQL in the block as `raise_as_ours` does."""
-    try:
-        yield
-    except psycopg.Error as error:
-        raise_as_ours(error)
-
-
 T = TypeVar("T")
-
 MOST_KEPT = 16
 """Connections of a process that large pages keep while they are sent, at most."""
 READERS = 8
@@ -62,6 +41,24 @@ _FOR_ALL = (
     "SET LOCAL enable_hashjoin = on",
     "SET LOCAL enable_mergejoin = on",
 )
+
+
+def raise_as_ours(error: psycopg.Error) -> NoReturn:
+    """Raise Superseded where the tables are gone, else StoreUnavailable."""
+    if isinstance(error, _GONE):
+        raise Superseded(
+            "the tables of this generation of the sorted read model are gone"
+        ) from error
+    raise unavailable(error, what=WHAT) from error
+
+
+@contextmanager
+def postgres_errors() -> Iterator[None]:
+    """Raise errors of PostgreSQL in the block as `raise_as_ours` does."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise_as_ours(error)
 
 
 class Readers:

@@ -38,6 +38,13 @@ _COMMON: Mapping[str, Any] = MappingProxyType(
 _by_key = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NULL = msgspec.Raw(b"null")
 _REFERENCE_KEYS = ("name", "displayName", "fullyQualifiedName", "deleted")
+Fields = Mapping[str, tuple[Scalar, ...]]
+"""Path of the document -> an object's values."""
+ReadObjects = Callable[[str, str], Iterator[Fields]]
+"""An entity's id and an indexed path -> the objects there, none when the entity is gone.
+
+Each is made when it is asked for, so that whoever asks may stop at any of them.
+"""
 
 
 class BoundedSources:
@@ -245,15 +252,6 @@ def _reference(parent: Mapping[str, Any], parent_json: bytes) -> dict[str, Any]:
     value = msgspec.json.decode(parent_json, type=dict[str, msgspec.Raw])
     shown = {key: value[key] for key in _REFERENCE_KEYS if key in value}
     return {"id": parent["id"], "type": parent["type"], **shown}
-
-
-Fields = Mapping[str, tuple[Scalar, ...]]
-"""Path of the document -> an object's values."""
-ReadObjects = Callable[[str, str], Iterator[Fields]]
-"""An entity's id and an indexed path -> the objects there, none when the entity is gone.
-
-Each is made when it is asked for, so that whoever asks may stop at any of them.
-"""
 
 
 def object_reader(read_sources: ReadSources) -> ReadObjects:

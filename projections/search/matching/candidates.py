@@ -21,6 +21,9 @@ from projections.search.matching.deadline import Deadline
 from projections.search.matching.stored_document import StoredDocument
 from projections.visibility.field_paths import indexed_path
 
+MAX_CANDIDATES = 20_000
+"""Documents whose objects are read for one query."""
+
 
 def within(node: tree.Node, path: str) -> tree.Node:
     """The node with its conditions on fields that objects at `path` do not have as MatchNone."""
@@ -67,10 +70,6 @@ def relaxed(node: tree.Node, path: str) -> tree.Node:
         case tree.Boosted() | tree.Constant() | tree.DisMax():
             return tree.map_children(node, lambda inner: relaxed(inner, path))
     return tree.Exists(path) if tree.children(node) else node
-
-
-MAX_CANDIDATES = 20_000
-"""Documents whose objects are read for one query."""
 
 
 class ObjectSearch(Protocol):

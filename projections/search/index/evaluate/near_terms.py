@@ -16,6 +16,8 @@ _BYTES_PER_CHECK = 1 << 20
 """Bytes of a lexicon that are gone through without a look at the clock."""
 _LONGEST = (1 << 16) - 1
 """Size that stands for all larger ones: as large as numbers are that are sorted by counting."""
+_NOT_FIRST, _FIRST_BITS = 0x80, 0xC0
+"""In UTF-8 the first two bits of a byte that is not the first one of its character."""
 
 
 class TermsBySize(msgspec.Struct, frozen=True):
@@ -60,10 +62,6 @@ class TermsBySize(msgspec.Struct, frozen=True):
         terms = self.numbers[self.begins[size] : self.begins[size + 1]]
         begin, end = terms.searchsorted(np.array((low, high), np.int32))
         return terms[begin:end]
-
-
-_NOT_FIRST, _FIRST_BITS = 0x80, 0xC0
-"""In UTF-8 the first two bits of a byte that is not the first one of its character."""
 
 
 def characters(
