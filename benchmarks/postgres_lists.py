@@ -47,7 +47,7 @@ def measure(workspace: Workspace, server: PostgresServer, large: bool) -> list[F
     with (
         closing(open_event_log(directory / "events.db")) as log,
         _built(server, log) as (shared, number),
-        closing(CurrentGeneration(shared.definition, shared.generations, log)) as live,
+        closing(CurrentGeneration(shared.definition, log)) as live,
         closing(open_read_model(directory / ENTITIES, writable=False)) as file,
         server.connect() as bare,
     ):
@@ -70,14 +70,14 @@ def _built(server: PostgresServer, log: EventStore) -> Iterator[tuple[SharedEnti
     """A live generation of the log, and its number."""
     url = server.url(new_schema())
     with closing(SharedEntities(url)) as shared:
-        definition, generations = shared.definition, shared.generations
+        definition, generations = shared.definition, shared.definition.generations
         definition.load(generations.address(1), log, lambda done, total: None)
         generations.point(Pointer(live=Generation(1, 0, definition.code())), instead_of=None)
         yield shared, 1
 
 
 def _tables(shared: SharedEntities, number: int) -> EntityTables:
-    return shared.definition.open(shared.generations.address(number), False).tables
+    return shared.definition.open(shared.definition.generations.address(number), False).tables
 
 
 def _cursor(place: Place) -> str:
@@ -165,8 +165,10 @@ def _build(
 
     def ours() -> None:
         number = next(numbers)
-        shared.definition.load(shared.generations.address(number), log, lambda done, total: None)
-        shared.generations.remove([number])
+        shared.definition.load(
+            shared.definition.generations.address(number), log, lambda done, total: None
+        )
+        shared.definition.generations.remove([number])
 
     def copied() -> None:
         schema = new_schema()

@@ -11,7 +11,7 @@ import msgspec
 from domain.kinds.registry import KINDS
 from projections.search.analysis import stem, tokens
 from projections.search.documents.documents import SearchDocument
-from projections.search.language.field_texts import is_prose
+from projections.search.language.field_types import is_prose
 
 COLUMNS = "columns.name"
 DEEP = 5_000

@@ -15,7 +15,7 @@ from benchmarks.search_questions import Answer, Question
 from domain.kinds.registry import KINDS
 from projections.search.analysis import stem, tokens
 from projections.search.documents.documents import Scalar, SearchDocument
-from projections.search.language.field_texts import is_prose
+from projections.search.language.field_types import is_prose
 from projections.search.language.relevance import FORGIVEN_FROM
 
 HEAP = 128_000_000

@@ -14,7 +14,7 @@ from domain.write_context import WriteContext
 from projections.generations.building import build
 from projections.generations.folder import FolderLeadership
 from projections.generations.switching import switch
-from projections.wiring.local_read_models import entities_definition, open_generations
+from projections.wiring.local_read_models import entities_definition
 from projections.wiring.stores import Stores
 
 EVENTS_PER_COMMIT = 5_000
@@ -49,10 +49,9 @@ class Workspace:
             directory = self.fresh()
             log = open_event_log(directory / "events.db")
             load(log, plain_contracts(count) if plain else contracts(count))
-            definition = entities_definition()
-            generations = open_generations(directory, definition)
-            generation = build(definition, generations, log, lambda done, total: None).generation
-            switch(definition, generations, log, generation, directory, FolderLeadership(directory))
+            definition = entities_definition(directory)
+            generation = build(definition, log, lambda done, total: None).generation
+            switch(definition, log, generation, directory, FolderLeadership(directory))
             log.close()
             self._contracts[count, plain] = directory
         return self._contracts[count, plain]

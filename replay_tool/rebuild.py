@@ -72,7 +72,7 @@ def rebuild(catalog: options.CatalogTarget, projection: str, force: bool, as_jso
                 if not force and _is_current(backend, log, catalog.data, as_json):
                     _print(backend, log, as_json, "unchanged, nothing to do")
                     continue
-                generation = None if force else pending(backend.definition, backend.generations)
+                generation = None if force else pending(backend.definition)
                 if generation is None:
                     generation = _build(backend, log, catalog.data, as_json)
                 seconds = time.monotonic() - began
@@ -92,22 +92,21 @@ def rollback(catalog: options.CatalogTarget, projection: str, as_json: bool) -> 
     """Make the generation before the live one live again, once it has caught up."""
     with closing(open_log(catalog.data, catalog.database, is_there=True)) as log:
         for backend in _backends(catalog, log, projection):
-            generation = propose_previous(backend.definition, backend.generations)
+            generation = propose_previous(backend.definition)
             by_server = _switch(backend, log, catalog.data, generation)
             _print(backend, log, as_json, "rolled back", by_server=by_server)
 
 
 def _switch(backend: Backend[Any], log: EventStore, data: Path, generation: Generation) -> bool:
     """Switch to a generation; returns whether a running server reads it already."""
-    definition, generations = backend.definition, backend.generations
-    return switch(definition, generations, log, generation, data, backend.leadership)
+    return switch(backend.definition, log, generation, data, backend.leadership)
 
 
 def _build(backend: Backend[Any], log: EventStore, data: Path, as_json: bool) -> Generation:
     """Build a generation beside the live one, and keep the proof of it; raises Differs."""
     began, name = time.monotonic(), backend.definition.name
     with options.Meter(name, "entities", as_json=as_json) as meter:
-        built = build(backend.definition, backend.generations, log, meter.report)
+        built = build(backend.definition, log, meter.report)
     seconds = time.monotonic() - began
     options.keep(data, {name: proof_of(built.proof, seconds, options.BY, built.generation.number)})
     return built.generation
@@ -117,7 +116,7 @@ def _is_current(backend: Backend[Any], log: EventStore, data: Path, as_json: boo
     """True if the live generation equals the log, so that a rebuild would change nothing."""
     name = backend.definition.name
     request = Request(log=False, shown=0, now=time.time_ns() // 1_000_000)
-    live = CurrentGeneration(backend.definition, backend.generations, log)
+    live = CurrentGeneration(backend.definition, log)
     with closing(live), options.Meter(f"verify {name}", as_json=as_json) as meter:
         _, proofs = verify_live(log, [live], request, meter.report, options.BY)
     options.keep(data, proofs)
@@ -146,7 +145,7 @@ def _print(
     by_server: bool = False,
 ) -> None:
     """Print what has become of a read model; `seconds` is how long its generation took."""
-    live = CurrentGeneration(backend.definition, backend.generations, log)
+    live = CurrentGeneration(backend.definition, log)
     with closing(live), live.use() as model:
         result = RebuildOutcome(
             projection=backend.definition.name,

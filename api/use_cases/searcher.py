@@ -1,6 +1,6 @@
 """Carries out searches for routes: in a thread, in the caller's turn, within what it may see."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import TypeVar
 
@@ -15,13 +15,12 @@ from projections.search.answers.queries import SearchAnswer
 from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
 from projections.search.index_names import kinds_named
-from projections.visibility.withholding import Withheld
+from projections.search.restriction import Visibility
 
 T = TypeVar("T")
 
-Ask = Callable[[SearchEngine, ReadSources, frozenset[str], Mapping[str, Withheld]], T]
-"""Searches with an engine and a reader of documents, among the kinds that a caller may see, without
-the fields that are withheld from it."""
+Ask = Callable[[SearchEngine, ReadSources, Visibility], T]
+"""Searches with an engine and a reader of documents, in what a caller may see."""
 
 
 class Searcher:
@@ -56,7 +55,7 @@ class Searcher:
         def work() -> T:
             with stores.engine.use() as engine:
                 withheld = access.hidden.get(Action.SEARCH, {})
-                return ask(engine, stores.documents, visible, withheld)
+                return ask(engine, stores.documents, Visibility(visible, withheld))
 
         left = partial(has_left, request.receive)
         return await services.searches.run(request.user.name, work, left)

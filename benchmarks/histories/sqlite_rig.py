@@ -32,7 +32,7 @@ from projections.entities.projection import EntityProjection
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.feeding.projector import Projector
 from projections.generations.supervision import GenerationSupervisor
-from projections.wiring.local_read_models import entities_definition, open_generations
+from projections.wiring.local_read_models import entities_definition
 
 _LOG = "events.db"
 _POINTER = "entities.json"
@@ -185,12 +185,10 @@ class _Leading:
     """The supervisor of the process that projects the directory."""
 
     def __init__(self, rig: SqliteRig, host: str, log: EventStore, batch_size: int) -> None:
-        definition = replace(entities_definition(), batch_size=batch_size)
+        definition = replace(entities_definition(rig.directory), batch_size=batch_size)
         self._rig = rig
         self._host = host
-        self._supervisor = GenerationSupervisor(
-            definition, open_generations(rig.directory, definition), log
-        )
+        self._supervisor = GenerationSupervisor(definition, log)
         self._is_open = False
         self.name = definition.name
 

@@ -10,7 +10,7 @@ from domain.event_store.port import EventStore
 from projections.feeding.port import Damaged, Progress
 from projections.feeding.projector import Projector
 from projections.generations.definition import Definition, M
-from projections.generations.port import Generation, Generations, ProposedGeneration
+from projections.generations.port import Generation, ProposedGeneration
 from projections.verification.report import ProjectionProof, Verdict
 from projections.verification.run import Request, verify
 
@@ -26,17 +26,16 @@ class Built(msgspec.Struct, frozen=True):
     proof: ProjectionProof
 
 
-def build(
-    definition: Definition[M], generations: Generations, log: EventStore, progress: Progress
-) -> Built:
+def build(definition: Definition[M], log: EventStore, progress: Progress) -> Built:
     """Build a generation, verify it against the log, propose it and return it.
 
     What an earlier, interrupted building left is gone on with where that is cheaper, and removed
     otherwise. Raises Differs, or StoreUnavailable, also when another process is building, and
     Overtaken when another one has proposed anything since this building began.
     """
+    generations = definition.generations
     with generations.building():
-        generation, begun = _begin(definition, generations)
+        generation, begun = _begin(definition)
         address = generations.address(generation.number)
         try:
             definition.load(address, log, progress)
@@ -62,13 +61,14 @@ def build(
         return Built(generation, proof)
 
 
-def _begin(definition: Definition[M], generations: Generations) -> tuple[Generation, Hashable]:
+def _begin(definition: Definition[M]) -> tuple[Generation, Hashable]:
     """The generation to build, and the revision of its proposal; removes other half-built ones.
 
     It is proposed also when it continues an earlier building: should that one still run, it can
     propose no more.
     """
-    code, revision = definition.code(), generations.revision("proposal")
+    generations, code = definition.generations, definition.code()
+    revision = generations.revision("proposal")
     proposal, pointer = generations.proposal(), generations.pointer()
     kept = {each.number for each in (pointer.live, pointer.previous) if each is not None}
     if proposal is not None and proposal.ready:

@@ -11,7 +11,7 @@ from projections.feeding.daemon import ProjectorState
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged, Superseded
 from projections.generations.definition import Definition, M
-from projections.generations.port import ChangeCounter, Generation, Generations
+from projections.generations.port import ChangeCounter, Generation
 from projections.verification.run import Source
 
 T = TypeVar("T")
@@ -49,7 +49,6 @@ class CurrentGeneration(Generic[M]):
     def __init__(
         self,
         definition: Definition[M],
-        generations: Generations,
         log: EventStore,
         changes: ChangeCounter | None = None,
     ) -> None:
@@ -58,7 +57,7 @@ class CurrentGeneration(Generic[M]):
         self._looked: int | None = None
         """Number of changes at the last look at the pointer."""
         self.definition = definition
-        self.generations = generations
+        self.generations = definition.generations
         self._log = log
         self._lock = threading.Lock()
         self._revision: Hashable | None = None

@@ -1,4 +1,4 @@
-"""The definition of a read model: the functions that open and build its generations."""
+"""The definition of a read model: its generations, and the functions that open and build them."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -9,6 +9,7 @@ import msgspec
 
 from domain.event_store.port import EventStore
 from projections.feeding.port import Progress, Projection, ReadModel
+from projections.generations.port import Generations
 from projections.verification.run import Source
 
 M = TypeVar("M", bound=ReadModel)
@@ -29,6 +30,8 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     """One projection and its read model; those of files are in `projections.wiring`."""
 
     name: str
+    generations: Generations
+    """Where they are kept, and which one is live."""
     code: Callable[[], str]
     """Digest of what decides the content: another one means that it must be built anew."""
     open: Callable[[str, bool], M]

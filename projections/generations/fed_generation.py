@@ -11,7 +11,7 @@ from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Checkpoint, Damaged, Folded, Projection
 from projections.feeding.projector import Projector
 from projections.generations.definition import Definition, M
-from projections.generations.port import ChangeCounter, Generation, Generations
+from projections.generations.port import ChangeCounter, Generation
 
 CHECK_AT_START_BYTES = 128 * 1024 * 1024
 """A larger read model that was not closed cleanly is checked while it is served."""
@@ -119,7 +119,6 @@ class FedGeneration(Generic[M]):
 
 def open_fed(
     definition: Definition[M],
-    generations: Generations,
     generation: Generation,
     log: EventStore,
     changes: ChangeCounter,
@@ -130,7 +129,7 @@ def open_fed(
     `go_on` is called now and then during the check, and ends it by raising StoreUnavailable. Raises
     Damaged for a generation that must not be served.
     """
-    number = generation.number
+    generations, number = definition.generations, generation.number
     if generation.code != definition.code():
         raise Damaged("it was built by other code")
     if not generations.holds(number):

@@ -22,7 +22,6 @@ from projections.generations.fed_generation import FedGeneration, Interrupted, o
 from projections.generations.port import (
     ChangeCounter,
     Generation,
-    Generations,
     Pointer,
     ProposedGeneration,
     overtaken,
@@ -45,7 +44,6 @@ class GenerationSupervisor(Generic[M]):
     def __init__(
         self,
         definition: Definition[M],
-        generations: Generations,
         log: EventStore,
         changes: ChangeCounter | None = None,
         *,
@@ -56,7 +54,7 @@ class GenerationSupervisor(Generic[M]):
         `alone` says that no other process can take the place of this one while it lives.
         """
         self.definition = definition
-        self.generations = generations
+        self.generations = definition.generations
         self._log = log
         self._changes = changes or ChangeCounter()
         self._stopping = threading.Event()
@@ -174,9 +172,7 @@ class GenerationSupervisor(Generic[M]):
 
     def _open(self, generation: Generation) -> FedGeneration[M]:
         """A generation for writing; raises Damaged when it must not be served."""
-        return open_fed(
-            self.definition, self.generations, generation, self._log, self._changes, self._go_on
-        )
+        return open_fed(self.definition, generation, self._log, self._changes, self._go_on)
 
     def _go_on(self) -> None:
         if self._stopping.is_set():
@@ -200,7 +196,7 @@ class GenerationSupervisor(Generic[M]):
     def _build(self) -> None:
         """Build a generation and serve it: not after the pause in which events are gathered."""
         began, head = time.monotonic(), self._log.head()
-        built = build(self.definition, self.generations, self._log, self._progressed)
+        built = build(self.definition, self._log, self._progressed)
         if head:
             log_line.info(
                 "the read model is built",

@@ -8,7 +8,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.daemon import ProjectorState, State, read_states
 from projections.generations.definition import Definition, M
-from projections.generations.port import Generation, Generations, Leadership, ProposedGeneration
+from projections.generations.port import Generation, Leadership, ProposedGeneration
 from projections.generations.supervision import GenerationSupervisor
 
 PATIENCE_SECONDS = 30.0
@@ -16,22 +16,22 @@ PATIENCE_SECONDS = 30.0
 _PAUSE = 0.02
 
 
-def pending(definition: Definition[M], generations: Generations) -> Generation | None:
+def pending(definition: Definition[M]) -> Generation | None:
     """The proposed, finished generation of this code that no process took up yet, if any."""
-    proposal = generations.proposal()
+    proposal = definition.generations.proposal()
     if proposal is None or not proposal.ready or proposal.refused is not None:
         return None
-    fits = proposal.generation.code == definition.code()
-    return (
-        proposal.generation if fits and proposal.generation != generations.pointer().live else None
-    )
+    generation = proposal.generation
+    fits = generation.code == definition.code()
+    return generation if fits and generation != definition.generations.pointer().live else None
 
 
-def propose_previous(definition: Definition[M], generations: Generations) -> Generation:
+def propose_previous(definition: Definition[M]) -> Generation:
     """Propose the generation that was live before the present one, and return it.
 
     Raises StoreUnavailable when there is none, or when other code built it.
     """
+    generations = definition.generations
     previous = generations.pointer().previous
     if previous is None:
         raise StoreUnavailable(f"there is no previous generation of {definition.name}")
@@ -49,7 +49,6 @@ def propose_previous(definition: Definition[M], generations: Generations) -> Gen
 
 def switch(
     definition: Definition[M],
-    generations: Generations,
     log: EventStore,
     generation: Generation,
     directory: Path,
@@ -64,7 +63,7 @@ def switch(
     another proposal took its place, or when the server has made no progress towards the switch for
     `patience` seconds; the message repeats the state that the server reports.
     """
-    began = time.monotonic()
+    generations, began = definition.generations, time.monotonic()
     reached, ends = -1, began + patience
     while generations.pointer().live != generation:
         proposal = generations.proposal()
@@ -78,7 +77,7 @@ def switch(
                 f" {proposal.refused}"
             )
         if leadership.leader() is None:
-            supervisor = GenerationSupervisor(definition, generations, log)
+            supervisor = GenerationSupervisor(definition, log)
             with leadership.held(), closing(supervisor):
                 supervisor.open()
                 while supervisor.step():
@@ -93,7 +92,7 @@ def switch(
         if now >= ends:
             # A generation that lies far behind is fed for minutes before the switch.
             is_fed = said is None or said.state is not State.RETRYING
-            checkpoint = _reached(definition, generations, generation) if is_fed else reached
+            checkpoint = _reached(definition, generation) if is_fed else reached
             if checkpoint <= reached:
                 raise _not_switched(definition.name, generation, now - began, said)
             reached, ends = checkpoint, now + patience
@@ -116,10 +115,10 @@ def _not_switched(
     )
 
 
-def _reached(definition: Definition[M], generations: Generations, generation: Generation) -> int:
+def _reached(definition: Definition[M], generation: Generation) -> int:
     """The checkpoint of the proposed generation, 0 while it cannot be read."""
     try:
-        model = definition.open(generations.address(generation.number), False)
+        model = definition.open(definition.generations.address(generation.number), False)
     except StoreUnavailable:
         return 0
     with closing(model):

@@ -93,11 +93,11 @@ def work(order: Order, started: Callable[[], None]) -> None:
 
 def _rebuild(stores: Stores, backend: Backend[Any], status: _StatusFile) -> None:
     """Build a generation beside the live one, and wait until the server reads it."""
-    definition, generations = backend.definition, backend.generations
+    definition = backend.definition
     progress = status.begin(f"building {definition.name} beside the live one")
-    generation = build(definition, generations, stores.log, progress).generation
+    generation = build(definition, stores.log, progress).generation
     status.begin(f"switching {definition.name} to generation {generation.number}")
-    switch(definition, generations, stores.log, generation, stores.directory, backend.leadership)
+    switch(definition, stores.log, generation, stores.directory, backend.leadership)
 
 
 def _verify(stores: Stores, order: Order, status: _StatusFile) -> None:

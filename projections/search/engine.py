@@ -13,7 +13,7 @@ import msgspec
 from projections.feeding.port import Checkpoint
 from projections.search.aggregations import Aggregation, TopHits
 from projections.search.documents.documents import SearchDocument, SortValue
-from projections.search.documents.objects import ReadObjects
+from projections.search.documents.sources import ReadObjects
 from projections.search.tree import Node
 
 TOTAL_CAP = 10_000

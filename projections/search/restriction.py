@@ -1,6 +1,6 @@
 """Restrictions of a search to what a caller may see: kinds, and fields of these kinds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import get_args
 
 import msgspec
@@ -115,11 +115,6 @@ class Visibility(msgspec.Struct, frozen=True):
     withheld: Mapping[str, Withheld]
     """By kind."""
 
-    @classmethod
-    def of(cls, kinds: Iterable[str] | None, withheld: Mapping[str, Withheld]) -> "Visibility":
-        """Of some kinds, None for all."""
-        return cls(frozenset(KINDS if kinds is None else kinds), withheld)
-
     def within(self, kinds: frozenset[str] | None) -> frozenset[str] | None:
         """The kinds, None for all, as far as they are visible."""
         if kinds is None:
@@ -139,3 +134,6 @@ class Visibility(msgspec.Struct, frozen=True):
             return None
         withheld = self.withheld.get(kind)
         return withheld.cut(entity_json) if withheld else entity_json
+
+
+EVERYTHING = Visibility(frozenset(KINDS), {})

@@ -1,7 +1,7 @@
 """The read models that a data directory holds: their definitions, backends and generations."""
 
 from pathlib import Path
-from typing import Any, Generic
+from typing import Generic
 
 from domain.event_store.port import EventStore
 from projections.entities.port import SortedReadModel
@@ -15,7 +15,7 @@ from projections.feeding.port import Damaged, Progress
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition, KindReport, M, code_digest
 from projections.generations.folder import FolderGenerations, storage_errors
-from projections.generations.port import ChangeCounter, Generations, Leadership
+from projections.generations.port import ChangeCounter, Leadership
 from projections.generations.shared_supervision import Supervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.search import bulk_build as search_load
@@ -36,31 +36,29 @@ class Backend(Generic[M]):
     is_shared = False
     """True if hosts share the read model."""
 
-    def __init__(
-        self, definition: Definition[M], generations: Generations, leadership: Leadership
-    ) -> None:
+    def __init__(self, definition: Definition[M], leadership: Leadership) -> None:
         self.definition = definition
-        self.generations = generations
         self.leadership = leadership
 
     def reader(self, log: EventStore, changes: ChangeCounter | None) -> CurrentGeneration[M]:
         """Lend the live generation; `changes` are those of the supervisor of this process."""
         # Of what is shared, other processes may make the next change.
         known = None if self.is_shared else changes
-        return CurrentGeneration(self.definition, self.generations, log, known)
+        return CurrentGeneration(self.definition, log, known)
 
     def supervisor(self, log: EventStore, changes: ChangeCounter | None = None) -> Supervisor:
         """Return the feeder of the read model; the caller holds the directory's ProjectorLock."""
-        return GenerationSupervisor(self.definition, self.generations, log, changes, alone=True)
+        return GenerationSupervisor(self.definition, log, changes, alone=True)
 
     def close(self) -> None:
         """Close connections; nothing may use the read model afterwards."""
 
 
-def entities_definition() -> Definition[SqliteReadModel]:
-    """The sorted read model, in a SQLite file for each generation."""
+def entities_definition(directory: Path) -> Definition[SqliteReadModel]:
+    """The sorted read model of a data directory, in a SQLite file for each generation."""
     return Definition(
         name=EntityProjection.name,
+        generations=FolderGenerations(directory, EntityProjection.name, "entities-{}.db"),
         code=lambda: code_digest(stored_code(), TABLES, INDEXES),
         open=lambda address, writable: open_read_model(Path(address), writable=writable),
         check=file_check.check,
@@ -76,10 +74,14 @@ def entities_definition() -> Definition[SqliteReadModel]:
     )
 
 
-def search_definition() -> Definition[SearchEngine]:
-    """The search index, whose large files are summed after every opening while it is served."""
+def search_definition(directory: Path) -> Definition[SearchEngine]:
+    """The search index of a data directory.
+
+    Its large files are summed after every opening, while it is served.
+    """
     return Definition(
         name=SearchProjection.name,
+        generations=FolderGenerations(directory, SearchProjection.name, "search-{}"),
         code=lambda: code_digest(
             search_projection.VERSION, sorted(moment_paths()), schema_digest()
         ),
@@ -142,12 +144,3 @@ def search_kinds(engine: SearchEngine) -> dict[str, KindReport]:
     with engine.snapshot() as snapshot:
         kept = snapshot.digests()
     return {kind: KindReport(n, None, f"{total:x}") for kind, (n, total) in sorted(kept.items())}
-
-
-_PATTERNS = {EntityProjection.name: "entities-{}.db", SearchProjection.name: "search-{}"}
-"""Projection -> the name of a generation's file or folder, with `{}` for its number."""
-
-
-def open_generations(directory: Path, definition: Definition[Any]) -> Generations:
-    """Open the generations of a read model that is kept for a data directory."""
-    return FolderGenerations(directory, definition.name, _PATTERNS[definition.name])

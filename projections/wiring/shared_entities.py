@@ -28,7 +28,6 @@ class SharedEntities(Backend[PostgresReadModel]):
 
     is_shared = True
     leadership: PostgresLeadership
-    generations: PostgresGenerations
 
     def __init__(self, url: str) -> None:
         """Raise InvalidInput for what is no URL of a database."""
@@ -36,11 +35,12 @@ class SharedEntities(Backend[PostgresReadModel]):
         connections, catalog = self._database.connections, self._database.catalog
         code = code_digest(stored_code(), TABLES, INDEXES)
         leadership = PostgresLeadership(connections, f"{catalog} {EntityProjection.name} {code}")
-        generations = PostgresGenerations(
+        self._generations = PostgresGenerations(
             connections, catalog, EntityProjection.name, code, leadership.session
         )
         definition: Definition[PostgresReadModel] = Definition(
             name=EntityProjection.name,
+            generations=self._generations,
             code=lambda: code,
             open=self._open,
             shows_commits_at_once=True,
@@ -50,13 +50,13 @@ class SharedEntities(Backend[PostgresReadModel]):
             kinds=entity_kinds,
             load=lambda address, log, progress: load(self._database, address, log, progress),
         )
-        super().__init__(definition, generations, leadership)
+        super().__init__(definition, leadership)
 
     def supervisor(self, log: EventStore, changes: ChangeCounter | None = None) -> Supervisor:
         """Return the feeder of the read model from a log while this process leads."""
         return SharedSupervisor(
             self.definition.name,
-            lambda: GenerationSupervisor(self.definition, self.generations, log),
+            lambda: GenerationSupervisor(self.definition, log),
             self.leadership,
             self._keep,
         )
@@ -79,8 +79,8 @@ class SharedEntities(Backend[PostgresReadModel]):
     def _open(self, address: str, writable: bool) -> PostgresReadModel:
         if writable:
             return open_read_model(self._database, address, writer=self.leadership.writer)
-        return open_read_model(self._database, address, is_live=self.generations.is_live(address))
+        return open_read_model(self._database, address, is_live=self._generations.is_live(address))
 
     def _keep(self) -> None:
-        self.generations.note_use()
-        self.generations.remove_unused(_UNUSED_AFTER)
+        self._generations.note_use()
+        self._generations.remove_unused(_UNUSED_AFTER)

@@ -27,7 +27,6 @@ class SharedSearch(Backend[SearchEngine]):
     """The search index of a catalog in a cluster, opened by one process."""
 
     is_shared = True
-    generations: ClusterGenerations
 
     def __init__(
         self,
@@ -45,11 +44,14 @@ class SharedSearch(Backend[SearchEngine]):
         """
         self._address = read_search_address(url)
         self._cluster = Cluster(self._address)
-        generations = ClusterGenerations(self._cluster, SearchProjection.name, owner, building)
+        self._generations = ClusterGenerations(
+            self._cluster, SearchProjection.name, owner, building
+        )
         self._feeds: dict[str, str] = {}
         """Address of a generation -> the alias by which this process has written to it last."""
         definition: Definition[SearchEngine] = Definition(
             name=SearchProjection.name,
+            generations=self._generations,
             code=lambda: code_digest("opensearch", search_projection.VERSION, mapping.code()),
             open=self._open,
             check=lambda engine, go_on: engine.check(go_on),
@@ -61,14 +63,14 @@ class SharedSearch(Backend[SearchEngine]):
             load=self._load,
             resumes=True,
         )
-        super().__init__(definition, generations, leadership)
+        super().__init__(definition, leadership)
 
     def supervisor(self, log: EventStore, changes: ChangeCounter | None = None) -> Supervisor:
         """Return the feeder of the index while this process leads; it waits for the cluster."""
 
         def take_over() -> GenerationSupervisor[SearchEngine]:
-            self.generations.renew()
-            return GenerationSupervisor(self.definition, self.generations, log)
+            self._generations.renew()
+            return GenerationSupervisor(self.definition, log)
 
         return SharedSupervisor(
             self.definition.name, take_over, self.leadership, keep=_go_on, waits=True

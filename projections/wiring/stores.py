@@ -13,7 +13,6 @@ from domain.event_store.port import EventStore
 from projections.entities.port import SortedReadModel
 from projections.feeding.daemon import ApplyAtOnce, read_building
 from projections.generations.current_generation import CurrentGeneration
-from projections.generations.definition import Definition
 from projections.generations.folder import FolderLeadership, build_lock, storage_errors
 from projections.generations.port import ChangeCounter, Leadership
 from projections.generations.shared_supervision import Supervisor
@@ -23,7 +22,6 @@ from projections.search.projection import SearchProjection
 from projections.wiring.local_read_models import (
     Backend,
     entities_definition,
-    open_generations,
     search_definition,
 )
 
@@ -193,15 +191,10 @@ def open_backends(
                 SharedEntities,
             )
         shared = SharedEntities(database)
-    entities = shared or _in_directory(directory, entities_definition())
+    entities = shared or Backend(entities_definition(directory), FolderLeadership(directory))
     if search:
         return [entities, _in_cluster(search, directory, log, shared)]
-    return [entities, _in_directory(directory, search_definition())]
-
-
-def _in_directory(directory: Path, definition: Definition[Any]) -> Backend[Any]:
-    generations = open_generations(directory, definition)
-    return Backend(definition, generations, FolderLeadership(directory))
+    return [entities, Backend(search_definition(directory), FolderLeadership(directory))]
 
 
 def _in_cluster(
@@ -260,5 +253,5 @@ def note_served(directory: Path) -> None:
 
 
 def _has_read_models(directory: Path) -> bool:
-    definitions = (entities_definition(), search_definition())
-    return any(open_generations(directory, definition).numbers() for definition in definitions)
+    definitions = (entities_definition(directory), search_definition(directory))
+    return any(definition.generations.numbers() for definition in definitions)

@@ -83,7 +83,7 @@ def difference_of(live: CurrentGeneration[Any], log: EventStore) -> str | None:
 def rebuild(stores: Stores) -> None:
     """Rebuild as `catalog-replay rebuild --force` does beside a process that projects."""
     for live in stores.read_models:
-        build(live.definition, live.generations, stores.log, lambda done, total: None)
+        build(live.definition, stores.log, lambda done, total: None)
     step(stores)
 
 

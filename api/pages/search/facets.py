@@ -38,7 +38,7 @@ FACETS = (
 
 def shown_facets(access: Access) -> tuple[FacetRow, ...]:
     """The facets whose fields the caller may see."""
-    visibility = Visibility.of(access.kinds(Action.SEARCH), access.hidden.get(Action.SEARCH, {}))
+    visibility = Visibility(access.kinds(Action.SEARCH), access.hidden.get(Action.SEARCH, {}))
     hidden = visibility.hidden_in(visibility.within(kinds_of("all")))
     return tuple(facet for facet in FACETS if not hidden.hides(facet.field))
 

@@ -103,7 +103,7 @@ def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHan
         visible = access.kinds(Action.SEARCH)
         check_index(given["index"], visible)
         sought = SearchRequest(size=1, **with_filters(given))
-        visibility = Visibility.of(visible, access.hidden.get(Action.SEARCH, {}))
+        visibility = Visibility(visible, access.hidden.get(Action.SEARCH, {}))
         headers = {"Content-Disposition": 'attachment; filename="search.csv"'}
         parts = export(sought, visibility, opened)
         return services.stream(request, parts, headers=headers, media_type=CSV)

@@ -1,4 +1,4 @@
-"""The tables of one generation in PostgreSQL, and the connections that read them."""
+"""The tables of one generation in PostgreSQL, the connections that read them, and their errors."""
 
 import threading
 import time
@@ -7,21 +7,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 import psycopg
 
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.address import read_address
-from domain.event_store.postgres.connections import Connections
+from domain.event_store.postgres.connections import Connections, unavailable
 from domain.event_store.postgres.link import Link
 from projections.entities.list_sql import Statement
-from projections.entities.postgres.errors import WHAT, postgres_errors, raise_as_ours
 from projections.feeding.port import Superseded
 
+WHAT = "the sorted read model"
+"""The store that cannot be used, in the messages of errors."""
+_GONE = (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)
 T = TypeVar("T")
-
 MOST_KEPT = 16
 """Connections of a process that large pages keep while they are sent, at most."""
 READERS = 8
@@ -40,6 +41,24 @@ _FOR_ALL = (
     "SET LOCAL enable_hashjoin = on",
     "SET LOCAL enable_mergejoin = on",
 )
+
+
+def raise_as_ours(error: psycopg.Error) -> NoReturn:
+    """Raise Superseded where the tables are gone, else StoreUnavailable."""
+    if isinstance(error, _GONE):
+        raise Superseded(
+            "the tables of this generation of the sorted read model are gone"
+        ) from error
+    raise unavailable(error, what=WHAT) from error
+
+
+@contextmanager
+def postgres_errors() -> Iterator[None]:
+    """Raise errors of PostgreSQL in the block as `raise_as_ours` does."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise_as_ours(error)
 
 
 class Readers:

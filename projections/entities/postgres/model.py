@@ -21,8 +21,7 @@ from projections.entities.port import (
     StoredDocument,
 )
 from projections.entities.postgres.commit import DIGESTS, write_entities
-from projections.entities.postgres.database import EntityTables
-from projections.entities.postgres.errors import postgres_errors
+from projections.entities.postgres.database import EntityTables, postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
 from projections.entities.single_entities import with_all_fields

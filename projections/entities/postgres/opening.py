@@ -15,8 +15,7 @@ from domain.event_store.postgres.link import Link
 from projections.entities.bulk_folding import folded_parts
 from projections.entities.commit_changes import add_digests, added_digests
 from projections.entities.postgres.copy_rows import CopyPart, copy_in, copy_part
-from projections.entities.postgres.database import EntityDatabase, EntityTables
-from projections.entities.postgres.errors import postgres_errors
+from projections.entities.postgres.database import EntityDatabase, EntityTables, postgres_errors
 from projections.entities.postgres.model import PostgresReadModel, no_writer
 from projections.entities.postgres.tables import INDEXES, TABLES
 from projections.feeding.log_fingerprint import fingerprint_at

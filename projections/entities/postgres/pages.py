@@ -13,8 +13,7 @@ from projections.entities.cursors import Place
 from projections.entities.list_sql import Beyond, ListSql, Parameters, Shape, Statement
 from projections.entities.page_reading import PageReader, size_of
 from projections.entities.port import ListedEntity, ListRequest
-from projections.entities.postgres.database import EntityTables
-from projections.entities.postgres.errors import raise_as_ours
+from projections.entities.postgres.database import EntityTables, raise_as_ours
 
 _OPTIONAL = {False: "NULL::bytea AS optional", True: "optional"}
 _SIZE = {False: "octet_length(core)", True: "octet_length(core) + octet_length(optional)"}

@@ -6,8 +6,7 @@ from typing import Any
 from domain.event_store.postgres.link import Link
 from projections.entities.commit_changes import WRONG_COUNTERS, held_digests
 from projections.entities.postgres.commit import DIGESTS
-from projections.entities.postgres.database import EntityTables
-from projections.entities.postgres.errors import postgres_errors
+from projections.entities.postgres.database import EntityTables, postgres_errors
 from projections.entities.postgres.tables import COLUMNS
 from projections.entities.stored_entity import StoredEntity
 from projections.entities.verification_source import wrong_list, wrong_total

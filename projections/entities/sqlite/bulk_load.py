@@ -16,7 +16,7 @@ from domain.event_store.port import EventStore
 from domain.machine import durable_files
 from projections.entities.bulk_folding import folded_parts
 from projections.entities.commit_changes import add_digests, added_digests
-from projections.entities.sqlite.errors import sqlite_errors
+from projections.entities.sqlite.database import sqlite_errors
 from projections.entities.sqlite.tables import (
     INDEXES,
     INSERT_DIGEST,

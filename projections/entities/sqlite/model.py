@@ -18,8 +18,7 @@ from projections.entities.port import (
 )
 from projections.entities.single_entities import with_all_fields
 from projections.entities.sqlite.commit import write_entities
-from projections.entities.sqlite.database import EntityDatabase
-from projections.entities.sqlite.errors import sqlite_errors
+from projections.entities.sqlite.database import EntityDatabase, sqlite_errors
 from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
 from projections.entities.sqlite.tables import read_digests

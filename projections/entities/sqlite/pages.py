@@ -11,8 +11,7 @@ from projections.entities.cursors import Place
 from projections.entities.list_sql import Beyond, ListSql, Shape, Statement
 from projections.entities.page_reading import ANY_LENGTH, PageReader, size_of
 from projections.entities.port import ListedEntity, ListRequest
-from projections.entities.sqlite.database import EntityDatabase
-from projections.entities.sqlite.errors import raise_as_ours
+from projections.entities.sqlite.database import EntityDatabase, raise_as_ours
 
 _SAME_ENTITY = "e.kind = k.kind AND e.deleted = k.deleted AND e.name = k.name AND e.id = k.id"
 

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from projections.entities.commit_changes import WRONG_COUNTERS
-from projections.entities.sqlite.errors import sqlite_errors
+from projections.entities.sqlite.database import sqlite_errors
 from projections.entities.sqlite.tables import read_digests
 from projections.entities.stored_entity import StoredEntity
 from projections.entities.verification_source import wrong_list, wrong_total

@@ -1,7 +1,6 @@
 """Counts of searches for OpenMetadata's pages: one facet, or the entities of each kind."""
 
 import re
-from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -20,8 +19,8 @@ from projections.search.engine import SearchEngine
 from projections.search.facets import facets
 from projections.search.facets.facet_answers import typed_name
 from projections.search.language.regex import regex
+from projections.search.restriction import Visibility
 from projections.visibility.field_paths import indexed_path
-from projections.visibility.withholding import Withheld
 
 MAX_HITS = 100
 """Documents of a bucket."""
@@ -144,8 +143,7 @@ def kind_counts(
     request: SearchRequest,
     engine: SearchEngine,
     read_sources: ReadSources,
-    visible_kinds: Iterable[str] | None,
-    withheld: Mapping[str, Withheld],
+    visibility: Visibility,
 ) -> SearchAnswer:
     """The response to a search, with the number of its matches by kind.
 
@@ -154,7 +152,7 @@ def kind_counts(
     """
     counted = facets.terms(_KIND, len(KINDS))
     asked = msgspec.structs.replace(request, one_facet=counted)
-    answered, _ = search_response(asked, engine, read_sources, visible_kinds, withheld)
+    answered, _ = search_response(asked, engine, read_sources, visibility)
     buckets = answered["aggregations"][typed_name(counted)]["buckets"]
     answered["aggregations"] = {_KIND: {"buckets": buckets}}
     return SearchAnswer(msgspec.json.encode(answered), complete=is_complete(request, answered))

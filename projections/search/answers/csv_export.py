@@ -16,8 +16,7 @@ import msgspec
 
 from domain.errors import InvalidInput, StoreUnavailable
 from projections.search.answers.queries import SearchRequest, engine_query
-from projections.search.documents.objects import object_reader
-from projections.search.documents.sources import ReadSources
+from projections.search.documents.sources import ReadSources, object_reader
 from projections.search.engine import EngineHit, EngineHits, Sort
 from projections.search.engine import SearchEngine as Engine
 from projections.search.restriction import Visibility

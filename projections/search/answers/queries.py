@@ -1,8 +1,7 @@
 """Searches: a request checked, carried out by an engine, answered as JSON bytes."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -14,13 +13,13 @@ from projections.search import tree
 from projections.search.aggregations import Aggregation
 from projections.search.answers.highlighting import Highlighter
 from projections.search.documents.documents import SORTABLE, SortValue
-from projections.search.documents.objects import object_reader
 from projections.search.documents.sources import (
     BoundedSources,
     ReadSources,
     ancestors,
     check_paths,
     narrow,
+    object_reader,
     source,
     values_for,
     with_common_keys,
@@ -33,10 +32,9 @@ from projections.search.language import filter_json, text
 from projections.search.language.dates import Now
 from projections.search.language.field_values import whole_value
 from projections.search.language.fields import Fields
-from projections.search.restriction import Hidden, Visibility
+from projections.search.restriction import EVERYTHING, Hidden, Visibility
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
-from projections.visibility.withholding import Withheld
 
 MAX_SIZE = 1_000
 MAX_WINDOW = 10_000
@@ -110,12 +108,11 @@ def search(
     request: SearchRequest,
     engine: SearchEngine,
     read_sources: ReadSources,
-    visible_kinds: Iterable[str] | None = None,
-    withheld: Mapping[str, Withheld] = MappingProxyType({}),
+    visibility: Visibility = EVERYTHING,
     clock: Callable[[], float] = time.perf_counter,
 ) -> SearchAnswer:
     """The response of the specification as JSON; see `search_response`."""
-    answered, _ = search_response(request, engine, read_sources, visible_kinds, withheld, clock)
+    answered, _ = search_response(request, engine, read_sources, visibility, clock)
     return SearchAnswer(msgspec.json.encode(answered), complete=is_complete(request, answered))
 
 
@@ -128,19 +125,16 @@ def search_response(
     request: SearchRequest,
     engine: SearchEngine,
     read_sources: ReadSources,
-    visible_kinds: Iterable[str] | None = None,
-    withheld: Mapping[str, Withheld] = MappingProxyType({}),
+    visibility: Visibility = EVERYTHING,
     clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[dict[str, Any], text.Parsed]:
     """The response of the specification, and what its text asks for.
 
     `_source` of hits is JSON, or decoded where the request has `shown_fields`.
-    A hit whose entity is gone meanwhile is left out. `visible_kinds` are the kinds that the caller
-    may see, None for all; `withheld` has the fields that it may not, by kind. Raises InvalidInput
-    that names the parameter, the value and what is allowed, and FieldWithheld.
+    A hit whose entity is gone meanwhile is left out. Raises InvalidInput that names the parameter,
+    the value and what is allowed, and FieldWithheld.
     """
     started = clock()
-    visibility = Visibility.of(visible_kinds, withheld)
     query, parsed = engine_query(request, visibility)
     page = engine.search(query, object_reader(read_sources))
     sources = BoundedSources(read_sources)

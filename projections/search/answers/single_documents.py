@@ -1,14 +1,12 @@
 """One document of the index by its id, as searches show it."""
 
-from collections.abc import Iterable, Mapping
-
 import msgspec
 
 from domain.errors import NotFound, StoreUnavailable
 from projections.search.answers.queries import SearchAnswer, SearchRequest, search_response
 from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
-from projections.visibility.withholding import Withheld
+from projections.search.restriction import Visibility
 
 
 def single_document(
@@ -16,8 +14,7 @@ def single_document(
     entity_id: str,
     engine: SearchEngine,
     read_sources: ReadSources,
-    visible_kinds: Iterable[str] | None,
-    withheld: Mapping[str, Withheld],
+    visibility: Visibility,
 ) -> SearchAnswer:
     """The `_source` of an entity that is in the index, soft-deleted or not.
 
@@ -25,7 +22,7 @@ def single_document(
     """
     query_filter = msgspec.json.encode({"ids": {"values": [entity_id]}})
     request = SearchRequest(q="", index=index, deleted=True, size=1, query_filter=query_filter)
-    answered, _ = search_response(request, engine, read_sources, visible_kinds, withheld)
+    answered, _ = search_response(request, engine, read_sources, visibility)
     hits = answered["hits"]["hits"]
     complete = not answered["timed_out"]
     if not hits and not complete:

@@ -26,9 +26,8 @@ from projections.search.engine import EngineHit, EngineQuery, SearchEngine
 from projections.search.index_names import kinds_of
 from projections.search.language.patterns import MAX_PATTERN
 from projections.search.language.relevance import FORGIVEN_FROM, UNKNOWN_FROM
-from projections.search.restriction import Hidden, Visibility
+from projections.search.restriction import EVERYTHING, Hidden, Visibility
 from projections.search.tree import Node
-from projections.visibility.withholding import Withheld
 
 MAX_SIZE = 100
 SUGGEST = "suggest"
@@ -78,11 +77,10 @@ def suggest(
     request: SuggestRequest,
     engine: SearchEngine,
     read_sources: ReadSources,
-    visible_kinds: Iterable[str] | None = None,
-    withheld: Mapping[str, Withheld] = MappingProxyType({}),
+    visibility: Visibility = EVERYTHING,
 ) -> SearchAnswer:
     """Return the result of `suggestions` as the specification has it; raises what it raises."""
-    options, timed_out = suggestions(request, engine, read_sources, visible_kinds, withheld)
+    options, timed_out = suggestions(request, engine, read_sources, visibility)
     entry = {"text": request.q, "offset": 0, "length": len(request.q), "options": options}
     body = msgspec.json.encode({"suggest": {"metadata-suggest": [entry]}})
     return SearchAnswer(body, complete=not timed_out)
@@ -92,15 +90,13 @@ def suggestions(
     request: SuggestRequest,
     engine: SearchEngine,
     read_sources: ReadSources,
-    visible_kinds: Iterable[str] | None = None,
-    withheld: Mapping[str, Withheld] = MappingProxyType({}),
+    visibility: Visibility = EVERYTHING,
 ) -> tuple[list[dict[str, Any]], bool]:
     """Names that begin with what is typed, then names with such a word; each is told once.
 
     Where there are none, names with a word a slip or two away. The second value says whether the
     search ran out of time. Raises InvalidInput that names the parameter, and FieldWithheld.
     """
-    visibility = Visibility.of(visible_kinds, withheld)
     kinds = visibility.within(kinds_of(request.index))
     hidden = visibility.hidden_in(kinds)
     paths = _paths(request, hidden)

@@ -1,6 +1,9 @@
-"""`_source` of a hit: the entity's own JSON with its kind, narrowed to the fields asked for."""
+"""`_source` of a hit: the entity's own JSON with its kind, narrowed to the fields asked for.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+The objects inside it are read for queries that ask for several things of the same one.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -8,6 +11,7 @@ import msgspec
 
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
+from projections.search.documents.documents import Scalar, nested_objects
 from projections.search.language.field_values import UnknownField, known_type
 from projections.visibility.field_paths import FORMS, NESTED, PathTree, path_tree, pruned
 
@@ -34,6 +38,13 @@ _COMMON: Mapping[str, Any] = MappingProxyType(
 _by_key = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NULL = msgspec.Raw(b"null")
 _REFERENCE_KEYS = ("name", "displayName", "fullyQualifiedName", "deleted")
+Fields = Mapping[str, tuple[Scalar, ...]]
+"""Path of the document -> an object's values."""
+ReadObjects = Callable[[str, str], Iterator[Fields]]
+"""An entity's id and an indexed path -> the objects there, none when the entity is gone.
+
+Each is made when it is asked for, so that whoever asks may stop at any of them.
+"""
 
 
 class BoundedSources:
@@ -241,3 +252,13 @@ def _reference(parent: Mapping[str, Any], parent_json: bytes) -> dict[str, Any]:
     value = msgspec.json.decode(parent_json, type=dict[str, msgspec.Raw])
     shown = {key: value[key] for key in _REFERENCE_KEYS if key in value}
     return {"id": parent["id"], "type": parent["type"], **shown}
+
+
+def object_reader(read_sources: ReadSources) -> ReadObjects:
+    """Read objects from the full JSON of their entity."""
+
+    def read(entity_id: str, path: str) -> Iterator[Fields]:
+        for source in read_sources((entity_id,)).values():
+            yield from nested_objects(msgspec.json.decode(source), path)
+
+    return read

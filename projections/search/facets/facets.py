@@ -11,8 +11,7 @@ from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.aggregations import Aggregation, Terms, TopHits, Values, every
 from projections.search.engine import Facet
-from projections.search.language.field_texts import is_prose, is_whole
-from projections.search.language.field_types import FieldType
+from projections.search.language.field_types import FieldType, is_prose, is_whole
 from projections.search.language.field_values import known_type
 from projections.search.restriction import Hidden
 from projections.search.tree import Node

@@ -9,7 +9,7 @@ from typing import Self
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint
-from projections.search.documents.objects import ReadObjects
+from projections.search.documents.sources import ReadObjects
 from projections.search.engine import (
     DocumentChanges,
     EngineHits,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from projections.search.answers.decisions import decided
-from projections.search.documents.objects import ReadObjects
+from projections.search.documents.sources import ReadObjects
 from projections.search.engine import (
     EngineHits,
     EngineQuery,

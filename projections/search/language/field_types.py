@@ -7,7 +7,7 @@ that is said here of a field follows from the registry, never from what is store
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, cast
 
 from msgspec import inspect
@@ -51,6 +51,9 @@ MAX_FIELD = 1_000
 _NEAR = 3
 _COMPARED = 80
 """Characters of an unknown name that are compared with the known ones."""
+_PROSE = "description"
+_WHOLE = frozenset({"id", "href"})
+_NAME = "fullyQualifiedName"
 
 
 def field_type(field: str) -> FieldType | None:
@@ -244,3 +247,29 @@ def _walk(
                     yield from _walk(field.type, "tags", within)
         case _:
             yield path, declared
+
+
+def is_prose(path: str) -> bool:
+    """Return True if the texts of the path are sentences, whose words are stemmed."""
+    return path.rpartition(".")[2] == _PROSE
+
+
+@lru_cache(4_096)
+def is_whole(path: str) -> bool:
+    """Return True if the texts of the path are only ever matched whole.
+
+    Ids, addresses, and the qualified names of an entity's parts are. The qualified names of the
+    entity and of what it refers to can be found by their words too.
+    """
+    return path.rpartition(".")[2] in _WHOLE or path in _names_of_parts()
+
+
+@cache
+def _names_of_parts() -> frozenset[str]:
+    """The paths of the qualified names of columns, tasks and whatever else consists in its kind."""
+    return frozenset(
+        f"{path}.{_NAME}"
+        for _, path, declared in declared_paths()
+        if isinstance(declared, inspect.StructType) and declared.cls is not Reference
+        if any(field.encode_name == _NAME for field in declared.fields)
+    )

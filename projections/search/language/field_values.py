@@ -8,11 +8,12 @@ import msgspec
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language import dates
-from projections.search.language.field_texts import is_prose, is_whole
 from projections.search.language.field_types import (
     FieldType,
     field_type,
     fields_below,
+    is_prose,
+    is_whole,
     near_fields,
 )
 from projections.search.language.patterns import wildcard

@@ -14,7 +14,7 @@ import msgspec
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language.dates import Now
-from projections.search.language.field_texts import is_whole
+from projections.search.language.field_types import is_whole
 from projections.search.language.field_values import UnknownField, typed
 from projections.search.tree import Node
 

@@ -19,7 +19,7 @@ from projections.search import tree
 from projections.search.analysis import keyword
 from projections.search.documents.documents import Scalar
 from projections.search.language import dates
-from projections.search.language.field_texts import is_whole
+from projections.search.language.field_types import is_whole
 from projections.visibility.field_paths import indexed_path
 
 WHOLE, EXACT, TEXT, WORDS = "whole", "exact", "text", "words"

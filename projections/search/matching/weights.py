@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from domain.kinds.registry import KINDS
 from projections.search import analysis
 from projections.search.documents.documents import SORTABLE
-from projections.search.language.field_texts import is_prose
+from projections.search.language.field_types import is_prose
 
 K1 = 1.2
 """Of one path: how fast repetition stops to count."""

@@ -9,7 +9,7 @@ from uuid import uuid4
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint, Damaged
 from projections.search.answers.decisions import decided
-from projections.search.documents.objects import ReadObjects
+from projections.search.documents.sources import ReadObjects
 from projections.search.engine import (
     SCORE,
     TOTAL_CAP,

@@ -8,9 +8,8 @@ from itertools import compress
 from typing import Any
 
 from projections.search import tree
-from projections.search.matching.candidates import Candidates
+from projections.search.matching.candidates import Candidates, is_flat, relaxed, within
 from projections.search.matching.stored_document import StoredDocument
-from projections.search.nested_conditions import is_flat, relaxed, within
 from projections.search.opensearch import leaves
 from projections.search.opensearch.leaves import MATCH_ALL, MATCH_NONE, Dsl, constant
 from projections.visibility.field_paths import indexed_path

@@ -10,8 +10,7 @@ import msgspec
 from projections.search.analysis import Tokens, keyword, stem, tokens
 from projections.search.documents.documents import SORTABLE, Scalar, SearchDocument, SortValue
 from projections.search.engine import SearchedPaths
-from projections.search.language.field_texts import is_prose, is_whole
-from projections.search.language.field_types import field_type
+from projections.search.language.field_types import field_type, is_prose, is_whole
 from projections.search.matching import weights
 from projections.search.matching.moments import FIRST, LAST
 from projections.search.matching.stored_document import StoredDocument

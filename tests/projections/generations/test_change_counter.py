@@ -10,7 +10,7 @@ from domain.errors import StoreUnavailable
 from projections.entities.port import SortedReadModel
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.port import ChangeCounter, Pointer
-from projections.wiring.local_read_models import entities_definition, open_generations
+from projections.wiring.local_read_models import entities_definition
 from tests.projections.read_models import create, opened, rebuild, step
 
 
@@ -19,11 +19,12 @@ def counted(
     directory: Path,
 ) -> Iterator[tuple[CurrentGeneration[SortedReadModel], ChangeCounter]]:
     """A reader of the sorted read model that is told of changes by a counter."""
-    definition, changes = entities_definition(), ChangeCounter()
-    with opened(directory) as stores:
-        generations = open_generations(directory, definition)
-        with closing(CurrentGeneration(definition, generations, stores.log, changes)) as reader:
-            yield reader, changes
+    definition, changes = entities_definition(directory), ChangeCounter()
+    with (
+        opened(directory) as stores,
+        closing(CurrentGeneration(definition, stores.log, changes)) as reader,
+    ):
+        yield reader, changes
 
 
 def test_number_is_not_told_while_a_change_is_made() -> None:

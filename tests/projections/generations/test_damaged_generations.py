@@ -132,7 +132,7 @@ def test_known_damage_of_an_index_is_told_and_refused_also_after_a_restart(
 def test_proposed_generation_that_turns_out_damaged_leaves_the_live_one(directory: Path) -> None:
     with opened(directory) as stores:
         search = stores.engine
-        build(search.definition, search.generations, stores.log, lambda done, total: None)
+        build(search.definition, stores.log, lambda done, total: None)
         damage_index(directory / "search-2")
         supervisor = stores.supervisors[1]
         proposal = search.generations.proposal

@@ -97,11 +97,11 @@ def test_reader_keeps_what_it_uses_open_during_a_switch(directory: Path) -> None
 def test_rebuild_without_a_projecting_process_switches_by_itself(directory: Path) -> None:
     with opened(directory, writable=False) as stores:
         for live in stores.read_models:
-            arguments = live.definition, live.generations, stores.log
+            arguments = live.definition, stores.log
             generation = build(*arguments, lambda done, total: None).generation
-            assert pending(live.definition, live.generations) == generation
+            assert pending(live.definition) == generation
             assert switch(*arguments, generation, directory, FolderLeadership(directory)) is False
-            assert pending(live.definition, live.generations) is None
+            assert pending(live.definition) is None
         assert generations(stores) == [2, 2]
         assert len(found(stores)) == 3
 
@@ -109,13 +109,13 @@ def test_rebuild_without_a_projecting_process_switches_by_itself(directory: Path
 def test_rollback_catches_up_before_it_switches(directory: Path) -> None:
     with opened(directory) as stores:
         with pytest.raises(StoreUnavailable, match="no previous generation of entities"):
-            propose_previous(stores.entities.definition, stores.entities.generations)
+            propose_previous(stores.entities.definition)
         rebuild(stores)
         create(stores, "d")
         step(stores)
         now = listed(stores), found(stores)
         for live in stores.read_models:
-            propose_previous(live.definition, live.generations)
+            propose_previous(live.definition)
         step(stores)
         assert generations(stores) == [1, 1]
         assert (listed(stores), found(stores)) == now
@@ -131,7 +131,7 @@ def test_writes_during_a_rebuild_are_in_the_new_generation(directory: Path) -> N
                 supervisor.step()
 
         for live in stores.read_models:
-            build(live.definition, live.generations, stores.log, write)
+            build(live.definition, stores.log, write)
             create(stores, next(written))
         step(stores)
         assert generations(stores) == [2, 2]
@@ -157,13 +157,12 @@ def test_proposal_of_other_code_is_turned_down(directory: Path) -> None:
     with opened(directory) as stores:
         live = stores.entities
         with other_code():
-            built = build(live.definition, live.generations, stores.log, lambda done, total: None)
+            built = build(live.definition, stores.log, lambda done, total: None)
         step(stores)
         assert live.generation().number == 1
         with pytest.raises(StoreUnavailable, match="was refused: it was built by other code"):
             switch(
                 live.definition,
-                live.generations,
                 stores.log,
                 built.generation,
                 directory,
@@ -173,7 +172,7 @@ def test_proposal_of_other_code_is_turned_down(directory: Path) -> None:
 
 def test_second_builder_is_refused(directory: Path) -> None:
     with opened(directory) as stores:
-        arguments = stores.entities.definition, stores.entities.generations, stores.log
+        arguments = stores.entities.definition, stores.log
         with (
             stores.entities.generations.building(),
             pytest.raises(StoreUnavailable, match="another process is building"),
@@ -185,7 +184,6 @@ def test_proposal_that_was_not_taken_up_is_taken_up_at_the_next_start(directory:
     with opened(directory) as stores:
         build(
             stores.entities.definition,
-            stores.entities.generations,
             stores.log,
             lambda done, total: None,
         )
@@ -199,9 +197,7 @@ def test_proposal_that_was_not_taken_up_is_taken_up_at_the_next_start(directory:
 def test_proposal_that_is_missing_is_turned_down(directory: Path) -> None:
     with opened(directory) as stores:
         entities = stores.entities
-        built = build(
-            entities.definition, entities.generations, stores.log, lambda done, total: None
-        )
+        built = build(entities.definition, stores.log, lambda done, total: None)
         (directory / "entities-2.db").unlink()
         step(stores)
         proposal = stores.entities.generations.proposal()
@@ -224,7 +220,6 @@ def test_proposal_is_tried_again_when_its_files_cannot_be_opened_yet(directory: 
     with opened(directory) as stores:
         build(
             stores.entities.definition,
-            stores.entities.generations,
             stores.log,
             lambda done, total: None,
         )
@@ -267,7 +262,7 @@ def test_server_that_does_not_switch_is_waited_for_within_bounds(
 ) -> None:
     daemon = Daemon([Server(outcome)], directory)
     with opened(directory, writable=False) as stores, ProjectorLock(directory):
-        arguments = stores.entities.definition, stores.entities.generations, stores.log
+        arguments = stores.entities.definition, stores.log
         generation = build(*arguments, lambda done, total: None).generation
         daemon.start()
         try:
@@ -276,7 +271,7 @@ def test_server_that_does_not_switch_is_waited_for_within_bounds(
         finally:
             daemon.stop()
         # The proposal outlives the wait: it is taken up when somebody can.
-        assert pending(*arguments[:2]) == generation
+        assert pending(stores.entities.definition) == generation
         assert stores.entities.generation().number == 1
 
 

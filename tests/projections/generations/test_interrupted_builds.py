@@ -46,7 +46,7 @@ def test_interrupted_load_of_the_search_index_goes_on_where_it_ended(
             raise StoreUnavailable("stopped")
 
     with opened(directory) as stores:
-        arguments = stores.engine.definition, stores.engine.generations, stores.log
+        arguments = stores.engine.definition, stores.log
         with pytest.raises(StoreUnavailable, match="stopped"):
             build(*arguments, stop)
         step(stores)
@@ -72,7 +72,7 @@ def test_interrupted_load_that_left_a_damaged_index_begins_anew(
             raise StoreUnavailable("stopped")
 
     with opened(directory) as stores:
-        arguments = stores.engine.definition, stores.engine.generations, stores.log
+        arguments = stores.engine.definition, stores.log
         with pytest.raises(StoreUnavailable, match="stopped"):
             build(*arguments, stop)
         damaged = next((directory / "search-2").glob("*.arrays"))
@@ -116,7 +116,7 @@ def test_half_built_generation_is_removed_by_the_next_building(directory: Path) 
         raise StoreUnavailable("stopped")
 
     with opened(directory) as stores:
-        arguments = stores.entities.definition, stores.entities.generations, stores.log
+        arguments = stores.entities.definition, stores.log
         with pytest.raises(StoreUnavailable, match="stopped"):
             build(*arguments, stop)
         assert "entities-2.db" in files(directory)
@@ -234,4 +234,4 @@ def test_generation_that_cannot_be_read_to_be_proven_does_not_differ(
     with opened(directory) as stores:
         definition = replace(stores.entities.definition, source=lost)
         with pytest.raises(StoreUnavailable, match=error.message):
-            build(definition, stores.entities.generations, stores.log, lambda done, total: None)
+            build(definition, stores.log, lambda done, total: None)

@@ -12,7 +12,7 @@ from projections.search.aggregations import Aggregation, DateHistogram, Terms, T
 from projections.search.analysis import keyword
 from projections.search.documents.documents import Scalar, SearchDocument
 from projections.search.engine import FacetResult, TopDocuments
-from projections.search.language.field_texts import is_prose, is_whole
+from projections.search.language.field_types import is_prose, is_whole
 from projections.visibility.field_paths import indexed_path
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

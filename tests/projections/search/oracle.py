@@ -18,7 +18,7 @@ from domain.kinds.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import fold, keyword, stem, tokens
 from projections.search.documents.documents import Scalar, SearchDocument, document, nested_objects
-from projections.search.language.field_texts import is_prose, is_whole
+from projections.search.language.field_types import is_prose, is_whole
 from projections.visibility.field_paths import indexed_path
 
 Values = tuple[Scalar, ...]

@@ -16,8 +16,7 @@ from projections.search.aggregations import (
 )
 from projections.search.analysis import stem, tokens
 from projections.search.documents.documents import SORTABLE, Scalar, SearchDocument
-from projections.search.language.field_texts import is_prose, is_whole
-from projections.search.language.field_types import field_type
+from projections.search.language.field_types import field_type, is_prose, is_whole
 
 _SPECIAL = '+-&|!(){}[]^"~*?:\\/<>= '
 _OPERATORS = ("AND", "OR", "NOT")

@@ -14,7 +14,7 @@ import pytest
 
 from projections.search import tree
 from projections.search.documents.documents import SearchDocument, document
-from projections.search.documents.objects import object_reader
+from projections.search.documents.sources import object_reader
 from projections.search.engine import EngineQuery, Facet
 from projections.search.language import filter_json, text
 from tests.brief_engines import brief_engine

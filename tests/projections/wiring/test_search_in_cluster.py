@@ -278,9 +278,9 @@ def test_one_of_the_hosts_that_share_a_database_builds(
         for builder, other in ((one, two), (two, one)):
             for read_model in (0, 1):
                 with (
-                    builder.backends[read_model].generations.building(),
+                    builder.backends[read_model].definition.generations.building(),
                     pytest.raises(StoreUnavailable, match="another process is building"),
-                    other.backends[read_model].generations.building(),
+                    other.backends[read_model].definition.generations.building(),
                 ):
                     pass
 
@@ -307,7 +307,7 @@ def test_rebuild_that_stands_still_changes_nothing_of_what_is_served_by_then(
         def serve_and_go_on(self: OpenSearchEngine, *values: Any, **options: Any) -> None:
             monkeypatch.setattr(OpenSearchEngine, stands_still, method)
             live = two.read_models[1]
-            assert build(live.definition, live.generations, two.log, quiet).generation.number == 2
+            assert build(live.definition, two.log, quiet).generation.number == 2
             step(one)
             create(two, "b", "c", "d", "e", "f")
             step(one)
@@ -318,7 +318,7 @@ def test_rebuild_that_stands_still_changes_nothing_of_what_is_served_by_then(
         monkeypatch.setattr(OpenSearchEngine, stands_still, serve_and_go_on)
         mine = SharedSearch(url, one.log.identity(), FolderLeadership(tmp_path), nullcontext)
         with closing(mine), pytest.raises(Overtaken, match=r"another process (writes to|feeds)"):
-            build(mine.definition, mine.generations, one.log, quiet)
+            build(mine.definition, one.log, quiet)
         step(one)
         step(two)
         for stores in (one, two):
@@ -344,13 +344,13 @@ def test_rebuild_that_stands_still_before_it_verifies_takes_no_index_from_its_le
         def load_and_wait(address: str, log: EventStore, progress: Progress) -> None:
             load(address, log, progress)
             live = one.read_models[1]
-            build(live.definition, live.generations, one.log, quiet)
+            build(live.definition, one.log, quiet)
             step(one)
             assert generations(one) == [1, 2]
 
         definition = msgspec.structs.replace(mine.definition, load=load_and_wait)
         with closing(mine), pytest.raises(Overtaken, match="another process writes to"):
-            build(definition, mine.generations, one.log, quiet)
+            build(definition, one.log, quiet)
         create(one, "b")
         step(one)
         assert (generations(one), len(found(one)), difference(one)) == ([1, 2], 2, None)
@@ -365,11 +365,11 @@ def test_index_that_a_building_has_left_changed_is_not_gone_on_with(
         raise StoreUnavailable("stopped")
 
     with pytest.raises(StoreUnavailable, match="stopped"):
-        build(live.definition, live.generations, stores.log, stop)
+        build(live.definition, stores.log, stop)
     cluster.request("PUT", f"/{prefix}-search-2/_mapping", {"dynamic": "true"})
     with pytest.raises(Damaged, match="mapping"):
-        build(live.definition, live.generations, stores.log, quiet)
-    assert build(live.definition, live.generations, stores.log, quiet).generation.number == 3
+        build(live.definition, stores.log, quiet)
+    assert build(live.definition, stores.log, quiet).generation.number == 3
     step(stores)
     assert (generations(stores), len(found(stores))) == ([1, 3], 1)
     assert stores.engine.generations.numbers() == [1, 3]

@@ -94,10 +94,10 @@ def test_pointer_of_a_host_that_has_lost_the_lead_is_not_written(
         assert feed(one)
         live, generations, others = (
             one.read_models[1],
-            one.backends[1].generations,
-            two.backends[1].generations,
+            one.backends[1].definition.generations,
+            two.backends[1].definition.generations,
         )
-        build(live.definition, generations, one.log, lambda done, total: None)
+        build(live.definition, one.log, lambda done, total: None)
         point = generations.point
 
         def lose_and_point(pointer: Pointer, *, instead_of: Hashable | None) -> Hashable:

@@ -140,8 +140,7 @@ def test_two_who_believe_they_lead_apply_nothing_twice(host: Hosts, url: str) ->
     stores, other = host("one"), host("two")
     feed(stores)
     supervisors = [
-        GenerationSupervisor(each.backends[0].definition, each.backends[0].generations, each.log)
-        for each in (stores, other)
+        GenerationSupervisor(each.backends[0].definition, each.log) for each in (stores, other)
     ]
     for supervisor in supervisors:
         supervisor.open()
@@ -208,21 +207,21 @@ def test_pointer_of_a_host_that_has_lost_the_lead_is_not_written(
     one, two = host("one"), host("two")
     create(one, "a")
     assert feed(one)
-    live, generations = one.read_models[0], one.backends[0].generations
-    build(live.definition, generations, one.log, lambda done, total: None)
+    live, generations = one.read_models[0], one.backends[0].definition.generations
+    build(live.definition, one.log, lambda done, total: None)
 
     def lose() -> None:
         if not other_switches:
-            proposed = two.backends[0].generations.revision("proposal")
+            proposed = two.backends[0].definition.generations.revision("proposal")
             assert proposed is not None
-            two.backends[0].generations.withdraw(instead_of=proposed)
+            two.backends[0].definition.generations.withdraw(instead_of=proposed)
         cut_leaders(postgres)
         until(lambda: feed(two))
 
     before(monkeypatch, generations, "point", lose)
     with pytest.raises(StoreUnavailable):
         feed(one)
-    assert generations.pointer() == two.backends[0].generations.pointer()
+    assert generations.pointer() == two.backends[0].definition.generations.pointer()
     create(two, "b")
     assert (feed(two), feed(one)) == (True, False)
     fed = 2 if other_switches else 1
@@ -237,8 +236,8 @@ def test_proposal_of_a_host_that_has_lost_the_lead_is_not_written(
     one, two = host("one"), host("two")
     create(one, "a")
     assert feed(one)
-    live, generations = one.read_models[0], one.backends[0].generations
-    build(live.definition, generations, one.log, lambda done, total: None)
+    live, generations = one.read_models[0], one.backends[0].definition.generations
+    build(live.definition, one.log, lambda done, total: None)
     with monkeypatch.context() as patch:
         patch.setattr(generations, "holds", lambda number: False)
         before(patch, generations, "propose", lambda: cut_leaders(postgres))
@@ -252,7 +251,7 @@ def test_leader_whose_pointer_another_host_has_replaced_leads_no_more(host: Host
     one, two = host("one"), host("two")
     create(one, "a")
     assert feed(one)
-    generations = two.backends[0].generations
+    generations = two.backends[0].definition.generations
     pointer = generations.pointer()
     generations.point(pointer, instead_of=generations.revision("pointer"))
     with pytest.raises(Overtaken, match="another process has replaced the pointer"):
@@ -278,14 +277,14 @@ def test_readers_see_whole_generations_while_they_are_switched(host: Hosts) -> N
         thread.start()
     for _ in range(4):
         live = one.read_models[0]
-        build(live.definition, live.generations, one.log, lambda done, total: None)
+        build(live.definition, one.log, lambda done, total: None)
         feed(one)
     done.set()
     for thread in threads:
         thread.join()
     assert seen == {whole}
     assert (number(one), number(two)) == (5, 5)
-    assert one.backends[0].generations.numbers() == [4, 5]
+    assert one.backends[0].definition.generations.numbers() == [4, 5]
 
 
 def test_list_of_two_filters_shows_what_only_the_new_generation_has(host: Hosts) -> None:
@@ -320,9 +319,9 @@ def test_generation_that_somebody_reads_is_removed_later(host: Hosts) -> None:
         for _ in range(2):
             rebuild(stores)
         assert [*snapshot.ids()] != []
-        assert stores.backends[0].generations.numbers() == [1, 2, 3]
+        assert stores.backends[0].definition.generations.numbers() == [1, 2, 3]
     rebuild(stores)
-    assert stores.backends[0].generations.numbers() == [3, 4]
+    assert stores.backends[0].definition.generations.numbers() == [3, 4]
 
 
 def test_hosts_of_two_releases_are_served_side_by_side(host: Hosts) -> None:
@@ -337,7 +336,7 @@ def test_hosts_of_two_releases_are_served_side_by_side(host: Hosts) -> None:
     for stores in (old, new):
         feed(stores)
         assert (b'"b"' in listed(stores), number(stores)) == (True, 1)
-        assert stores.backends[0].generations.numbers() == [1]
+        assert stores.backends[0].definition.generations.numbers() == [1]
 
 
 def test_what_no_host_uses_any_more_is_removed(
@@ -346,7 +345,7 @@ def test_what_no_host_uses_any_more_is_removed(
     with opened(tmp_path / "old", url) as old:
         create(old, "a")
         feed(old)
-        generations = old.backends[0].generations
+        generations = old.backends[0].definition.generations
         with other_code():
             new = host("new")
         keeper = new.supervisors[0]
@@ -358,7 +357,10 @@ def test_what_no_host_uses_any_more_is_removed(
         postgres.run(age)
         keeper.keep()
         assert (generations.numbers(), generations.revision("pointer")) == ([], None)
-        assert (b'"a"' in listed(new), new.backends[0].generations.numbers()) == (True, [1])
+        assert (b'"a"' in listed(new), new.backends[0].definition.generations.numbers()) == (
+            True,
+            [1],
+        )
 
 
 def test_lists_of_another_log_are_built_anew(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from projections.search.analysis import Tokens, keyword, stem, tokens
 from projections.search.documents.documents import Scalar
-from projections.search.language.field_texts import is_prose, is_whole
+from projections.search.language.field_types import is_prose, is_whole
 from projections.search.matching.terms import (
     PRESENT,
     SEPARATOR,

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.evaluate.joined_terms import terms_matching
-from projections.search.index.evaluate.near_terms import characters, one_slip, slips
+from projections.search.index.evaluate.near_terms import TermsBySize, characters, one_slip, slips
 from projections.search.index.evaluate.segments import Memory, SegmentView
-from projections.search.index.evaluate.terms_by_size import TermsBySize
 from projections.search.index.format.arrays import Inverted
 from projections.search.language.patterns import TermPattern
 from projections.search.matching.terms import EXACT, NUMBER, SEPARATOR, TEXT, WORDS

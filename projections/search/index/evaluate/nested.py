@@ -7,8 +7,7 @@ import numpy as np
 from projections.search import tree
 from projections.search.index.evaluate.results import Matches, Sparse
 from projections.search.index.evaluate.segments import Mask, SegmentView
-from projections.search.matching.candidates import Candidates
-from projections.search.nested_conditions import is_flat, relaxed, within
+from projections.search.matching.candidates import Candidates, is_flat, relaxed, within
 from projections.visibility.field_paths import indexed_path
 
 EvaluateDocuments = Callable[[tree.Node], Matches]

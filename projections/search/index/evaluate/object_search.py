@@ -4,7 +4,7 @@ import numpy as np
 
 from projections.search import tree
 from projections.search.documents.documents import SearchDocument
-from projections.search.documents.objects import Fields
+from projections.search.documents.sources import Fields
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.evaluate.evaluator import evaluate
 from projections.search.index.evaluate.nested import Nesting

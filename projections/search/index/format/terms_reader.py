@@ -20,7 +20,7 @@ from whoosh.reading import TermInfo, TermNotFound
 
 from projections.search.index.format.arrays import Arrays, Inverted, distinct
 from projections.search.index.format.schema import FIELDS
-from projections.search.language.field_texts import is_whole
+from projections.search.language.field_types import is_whole
 from projections.search.language.field_values import is_matched_whole
 from projections.search.matching.terms import (
     EXACT,

@@ -15,17 +15,9 @@ from whoosh import columns, fields, formats, query
 from whoosh.analysis import Analyzer, Token
 
 from projections.search.analysis import fold, keyword, stem, tokens
-from projections.search.language.field_texts import is_whole
-from projections.search.language.field_types import field_type
+from projections.search.language.field_types import field_type, is_whole
 from projections.search.language.field_values import is_matched_whole
-from projections.search.matching.terms import (
-    EXACT,
-    NEXT,
-    NUMBER,
-    SEPARATOR,
-    as_moment,
-    sortable,
-)
+from projections.search.matching.terms import EXACT, NEXT, NUMBER, SEPARATOR, as_moment, sortable
 from projections.visibility.field_paths import indexed_path
 
 SortKey = tuple[bool, Any]

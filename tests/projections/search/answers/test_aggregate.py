@@ -8,9 +8,11 @@ import msgspec
 import pytest
 
 from domain.errors import InvalidInput
+from domain.kinds.registry import KINDS
 from projections.search.answers.aggregate import AggregateRequest, TopHitsRequest, search_request
 from projections.search.answers.queries import search
 from projections.search.documents import sources
+from projections.search.restriction import Visibility
 from projections.visibility.withholding import FieldWithheld, Withheld
 from tests.brief_engines import brief_engine
 from tests.projections.search.conftest import Catalog, make_entity
@@ -182,7 +184,7 @@ def test_withheld_fields_are_refused_by_parameter(
     request = search_request(AggregateRequest(**{"field_name": "name", **given}))
     withheld = {"table": Withheld("table", frozenset({"tags"}))}
     with pytest.raises(FieldWithheld, match=message):
-        search(request, shop.engine, shop.read_sources, None, withheld)
+        search(request, shop.engine, shop.read_sources, Visibility(frozenset(KINDS), withheld))
 
 
 def test_request_takes_the_keys_of_openmetadata_alone() -> None:

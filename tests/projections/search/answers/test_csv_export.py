@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from domain.errors import InvalidInput, StoreUnavailable
+from domain.kinds.registry import KINDS
 from projections.search.answers.csv_export import (
     BOUNDS,
     HEADER,
@@ -23,12 +24,10 @@ from projections.search.answers.csv_export import (
 from projections.search.answers.queries import SearchRequest
 from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
-from projections.search.restriction import Visibility
+from projections.search.restriction import EVERYTHING, Visibility
 from projections.visibility.withholding import FieldWithheld, Withheld
 from tests.brief_engines import brief_engine
 from tests.projections.search.conftest import Catalog, make_entity
-
-EVERYTHING = Visibility.of(None, {})
 
 
 @pytest.fixture
@@ -165,12 +164,14 @@ def test_cut_search_makes_no_file(catalog: Catalog) -> None:
 def test_withheld_fields_are_cut_or_refused(catalog: Catalog) -> None:
     catalog.add(make_entity("orders", description="secret", tags=[tag("Tier.Tier1")]))
     catalog.add(make_entity("clicks", "topic", description="open"))
-    visibility = Visibility.of(None, {"table": Withheld("table", frozenset({"description"}))})
+    visibility = Visibility(
+        frozenset(KINDS), {"table": Withheld("table", frozenset({"description"}))}
+    )
     text = b"".join(parts(catalog, visibility)).decode()
     assert ("secret" in text, "open" in text, "Tier.Tier1" in text) == (False, True, True)
     with pytest.raises(FieldWithheld):
         parts(catalog, visibility, query_filter=b'{"match": {"description": "secret"}}')
-    topics = b"".join(parts(catalog, Visibility.of(["topic"], {}))).decode()
+    topics = b"".join(parts(catalog, Visibility(frozenset({"topic"}), {}))).decode()
     assert ("orders" in topics, "clicks" in topics) == (False, True)
 
 

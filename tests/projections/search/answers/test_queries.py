@@ -13,6 +13,7 @@ from projections.search.answers.queries import SearchRequest, search
 from projections.search.documents.sources import narrow
 from projections.search.language import text
 from projections.search.language.dates import Now
+from projections.search.restriction import Visibility
 from projections.visibility.withholding import Withheld
 
 
@@ -126,12 +127,14 @@ def test_visible_kinds_limit_what_is_found(shop):
     request = SearchRequest(q="")
 
     def total(kinds):
-        found = json.loads(search(request, shop.engine, shop.read_sources, kinds).body)
+        found = json.loads(
+            search(request, shop.engine, shop.read_sources, Visibility(kinds, {})).body
+        )
         return found["hits"]["total"]["value"]
 
-    assert total({"topic"}) == 1
-    assert total(set()) == 0
-    assert total(KINDS) == 5
+    assert total(frozenset({"topic"})) == 1
+    assert total(frozenset()) == 0
+    assert total(frozenset(KINDS)) == 5
 
 
 def test_from_and_size_page_through_the_hits(shop):
@@ -201,7 +204,8 @@ def test_shown_fields_are_those_that_the_caller_may_see(shop):
     request = SearchRequest(q="dim_customer", shown_fields=("name", "description"))
     plain = json.loads(search(request, shop.engine, shop.read_sources).body)
     withheld = {"table": Withheld("table", frozenset({"description"}))}
-    less = json.loads(search(request, shop.engine, shop.read_sources, None, withheld).body)
+    visibility = Visibility(frozenset(KINDS), withheld)
+    less = json.loads(search(request, shop.engine, shop.read_sources, visibility).body)
     assert set(plain["hits"]["hits"][0]["_source"]) == {"name", "description"}
     assert less["hits"]["hits"][0]["_source"] == {"name": "dim_customer"}
 
@@ -277,7 +281,7 @@ def test_get_hierarchy_hides_kinds_that_the_caller_may_not_see(catalog, entity):
     schema = entity("public", "databaseSchema", fqn="shop.db.public", database=_ref(database))
     catalog.add(service, database, schema, entity("t", databaseSchema=_ref(schema)))
     request = SearchRequest(q="name:t", get_hierarchy=True)
-    visible = {"table", "databaseService", "databaseSchema"}
+    visible = Visibility(frozenset({"table", "databaseService", "databaseSchema"}), {})
     found = search(request, catalog.engine, catalog.read_sources, visible).body
     (hit,) = json.loads(found)["hits"]["hits"]
     assert [step["type"] for step in hit["hierarchy"]] == ["databaseService", "databaseSchema"]
@@ -580,7 +584,8 @@ def test_highlights_show_no_withheld_field(shop):
     request = SearchRequest(q="customer")
 
     def found(withheld):
-        made = search(request, shop.engine, shop.read_sources, None, withheld)
+        visibility = Visibility(frozenset(KINDS), withheld)
+        made = search(request, shop.engine, shop.read_sources, visibility)
         hits = json.loads(made.body)["hits"]["hits"]
         return {path for hit in hits for path in hit.get("highlight", {})}
 

@@ -5,8 +5,10 @@ import json
 import pytest
 
 from domain.errors import InvalidInput
+from domain.kinds.registry import KINDS
 from projections.search.answers.suggestions import FIELDS, SuggestRequest, suggest
 from projections.search.language.field_values import known_type
+from projections.search.restriction import Visibility
 from projections.visibility.withholding import FieldWithheld, Withheld
 from tests.projections.search.conftest import make_entity
 
@@ -15,7 +17,8 @@ HIDDEN = {"table": Withheld("table", frozenset({"displayName", "columns"}))}
 
 def asked(catalog, q, /, kinds=None, withheld=None, **parameters):
     request = SuggestRequest(q=q, **{"index": "all", **parameters})
-    found = suggest(request, catalog.engine, catalog.read_sources, kinds, withheld or {})
+    visibility = Visibility(frozenset(kinds or KINDS), withheld or {})
+    found = suggest(request, catalog.engine, catalog.read_sources, visibility)
     assert found.complete
     return json.loads(found.body)["suggest"]["metadata-suggest"][0]
 

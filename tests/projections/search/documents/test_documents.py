@@ -12,7 +12,7 @@ from projections.search.documents.documents import (
     nested_objects,
 )
 from projections.search.documents.sources import ancestors, narrow, source, with_common_keys
-from projections.search.language.field_texts import is_prose, is_whole
+from projections.search.language.field_types import is_prose, is_whole
 from projections.visibility.field_paths import indexed_path
 
 

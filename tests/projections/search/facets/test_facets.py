@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from domain.errors import InvalidInput
+from domain.kinds.registry import KINDS
 from projections.search.aggregations import Terms
 from projections.search.answers.queries import SearchRequest, search
 from projections.search.documents.sources import BoundedSources
@@ -14,7 +15,7 @@ from projections.search.engine import Bucket, Buckets
 from projections.search.facets import facets
 from projections.search.facets.facet_answers import FacetWriter
 from projections.search.language.field_types import field_type
-from projections.search.restriction import Visibility
+from projections.search.restriction import EVERYTHING, Visibility
 from projections.visibility.withholding import FieldWithheld, Withheld
 from tests.brief_engines import brief_engine
 from tests.projections.search.conftest import Catalog, make_entity
@@ -218,10 +219,11 @@ def test_named_aggregations_come_instead_of_the_usual_ones(shop: Catalog) -> Non
 
 def test_withheld_fields_make_no_facets(shop: Catalog) -> None:
     withheld = {"topic": Withheld("topic", frozenset({"tags", "service"}))}
+    visibility = Visibility(frozenset(KINDS), withheld)
 
     def answer(**given: Any) -> Any:
         request = SearchRequest(q="", **given)
-        body = search(request, shop.engine, shop.read_sources, None, withheld).body
+        body = search(request, shop.engine, shop.read_sources, visibility).body
         return json.loads(body)
 
     usual = answer(size=0)["aggregations"]
@@ -254,7 +256,9 @@ def test_withheld_fields_make_no_facets(shop: Catalog) -> None:
 
 def test_kinds_that_the_caller_may_not_see_are_not_counted(shop: Catalog) -> None:
     request = SearchRequest(q="", size=0)
-    body = search(request, shop.engine, shop.read_sources, ["topic"]).body
+    body = search(
+        request, shop.engine, shop.read_sources, Visibility(frozenset({"topic"}), {})
+    ).body
     assert buckets(json.loads(body), "sterms#entityType") == [("topic", 1)]
     assert buckets(json.loads(body), "sterms#serviceType") == [("kafka", 1)]
 
@@ -283,7 +287,7 @@ def test_moments_beyond_the_calendar_are_answered(shop: Catalog) -> None:
 
 def test_moments_too_large_for_json_are_numbers_all_the_same() -> None:
     asked_for = Terms(name="a", field="appliedAt", values="moments")
-    writer = FacetWriter(BoundedSources(lambda _: {}), Visibility.of(None, {}))
+    writer = FacetWriter(BoundedSources(lambda _: {}), EVERYTHING)
     written = writer.written([asked_for], [Buckets((Bucket(1e40, 1),))])
     (bucket,) = json.loads(msgspec.json.encode(written))["lterms#a"]["buckets"]
     assert bucket == {"key": 1e40, "key_as_string": str(int(1e40)), "doc_count": 1}

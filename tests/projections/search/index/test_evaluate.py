@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.documents.documents import SearchDocument
-from projections.search.documents.objects import object_reader
+from projections.search.documents.sources import object_reader
 from projections.search.engine import EngineHits, EngineQuery, Sort
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.evaluate.evaluator import evaluate

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from projections.search import tree
-from projections.search.documents.objects import object_reader
+from projections.search.documents.sources import object_reader
 from projections.search.engine import EngineQuery
 from projections.search.tree import Bool, Term
 from tests.projections.search.conftest import make_entity

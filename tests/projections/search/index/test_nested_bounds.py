@@ -7,7 +7,7 @@ import pytest
 
 from projections.search import tree
 from projections.search.documents.documents import SearchDocument
-from projections.search.documents.objects import Fields, object_reader
+from projections.search.documents.sources import Fields, object_reader
 from projections.search.engine import EngineHits, EngineQuery
 from projections.search.tree import Bool, Nested, Node
 from tests.brief_engines import brief_engine

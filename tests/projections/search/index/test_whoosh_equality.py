@@ -20,15 +20,8 @@ from projections.search.documents.documents import SORTABLE
 from projections.search.engine import EngineQuery, Sort
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import INDEX
-from projections.search.language.field_texts import is_whole
-from projections.search.matching.terms import (
-    EXACT,
-    PRESENT,
-    SEPARATOR,
-    WHOLE,
-    WORDS,
-    whole_term,
-)
+from projections.search.language.field_types import is_whole
+from projections.search.matching.terms import EXACT, PRESENT, SEPARATOR, WHOLE, WORDS, whole_term
 from tests.depth import first_alone
 from tests.projections.search.conftest import Catalog
 from tests.projections.search.test_oracle import Both, generated
