@@ -247,6 +247,9 @@ def test_daemon_leaves_to_its_thread_what_cannot_be_applied_at_once(catalog: Fix
     projection = Recording()
     failures: list[Exception] = [StoreUnavailable("disk full")]
     daemon = at_once(catalog, projection, failures)
+    # What comes now is applied after the failure, whatever was applied before it.
+    catalog.table("orders")
+    daemon.wake()
     projection.wait_for(lambda: projection.position == catalog.log.head())
     daemon.stop()
 
