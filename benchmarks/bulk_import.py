@@ -16,7 +16,7 @@ from benchmarks.generate import contracts, lines, plain_contracts
 from benchmarks.workspace import Workspace
 from domain.importing.lines import BATCH_LINES
 
-BUDGET = 20_000
+BUDGET = 8_000
 _ROUNDS = 3
 _RATE = re.compile(r"(\d+) bad; (\d+) events in [\d.]+ s \(([\d,]+)/s\)")
 
