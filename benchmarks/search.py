@@ -32,7 +32,7 @@ from projections.search.index.engine import WhooshEngine
 from projections.search.language import text
 from projections.wiring.stores import open_log
 
-MEAN, WORST, UNLESS_MS = 0.7, 2.5, 0.1
+MEAN, WORST, UNLESS_MS = 0.4, 2.5, 0.1
 P95_MS = {100_000: 6.0, 1_000_000: 60.0}
 BUILD = 0.5
 _QUESTIONS, _STOCK_QUESTIONS = 40, 5
