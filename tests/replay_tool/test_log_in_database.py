@@ -93,7 +93,7 @@ def test_database_without_a_log_is_refused_and_left_alone(tmp_path: Path, url: s
 def test_password_is_taken_from_the_environment_alone(tmp_path: Path) -> None:
     url = "postgresql://ann:s3cret@127.0.0.1:1/catalog?sslmode=disable"
     refused = run("inspect", "--database", url, code=2)
-    away = run("inspect", code=2, CATALOG_DATABASE_URL=url)
+    away = run("inspect", "--data", str(tmp_path), code=2, CATALOG_DATABASE_URL=url)
     assert "use CATALOG_DATABASE_URL, PGPASSWORD or PGPASSFILE" in refused.stderr
     assert "Connection refused" in away.stderr
     assert "s3cret" not in refused.output + away.output
