@@ -132,7 +132,10 @@ def _reordered(kind: EntityKind, body: Body, before: Body) -> Body:
     return {
         key: before[key]
         for key in kind.unordered
-        if key in body and key in before and _elements(body[key]) == _elements(before[key])
+        if body.get(key) != before.get(key)
+        and key in body
+        and key in before
+        and _elements(body[key]) == _elements(before[key])
     }
 
 
