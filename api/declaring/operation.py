@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from api.answers.responses import JSON
 from api.callers.permissions import Permission
 from api.declaring.declared_query import Parameters, in_path
-from api.declaring.signatures import route
+from api.declaring.signatures import Revision, route
 
 REQUEST_HEADERS = ("If-Match", "If-None-Match", "Idempotency-Key", "X-Request-Id")
 """Headers that a write of one entity may have."""
@@ -81,18 +81,27 @@ class Operation(_Words, frozen=True, kw_only=True):
         return handler
 
     def by_id_and_name(
-        self, method: str, path: str, *rest: Any, by_name: str = " by qualified name", **more: Any
+        self,
+        method: str,
+        path: str,
+        permission: Permission | str,
+        function: Callable[..., Any],
+        parameters: Parameters = MappingProxyType({}),
+        *,
+        by_name: str = " by qualified name",
+        revision: Revision | None = None,
     ) -> list[HTTPRouteHandler]:
         """Both routes of an operation on an entity: by the id behind a path, and by the name.
 
         `by_name` is the end of the summary of the second, where that of the first may say `by id`;
-        `rest` and `more` are what `at` is given.
+        the rest is what `at` is given.
         """
         summary = self.summary.removesuffix(" by id") + by_name
         named = replace(self, id=f"{self.id}ByName", summary=summary)
         places = ((self, "{entity_id:str}"), (named, "name/{fqn:path}"))
         return [
-            operation.at(method, f"{path}/{place}", *rest, **more) for operation, place in places
+            each.at(method, f"{path}/{place}", permission, function, parameters, revision=revision)
+            for each, place in places
         ]
 
 

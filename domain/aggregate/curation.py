@@ -57,14 +57,24 @@ def patched(kind: EntityKind, before: Body, body: Body) -> Body:
     adds once it knows all tables, `sourceHash` no longer stands for what is there. It goes, so that
     the bot's next write is compared with the entity in full.
     """
-    body = _with_texts(kind, before, _with_settled_times(before, body))
+    body = _with_settled_times(before, body)
+    emptied = (key for key in _TEXTS if body.get(key) == _EMPTY_TEXT and _has_value(before, key))
+    kept = {key: before[key] for key in emptied}
+    curated = {*_OF_ENTITIES, _TAGS, _LIFE_CYCLE}
+    for path in kind.body.parts:
+        key, _, inner = path.partition(".")
+        if key in before and key in body and before[key] != body[key]:
+            old, new = _decode(before[key]), _decode(body[key])
+            _keep_texts(_parts_in(old, inner), _parts_in(new, inner))
+            kept[key] = encode(new)
+            if _of_source(old, inner) == _of_source(new, inner):
+                curated.add(key)
+    body = {**body, **kept}
     if before.get(SOURCE_HASH) != body.get(SOURCE_HASH):
         return body
-    parts = {key: inner for key, _, inner in (path.partition(".") for path in kind.body.parts)}
-    for key in (before.keys() | body.keys()).difference(_OF_ENTITIES, (_TAGS, _LIFE_CYCLE)):
-        old, new = before.get(key), body.get(key)
-        if old != new and not _differ_as_curated(old, new, parts.get(key)):
-            return {key: raw for key, raw in body.items() if key != SOURCE_HASH}
+    of_source = (before.keys() | body.keys()) - curated
+    if any(before.get(key) != body.get(key) for key in of_source):
+        return {key: raw for key, raw in body.items() if key != SOURCE_HASH}
     return body
 
 
@@ -118,20 +128,9 @@ def _with_settled_times(before: Body, body: Body) -> Body:
     return {**body, _LIFE_CYCLE: encode({**new, **settled})}
 
 
-def _with_texts(kind: EntityKind, before: Body, body: Body) -> Body:
-    """The body that a bot gives, with the texts that are there in place of empty ones."""
-    emptied = (key for key in _TEXTS if body.get(key) == _EMPTY_TEXT and _has_value(before, key))
-    kept = {key: before[key] for key in emptied}
-    for path in kind.body.parts:
-        key, _, inner = path.partition(".")
-        if key in before and key in body and before[key] != body[key]:
-            old, new = _decode(before[key]), _decode(body[key])
-            if inner:
-                _keep_texts(old.get(inner) or [], new.get(inner) or [])
-            else:
-                _keep_texts(old, new)
-            kept[key] = encode(new)
-    return {**body, **kept}
+def _parts_in(value: Any, inner: str) -> list[_Part]:
+    """The named parts that are the value of a key, or stand under `inner` in that object."""
+    return value.get(inner) or [] if inner else value
 
 
 def _keep_texts(before: list[_Part], given: list[_Part]) -> None:
@@ -184,21 +183,10 @@ def _part(before: _Part, given: _Part, override: bool) -> _Part:
     return part
 
 
-def _differ_as_curated(old: Raw | None, new: Raw | None, inner: str | None) -> bool:
-    """Return True if two values of a key differ by no more than people curate of the parts there.
-
-    `inner` is the key that holds the parts, empty for the value itself, None when it has none.
-    """
-    if old is None or new is None or inner is None:
-        return False
-    return bool(_of_source(_decode(old), inner) == _of_source(_decode(new), inner))
-
-
 def _of_source(value: Any, inner: str) -> Any:
     """The value of a key that holds named parts, without what people curate of the parts."""
-    if not inner:
-        return [_part_of_source(part) for part in value]
-    return {**value, inner: _of_source(value.get(inner) or [], "")}
+    parts = [_part_of_source(part) for part in _parts_in(value, inner)]
+    return {**value, inner: parts} if inner else parts
 
 
 def _part_of_source(part: _Part) -> _Part:

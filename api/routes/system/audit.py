@@ -89,7 +89,7 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
         span = audit_span(after, before, order, head)
         trail = AuditTrail(log)
         if streamed:
-            chunks = _lines(trail, query, span, head, limit or MAX_STREAMED)
+            chunks = audit_lines(trail, query, span, head, limit or MAX_STREAMED)
             return services.stream(request, chunks, media_type=NDJSON)
         page = partial(audit_page, trail, query, span, head, limit or DEFAULT_LIMIT)
         return services.large(request, await services.heavy_read(request, page))
@@ -254,10 +254,10 @@ def audit_page(trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, l
     return b'{"data":[%b],"paging":%b}' % (b",".join(items), paging)
 
 
-def _lines(
+def audit_lines(
     trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit: int
 ) -> Generator[bytes]:
-    """A line for each event, then a line with the paging, which says that nothing is missing."""
+    """Yield a line for each event, then one with the paging: without it the answer was cut off."""
     lines = bytearray()
     reached = _beginning(span)
     for events, position in trail.read(query, span, limit=limit, bound=STREAM_BOUND):

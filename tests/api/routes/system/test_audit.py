@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from api.routes.system import audit
-from api.routes.system.audit import Order, audit_page, audit_span
+from api.routes.system.audit import Order, audit_lines, audit_page, audit_span
 from domain.kinds.ids import new_id
 from domain.kinds.registry import ALL_KINDS
 from domain.reading.audit import AuditEvent, AuditQuery, AuditTrail, LogSpan
@@ -214,11 +214,18 @@ class Bounded(AuditTrail):
 
 
 def bounded(client: Client, order: Order = "asc", after: int | None = None, **asked: str) -> Any:
-    """A page of a caller who may audit everything, made by such a reader."""
+    """A page of a caller who may audit everything, made by such a reader.
+
+    The same as NDJSON has the same events and ends at the same place.
+    """
     log = client.services.stores.log
     span = audit_span(after, None, order, log.head())
     query = AuditQuery(kinds=frozenset(ALL_KINDS), **asked)
-    return json.loads(audit_page(Bounded(log), query, span, log.head(), 100))
+    asked_for = (Bounded(log), query, span, log.head(), 100)
+    page = json.loads(audit_page(*asked_for))
+    streamed = b"".join(audit_lines(*asked_for)).splitlines()
+    assert [json.loads(line) for line in streamed] == [*page["data"], {"paging": page["paging"]}]
+    return page
 
 
 def test_events_of_one_entity_are_found_without_looking_at_others(filled: Client) -> None:
