@@ -15,6 +15,12 @@ from domain.machine.write_turns import writing
 from projections.entities.sqlite.tables import INDEXES, MOST_WAL_BYTES, PAGE_BYTES, TABLES
 from projections.feeding.port import Damaged
 
+_FOREIGN_MS = 1_000
+"""Milliseconds that a write waits for a program of others which has locked the file.
+
+Its thread is often that of a request, which waits no longer than 2 s for lists.
+"""
+
 
 def raise_as_ours(error: sqlite3.DatabaseError) -> NoReturn:
     """Raise an error of SQLite as Damaged (build anew) or StoreUnavailable, any other as it is."""
@@ -63,7 +69,9 @@ class EntityDatabase:
     @cached_property
     def writer(self) -> _Connection:
         """The connection of transactions that write, in autocommit mode otherwise."""
-        return self._kept(self.connect())
+        connection = self._kept(self.connect())
+        connection.execute(f"PRAGMA busy_timeout={_FOREIGN_MS}")
+        return connection
 
     @property
     def connection(self) -> sqlite3.Connection:

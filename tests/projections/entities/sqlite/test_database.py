@@ -3,6 +3,7 @@
 import gc
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -129,3 +130,18 @@ def test_write_ahead_log_that_a_snapshot_made_grow_is_cut(catalog: Fixture) -> N
     connection.execute("UPDATE filling SET bytes = NULL WHERE rowid = 1")
 
     assert wal.stat().st_size <= MOST_WAL_BYTES
+
+
+def test_lock_of_another_program_holds_no_write_for_as_long_as_a_request_waits(
+    catalog: Fixture,
+) -> None:
+    database = catalog.entities.database
+    with closing(sqlite3.connect(database.path, isolation_level=None)) as foreign:
+        foreign.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match="locked"), database.transaction():
+            pass
+
+    (waits,) = database.writer.execute("PRAGMA busy_timeout").fetchone()
+    assert waits < 2_000
+    with database.transaction():
+        pass
