@@ -123,8 +123,8 @@ class ImportRun:
     def _add(self, file: Path, batch: Batch) -> None:
         counts = self._counts
         counts.add(batch)
-        for bad in batch.bad:
-            said = f"{file.name}:{bad.number}: {bad.reason}"
+        for report in sorted((*batch.bad, *batch.dropped), key=lambda each: each.number):
+            said = f"{file.name}:{report.number}: {report.reason}"
             if self._progress.disable:
                 click.echo(said, err=True)
                 continue

@@ -22,6 +22,8 @@ class Outcome(msgspec.Struct, frozen=True):
     change: Change
     position: int
     """Position in the log that includes the write."""
+    dropped: Sequence[str] = ()
+    """The labels that a bot gave and that were left out."""
 
 
 class DirectCatalog(Catalog):
@@ -78,4 +80,4 @@ class DirectCatalog(Catalog):
             return proposal, proposal
 
         position, proposal = self.until_stored(propose)
-        return Outcome(proposal.entity, proposal.change, position)
+        return Outcome(proposal.entity, proposal.change, position, proposal.dropped)

@@ -127,7 +127,12 @@ class Write(Operation, frozen=True, kw_only=True):
     answer: type | str | None = "{Kind}"
     errors: tuple[int, ...] = (400, 404, 408, 409, 412, 413, 415, 503)
     takes: tuple[str, ...] = REQUEST_HEADERS
-    headers: tuple[str, ...] = ("ETag", *_WRITTEN, "X-OpenMetadata-Change")
+    headers: tuple[str, ...] = (
+        "ETag",
+        *_WRITTEN,
+        "X-OpenMetadata-Change",
+        "X-Catalog-Dropped-Tags",
+    )
 
 
 class WriteOfMany(Operation, frozen=True, kw_only=True):

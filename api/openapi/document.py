@@ -202,6 +202,11 @@ RESPONSE_HEADERS: Mapping[str, Schema] = MappingProxyType(
             "schema": {"const": "behind"},
         },
         "X-OpenMetadata-Change": _required("What the write did.", TEXT),
+        "X-Catalog-Dropped-Tags": {
+            "description": "There only where labels that a bot gave were left out, as others in the"
+            " same place exclude them: a JSON list of the first 20, each with its place.",
+            "schema": TEXT,
+        },
         "Location": _required("Path of the new entity.", {**TEXT, "format": "uri-reference"}),
         "WWW-Authenticate": _required(
             "The scheme of the token, and what is wrong with one that was given (RFC 6750) as far"

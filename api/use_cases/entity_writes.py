@@ -3,6 +3,7 @@
 A request for a write is kept as it was received: its body, its conditions and who asks.
 """
 
+import json
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
@@ -146,6 +147,8 @@ T = TypeVar("T")
 PlanOf = Callable[[Asked], Callable[[], Plan]]
 """Makes of a request, which it checks, what plans the write on the newest state."""
 
+_MOST_DROPPED = 20
+"""Labels of a bot that were left out which a header names."""
 _IDENTITY_ONLY = "00000000"
 """In place of the digest of what is withheld: all but what identifies the entity."""
 _IDENTITY = frozenset({"id", "name", "fullyQualifiedName", "version", "deleted"})
@@ -246,6 +249,8 @@ def _shown(
     """
     entity = proposal.entity
     headers = {"X-OpenMetadata-Change": proposal.change.value}
+    if proposal.dropped:
+        headers["X-Catalog-Dropped-Tags"] = json.dumps(proposal.dropped[:_MOST_DROPPED])
     if proposal.change is Change.CREATED:
         headers["Location"] = f"/v1/{kind.collection}/{entity.id}"
     fields = document.fields(entity)

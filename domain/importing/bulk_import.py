@@ -30,8 +30,8 @@ from domain.writing.bulk_put import BulkPut
 from domain.writing.plans import Change
 
 
-class BadLine(msgspec.Struct, frozen=True):
-    """A line that was not imported, and why."""
+class LineReport(msgspec.Struct, frozen=True):
+    """What there is to say about one line: why it is bad, or which of its labels were left out."""
 
     number: int
     reason: str
@@ -45,7 +45,9 @@ class Batch(msgspec.Struct):
     created: int = 0
     changed: int = 0
     unchanged: int = 0
-    bad: list[BadLine] = []
+    bad: list[LineReport] = []
+    dropped: list[LineReport] = []
+    """Lines of a bot with labels that others exclude; the rest of them was imported."""
 
     def add(self, other: "Batch") -> None:
         """Count another batch in."""
@@ -55,6 +57,7 @@ class Batch(msgspec.Struct):
         self.changed += other.changed
         self.unchanged += other.unchanged
         self.bad = [*self.bad, *other.bad]
+        self.dropped = [*self.dropped, *other.dropped]
 
 
 class ImportStopped(StoreUnavailable):
@@ -97,7 +100,7 @@ class BulkImport:
             raise ImportStopped(error.message, Batch(), before) from error
         except (ConcurrentChange, AlreadyExists) as error:
             if len(chunk.lines) == 1 and self._store.epoch() == epoch:
-                return Batch(lines=1, bad=[BadLine(chunk.lines[0][0], error.message)])
+                return Batch(lines=1, bad=[LineReport(chunk.lines[0][0], error.message)])
             return self._load_each(chunk.lines)
 
     def _store_lines(self, chunk: Chunk, epoch: int) -> Batch:
@@ -140,17 +143,19 @@ class BulkImport:
                 else:
                     add_looked_up(KINDS[draft.kind], draft, names, ids)
             if isinstance(draft, str):
-                batch.bad.append(BadLine(number, draft))
+                batch.bad.append(LineReport(number, draft))
             else:
                 good[number] = draft
         results = puts.decide_drafts([*good.values()], names, ids, self._context)
         for number, result in zip(good, results, strict=True):
             if isinstance(result, CatalogError):
-                batch.bad.append(BadLine(number, result.message))
+                batch.bad.append(LineReport(number, result.message))
                 continue
             batch.created += result.change is Change.CREATED
             batch.changed += result.change is Change.UPDATED
             batch.unchanged += result.change is Change.NO_CHANGE
+            if result.dropped:
+                batch.dropped.append(LineReport(number, result.told_dropped))
         batch.events = sum(len(step.events) for step in puts.steps)
         batch.bad.sort(key=lambda bad: bad.number)
         return batch

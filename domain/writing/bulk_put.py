@@ -25,11 +25,24 @@ MAX_REQUESTS = 1_000
 """The most entities of one transaction."""
 
 
+_SHOWN = 10
+"""Labels that were left out which a message names."""
+
+
 class Done(msgspec.Struct, frozen=True):
     """A request that was good, and what it does."""
 
     entity: Entity
     change: Change
+    dropped: Sequence[str] = ()
+    """The labels that a bot gave and that were left out, each with its place."""
+
+    @property
+    def told_dropped(self) -> str:
+        """The first of these labels as a sentence for people."""
+        shown = ", ".join(self.dropped[:_SHOWN])
+        more = f" and {len(self.dropped) - _SHOWN:,} more" if len(self.dropped) > _SHOWN else ""
+        return f"left out, as other labels there exclude them: {shown}{more}"
 
 
 class BulkPut:
@@ -158,7 +171,7 @@ class BulkPut:
                 if step.before is not None:
                     # Children take over what their parent has now.
                     self._entities.remember([step.after], self.epoch)
-        return Done(plan.own.after, plan.change)
+        return Done(plan.own.after, plan.change, plan.dropped)
 
 
 def _read(

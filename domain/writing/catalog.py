@@ -56,6 +56,8 @@ class EntityProposal(Proposal, frozen=True, kw_only=True):
     before: Entity | None = None
     """The entity before the write; None where the write has created it."""
     change: Change
+    dropped: Sequence[str] = ()
+    """The labels that a bot gave and that were left out, each with its place."""
 
 
 class Catalog:
@@ -230,7 +232,12 @@ class Catalog:
         append = append_of(plan.steps, epoch, answer, [entity])
         position = None if append.rows or answer is not None else self.store.durable_head()
         return EntityProposal(
-            append=append, position=position, entity=entity, before=before, change=plan.change
+            append=append,
+            position=position,
+            entity=entity,
+            before=before,
+            change=plan.change,
+            dropped=plan.dropped,
         )
 
     def _remembered(self, context: WriteContext) -> RememberedAnswer | None:

@@ -1,6 +1,7 @@
 """Plans of writes on the state that the log has now: which events, for which entities."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from domain.patches import json_patch
 from domain.requests import drafts, payloads
 from domain.requests.body_rules import check_body, check_described, check_sole
 from domain.requests.drafts import Draft
+from domain.requests.exclusive_tags import EXCLUSIVE, Above, ExclusiveTags
 from domain.requests.references import Name, add_looked_up, find, recorded_parent
 from domain.write_context import WriteContext
 from domain.writing.deletion import DeletionPlanner
@@ -74,14 +76,19 @@ class Planner(DeletionPlanner):
         state = payload.state
         body = payload.body if state is None else payload.onto(state)
         check_body(self._store.claim_by_id, kind, body, state, context)
+        joined = context.by_bot and not context.override_metadata
+        exclusive = self._exclusive_tags(kind, state, claims, context, joined=joined)
+        body = exclusive.settle(body)
         if state is None:
-            return self._creation(kind, payload, context, draft.id)
-        ingestion = None
-        if context.by_bot:
-            ingestion = commands.Ingestion(
-                source_hash=payload.body.get(SOURCE_HASH), override=context.override_metadata
-            )
-        return self._change(state, body, context, ingestion)
+            plan = self._creation(kind, replace(payload, body=body), context, draft.id)
+        else:
+            ingestion = None
+            if context.by_bot:
+                ingestion = commands.Ingestion(
+                    source_hash=payload.body.get(SOURCE_HASH), override=context.override_metadata
+                )
+            plan = self._change(state, body, context, ingestion)
+        return replace(plan, dropped=exclusive.dropped)
 
     def patch(
         self,
@@ -198,7 +205,26 @@ class Planner(DeletionPlanner):
         check_body(self._store.claim_by_id, kind, body, state, context)
         if context.by_bot:
             body = patched(kind, state.body, body)
-        return self._change(state, body, context)
+        exclusive = self._exclusive_tags(kind, state, claims, context, joined=False)
+        plan = self._change(state, exclusive.settle(body), context)
+        return replace(plan, dropped=exclusive.dropped)
+
+    def _exclusive_tags(
+        self,
+        kind: EntityKind,
+        state: Entity | None,
+        claims: EntityReads,
+        context: WriteContext,
+        *,
+        joined: bool,
+    ) -> ExclusiveTags:
+        @cache
+        def is_exclusive(above: Above) -> bool:
+            claim = claims.claim(above.kind, above.fqn)
+            return claim is not None and self._entities.known(claim.id).value(EXCLUSIVE) is True
+
+        before = {} if state is None else state.body
+        return ExclusiveTags(kind, before, is_exclusive, by_bot=context.by_bot, joined=joined)
 
     def _bringing_parent(
         self, draft: Draft, context: WriteContext, claims: EntityReads

@@ -51,6 +51,8 @@ class Plan(msgspec.Struct, frozen=True):
     before: Sequence[Step] = ()
     after: Sequence[Step] = ()
     """Steps of other entities, before it and after it."""
+    dropped: Sequence[str] = ()
+    """The labels that a bot gave and that were left out, each with its place."""
 
     @property
     def steps(self) -> list[Step]:

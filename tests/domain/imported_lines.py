@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from domain.importing.bulk_import import BadLine, Batch, BulkImport
+from domain.importing.bulk_import import Batch, BulkImport, LineReport
 from domain.importing.lines import Chunk, batches
 from tests.domain.faulty_store import FaultyStore
 
@@ -45,7 +45,7 @@ def load_all(running: BulkImport, chunks: Iterable[Chunk]) -> Iterator[tuple[Chu
         yield chunk, running.load(chunk)
 
 
-def outcome(batch: Batch) -> tuple[int, int, int, int, int, list[BadLine]]:
+def outcome(batch: Batch) -> tuple[int, int, int, int, int, list[LineReport]]:
     """(lines, events, created, changed, unchanged, bad)."""
     return (
         batch.lines,

@@ -45,7 +45,8 @@ class BulkItem(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
     status: int
     """The status that a PUT of this request alone would be answered with."""
     message: str
-    """The change, as the header X-OpenMetadata-Change says it, or the error."""
+    """The change, as the header X-OpenMetadata-Change says it, or the error. Behind a change of a
+    bot stand its labels that were left out, as others exclude them."""
 
 
 class BulkResult(msgspec.Struct, rename="camel"):
@@ -142,7 +143,9 @@ def _result(
     for request, result in zip(requests, results, strict=True):
         if isinstance(result, Done):
             status = 201 if result.change is Change.CREATED else 200
-            items.append(BulkItem(result.entity.fqn, status, result.change.value))
+            change = result.change.value
+            message = f"{change}; {result.told_dropped}" if result.dropped else change
+            items.append(BulkItem(result.entity.fqn, status, message))
         else:
             name = request.get("name")
             shown = name[:MAX_NAME_LENGTH] if isinstance(name, str) else ""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from domain.errors import ConcurrentChange, StoreUnavailable
-from domain.importing.bulk_import import BadLine, Batch, BulkImport, ImportStopped
+from domain.importing.bulk_import import Batch, BulkImport, ImportStopped, LineReport
 from domain.importing.lines import Chunk, batches
 from domain.kinds.registry import KINDS
 from domain.reading.history import versions
@@ -41,7 +41,7 @@ def test_parents_come_before_children(world: Any) -> None:
 
 def test_child_before_its_parent_is_a_bad_line(world: Any) -> None:
     said = "service: databaseService instance for 's' not found"
-    assert outcome(load(world, database(), service())) == (2, 1, 1, 0, 0, [BadLine(1, said)])
+    assert outcome(load(world, database(), service())) == (2, 1, 1, 0, 0, [LineReport(1, said)])
 
 
 def test_children_inherit_from_parents_of_an_earlier_batch(world: Any) -> None:
@@ -107,7 +107,7 @@ BAD: dict[str, tuple[dict[str, Any] | bytes, str]] = {
 @pytest.mark.parametrize(("bad", "reason"), BAD.values(), ids=BAD)
 def test_bad_line_is_named_and_the_others_are_kept(world: Any, bad: Any, reason: str) -> None:
     batch = load(world, service(), bad, database())
-    assert outcome(batch) == (3, 2, 2, 0, 0, [BadLine(2, reason)])
+    assert outcome(batch) == (3, 2, 2, 0, 0, [LineReport(2, reason)])
     assert world.lives() == {"s": True, "s.d": True}
 
 
@@ -171,8 +171,8 @@ def test_id_of_a_new_entity_is_kept(world: Any) -> None:
 def test_id_of_another_entity_is_refused(world: Any) -> None:
     said = f"id {ID} is the id of another entity"
     batch = load(world, service(id=ID), service("t", id=ID))
-    assert outcome(batch) == (2, 1, 1, 0, 0, [BadLine(2, said)])
-    assert outcome(load(world, service("u", id=ID))) == (1, 0, 0, 0, 0, [BadLine(1, said)])
+    assert outcome(batch) == (2, 1, 1, 0, 0, [LineReport(2, said)])
+    assert outcome(load(world, service("u", id=ID))) == (1, 0, 0, 0, 0, [LineReport(1, said)])
 
 
 def test_id_of_a_purged_entity_is_refused(world: Any) -> None:
@@ -180,7 +180,14 @@ def test_id_of_a_purged_entity_is_refused(world: Any) -> None:
     (made,) = versions(world.log, KINDS["databaseService"], ID)
     world.delete(made.entity, hard=True)
     said = f"id {ID} is the id of another entity"
-    assert outcome(load(world, service(id=ID), service("t"))) == (2, 1, 1, 0, 0, [BadLine(1, said)])
+    assert outcome(load(world, service(id=ID), service("t"))) == (
+        2,
+        1,
+        1,
+        0,
+        0,
+        [LineReport(1, said)],
+    )
     assert outcome(load(world, service())) == (1, 1, 1, 0, 0, [])
 
 

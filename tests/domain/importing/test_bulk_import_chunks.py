@@ -9,7 +9,7 @@ import pytest
 
 from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.opening import open_event_log
-from domain.importing.bulk_import import BadLine, BulkImport, ImportStopped
+from domain.importing.bulk_import import BulkImport, ImportStopped, LineReport
 from domain.importing.lines import Chunk, decode_read, read_ahead
 from domain.kinds.registry import KINDS
 from domain.reading.history import versions
@@ -49,7 +49,7 @@ def test_chunk_is_decided_on_the_one_before(world: Any) -> None:
     said = f"id {ID} is the id of another entity"
     assert [outcome(batch) for batch in batches_of] == [
         (2, 2, 2, 0, 0, []),
-        (2, 1, 0, 1, 0, [BadLine(4, said)]),
+        (2, 1, 0, 1, 0, [LineReport(4, said)]),
     ]
 
 

@@ -16,7 +16,7 @@ from domain.errors import CatalogError, InvalidInput
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.event_store.stored import StoredRow
-from domain.importing.bulk_import import BadLine, BulkImport
+from domain.importing.bulk_import import BulkImport, LineReport
 from domain.importing.lines import Chunk, batches
 from domain.importing.readers import LineReaders
 from domain.kinds.registry import KINDS
@@ -136,7 +136,7 @@ def contents(log: EventStore) -> list[StoredRow]:
         return list(snapshot.events())
 
 
-def put_each(log: EventStore, file: list[bytes], make_id: Callable[[], str]) -> list[BadLine]:
+def put_each(log: EventStore, file: list[bytes], make_id: Callable[[], str]) -> list[LineReport]:
     """PUT each line in turn; gives the refused ones."""
     catalog = DirectCatalog(log, now=lambda: 1, make_id=make_id)
     refused = []
@@ -148,11 +148,13 @@ def put_each(log: EventStore, file: list[bytes], make_id: Callable[[], str]) -> 
                 raise InvalidInput(f"entityType must be one of {', '.join(KINDS)}, got {kind!r}")
             catalog.put(KINDS[kind], values, CONTEXT)
         except CatalogError as error:
-            refused.append(BadLine(number, error.message))
+            refused.append(LineReport(number, error.message))
     return refused
 
 
-def imported(log: EventStore, chunks: Iterable[Chunk], make_id: Callable[[], str]) -> list[BadLine]:
+def imported(
+    log: EventStore, chunks: Iterable[Chunk], make_id: Callable[[], str]
+) -> list[LineReport]:
     running = BulkImport(log, CONTEXT, now=lambda: 1, make_id=make_id)
     return [bad for _, batch in load_all(running, chunks) for bad in batch.bad]
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from domain.errors import InvalidInput
-from domain.importing.bulk_import import BadLine, BulkImport
+from domain.importing.bulk_import import BulkImport, LineReport
 from domain.importing.lines import Chunk
 from domain.kinds.registry import KINDS
 from domain.writing.bulk_put import Done
@@ -161,15 +161,15 @@ def test_import_refuses_a_second_contract(world: Any) -> None:
     batch = importer(world).load(Chunk(lines(TABLE, CONTRACT, second, CONTRACT)))
     table = world.log.claim("table", "service.database.schema.t")
     said = f"A data contract already exists for entity 'table' with ID {table.id}"
-    assert batch.bad == [BadLine(3, said)]
+    assert batch.bad == [LineReport(3, said)]
     assert (batch.created, batch.unchanged) == (2, 1)
-    assert importer(world).load(Chunk(lines(second))).bad == [BadLine(1, said)]
+    assert importer(world).load(Chunk(lines(second))).bad == [LineReport(1, said)]
 
     (first,) = world.log.claims(parents=[table.id])
     context = world.context()
     world.catalog.delete(KINDS["dataContract"], first.id, context, hard=False, recursive=False)
     back = importer(world).load(Chunk(lines(second, CONTRACT)))
-    assert (back.created, back.bad) == (1, [BadLine(2, said)])
+    assert (back.created, back.bad) == (1, [LineReport(2, said)])
 
 
 def test_bulk_put_refuses_a_second_contract(world: Any) -> None:

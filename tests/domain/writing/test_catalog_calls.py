@@ -44,8 +44,9 @@ def test_patch_with_owners_and_tags_looks_them_up_together(
 
     assert [owner["id"] for owner in changed.value("owners")] == [one.id for one in people]
     assert [tag["tagFQN"] for tag in changed.value("tags")] == [tag.fqn for tag in tags]
-    # The table, all that it refers to, the schema of which it inherits, and the append.
-    assert counted.names == ["streams", "claims", "streams", "append_group"]
+    # The table, all that it refers to, the schema of which it inherits, the classification, which
+    # may be mutually exclusive, and the append.
+    assert counted.names == ["streams", "claims", "streams", "claims", "streams", "append_group"]
 
 
 def test_patch_looks_up_only_what_it_newly_refers_to(world: Any, counted: CountedStore) -> None:

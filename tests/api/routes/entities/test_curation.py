@@ -290,3 +290,23 @@ def test_role_of_the_policies_may_be_that_of_a_bot(tmp_path: Path) -> None:
         assert (refused.status_code, done) == (403, "entityUpdated")
         assert shown(client, path)[0][1] == "ours"
         assert [owner["name"] for owner in client.get(path, fields="owners")["owners"]] == ["ann"]
+
+
+def test_bot_is_told_which_of_its_labels_were_left_out(client: Client, table: str) -> None:
+    exclusive = {"name": "PII", "description": "-", "mutuallyExclusive": True}
+    assert client.request("PUT", "/v1/classifications", json=exclusive).status_code == 200
+    client.create("tags", name="None", classification="PII", description="-")
+    body = sent(tags=[{"tagFQN": "PII.None"}])
+
+    response = client.request("PUT", "/v1/tables", json=body, role="bot")
+    assert response.headers["X-Catalog-Dropped-Tags"] == '["PII.None of tags"]'
+    told = "entityNoChange; left out, as other labels there exclude them: PII.None of tags"
+    assert put_in_bulk(client, body) == told
+    other = client.request("PUT", "/v1/tables", json=sent(), role="bot")
+    assert "X-Catalog-Dropped-Tags" not in other.headers
+
+    patch = [{"op": "add", "path": "/tags/-", "value": {"tagFQN": "PII.None"}}]
+    headers = {"Content-Type": "application/json-patch+json"}
+    refused = client.request("PATCH", table, json=patch, role="editor", headers=headers)
+    assert refused.status_code == 400
+    assert "'PII.Sensitive' and 'PII.None' exclude each other" in refused.json()["message"]
