@@ -45,6 +45,7 @@ from api.routes.lineage.reads import lineage_read_routes
 from api.routes.lineage.writes import lineage_write_routes
 from api.routes.measurements.reports import measurement_routes, test_result_routes
 from api.routes.measurements.runs import pipeline_run_routes
+from api.routes.measurements.samples import sample_routes
 from api.routes.measurements.usage import usage_routes
 from api.routes.measurements.workflow import join_routes, query_cost_routes
 from api.routes.search.documents import document_routes
@@ -146,6 +147,7 @@ def create_app(
         *audit_routes(services),
         *first_question_routes(),
         *measurement_routes(services),
+        *sample_routes(services),
         *usage_routes(services),
         *join_routes(services),
         *column_routes(services),

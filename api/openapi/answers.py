@@ -3,7 +3,7 @@
 from api.openapi.json_schema import COUNT, NAME, NULL, TEXT, UUID, Schema, array, closed_object, ref
 from api.openapi.requests import REFERENCE
 from domain.kinds.entity_kind import EntityKind
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import KINDS, sole_kinds_below
 from projections.search.answers import highlighting
 
 
@@ -32,6 +32,8 @@ def shown(kind: EntityKind, given: Schema) -> Schema:
         "updatedBy": TEXT,
         "deleted": {"const": True, "description": "There only when soft-deleted."},
         "changeDescription": ref("ChangeDescription"),
+        **{field: array(ref("EntityReference")) for field in kind.members},
+        **{other: ref("EntityReference") for other in sole_kinds_below(kind.name)},
     }
     return {
         "type": "object",
@@ -91,17 +93,19 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
         "TestConnectionDefinition": closed_object(
             {"name": TEXT, "steps": {"type": "array", "maxItems": 0}}
         ),
-        "MeasuredTable": {
-            "type": "object",
-            "description": "A table, with `profile`, `columns.profile` or `sampleData`.",
-            "properties": {"id": UUID},
-            "required": ["id"],
-        },
-        "MeasuredPipeline": {
-            "type": "object",
-            "description": "A pipeline.",
-            "properties": {"id": UUID},
-            "required": ["id"],
+        **{
+            f"Measured{name}": {
+                "type": "object",
+                "description": description,
+                "properties": {"id": UUID},
+                "required": ["id"],
+            }
+            for name, description in (
+                ("Table", "A table, with `profile`, `columns.profile` or `sampleData`."),
+                ("Topic", "A topic, with `sampleData`."),
+                ("TestCase", "A test case, with `failedRowsSample`."),
+                ("Pipeline", "A pipeline."),
+            )
         },
         **{
             f"{name}List": closed_object({"data": array(ref(name)), "paging": paging})

@@ -81,6 +81,8 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     ),
     "table": ("Id or qualified name of the table, or qualified name of a column.", _QUALIFIED),
     "pipeline": ("Id or qualified name of the pipeline.", _QUALIFIED),
+    "topic": ("Id or qualified name of the topic.", _QUALIFIED),
+    "case": ("Id or qualified name of the test case.", _QUALIFIED),
     "profile_type": ("What of the table to delete.", {"enum": ["table", "column", "system"]}),
     "at": (
         "Time of the profile or run, in milliseconds.",

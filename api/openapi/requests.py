@@ -105,6 +105,7 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
                 _having(name={**TEXT, "minLength": 1}),
             ],
         },
+        "QueryText": {**TEXT, "pattern": _OUTER, "description": "SQL."},
         "QueryUsage": array(to_kinds(())),
         "QueryUsers": array({"anyOf": [to_kinds(("user",)), TEXT]}),
         "QueryUsedBy": array(_PROGRAM),

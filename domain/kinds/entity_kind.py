@@ -58,6 +58,17 @@ class OwnPaths(msgspec.Struct, frozen=True, kw_only=True):
     """Those of the keys of `put` that a GET of their path shows and a DELETE removes."""
     added_to: Mapping[str, str] = MappingProxyType({})
     """Paths, a PUT to which adds what its list has -> the key of the list."""
+    texts: tuple[str, ...] = ()
+    """Keys of the body that a PUT to a path of their own replaces by its body, which is the text as
+    it is and no JSON."""
+
+
+class Members(msgspec.Struct, frozen=True):
+    """The entities of a kind that refer to an entity, which a read of it names if asked."""
+
+    kind: str
+    parameter: str
+    """Parameter of the list of that kind which finds them."""
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,6 +170,8 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     naming: Naming = Naming()
     lists: ListOptions = ListOptions()
     own_paths: OwnPaths = OwnPaths()
+    members: Mapping[str, Members] = MappingProxyType({})
+    """Fields of single reads that no body holds, as they follow from what refers to the entity."""
     agreement: Agreement | None = None
     suites: Suites | None = None
 

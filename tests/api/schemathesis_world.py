@@ -57,7 +57,8 @@ _COSTS = "/v1/queryCostRecord"
 _COLUMNS_NAMED = ("excludeColumns", "includeColumns")
 """Keys of profiler configurations that name columns, which have to be there."""
 _RUNS = "/v1/pipelines/{pipeline}"
-_MEASURED = ("/v1/tables/{table}", "/v1/usage/", _RUNS, _RESULTS, _COSTS)
+_TOPICS, _FAILED = "/v1/topics/{topic}", "/v1/dataQuality/testCases/{case}"
+_MEASURED = ("/v1/tables/{table}", "/v1/usage/", _RUNS, _TOPICS, _FAILED, _RESULTS, _COSTS)
 _COLLECTIONS = {kind.collection: kind for kind in KINDS.values()}
 
 
@@ -203,14 +204,18 @@ class World:
             for each in case.body if isinstance(case.body, list) else [case.body]:
                 if isinstance(each, dict):
                     each["timestamp"] = NOW
-        if case.path.startswith(_RESULTS):
+        if case.path.startswith(_TOPICS):
+            kind = "topic"
+        if case.path.startswith((_RESULTS, _FAILED)):
             kind = "testCase"
-            if isinstance(case.body, dict):
+            if isinstance(case.body, dict) and case.path.startswith(_RESULTS):
                 case.body |= {"timestamp": NOW, "testCaseFQN": None}
         target = self.entities[kind]
+        if case.path.startswith(_FAILED):
+            self._fail(target)
         fqn = target["fullyQualifiedName"]
         named = {
-            "pipeline": target["id"],
+            **dict.fromkeys(("pipeline", "topic", "case"), target["id"]),
             "table": f"{fqn}.column" if case.path.endswith("/columnProfile") else target["id"],
             "entity_id": target["id"],
             "fqn": quote(fqn, safe=""),
@@ -224,7 +229,7 @@ class World:
         if case.method == "DELETE" and kind == "pipeline":
             report: dict[str, Any] = {"timestamp": NOW, "executionStatus": "Failed"}
             self.client.request("PUT", f"/v1/pipelines/{target['id']}/status", json=report)
-        elif case.method == "DELETE":
+        elif case.method == "DELETE" and kind == "table":
             report = {"tableProfile": {"timestamp": NOW}}
             self.client.request("PUT", f"/v1/tables/{target['id']}/tableProfile", json=report)
         if isinstance(case.body, dict):
@@ -242,6 +247,14 @@ class World:
                 case.body = {"startDate": str(date.today()), "directTableJoins": [self._join()]}
             if "date" in case.body:
                 case.body["date"] = str(date.today())
+
+    def _fail(self, case: dict[str, Any]) -> None:
+        """Have a test failed at last, of which there is a sample."""
+        results = f"{_RESULTS}{quote(case['fullyQualifiedName'], safe='')}"
+        self.client.request("POST", results, json={"timestamp": NOW, "testCaseStatus": "Failed"})
+        sample = {"columns": ["id"], "rows": [["a"]]}
+        path = f"/v1/dataQuality/testCases/{case['id']}/failedRowsSample"
+        self.client.request("PUT", path, json=sample)
 
     def _join(self) -> dict[str, Any]:
         """A table that exists, joined with another."""

@@ -8,7 +8,7 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
-from api.answers.bodies import JSON_TYPES, PATCH_TYPES
+from api.answers.bodies import JSON_TYPES, PATCH_TYPES, TEXT_TYPES
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
@@ -87,7 +87,12 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         *(("PUT", place, key, _PUT_INTO, _put_into) for place, key in own.added_to.items()),
     ]
     put, put_below = by_body(Action.EDIT, _plan_put), by_body(Action.EDIT, _plan_put_below)
-    below = []
+    below = [
+        _PUT_TEXT[key].at(
+            "PUT", f"{item}/{key}", editing, of_one(partial(_put_text, key), TEXT_TYPES)
+        )
+        for key in own.texts
+    ]
     if _FOLLOWERS in kind.keys:
         followers = f"{item}/{_FOLLOWERS}"
         below += [
@@ -184,6 +189,16 @@ _PUT_INTO = {
         ("usedBy", "UsedBy", "programs that ran", "", "usedBy"),
     )
 }
+_PUT_TEXT = {
+    "inspectionQuery": Write(
+        "put{Kind}InspectionQuery",
+        "Put the query that shows the rows which failed a {kind}",
+        "The body is the text of the query as it is, also where it is called `application/json`, as"
+        " OpenMetadata's client does.",
+        body="QueryText",
+        body_types=TEXT_TYPES[:1],
+    )
+}
 _FOLLOWERS = "followers"
 _FOLLOW = Write("add{Kind}Follower", "Add a follower to a {kind}", body="Follower")
 _UNFOLLOW = Write("delete{Kind}Follower", "Remove a follower from a {kind}")
@@ -265,6 +280,20 @@ def _put_into(
         raise InvalidInput(f"a request may add {MAX_REQUESTS} elements, got {len(elements)}")
     _refuse_withheld(kind, asked, {"op": "add", "path": f"/{key}"})
     return partial(planner.put_into, kind, entity_id, key, elements, asked.context)
+
+
+def _put_text(
+    key: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
+) -> Callable[[], Plan]:
+    try:
+        value = asked.body.decode()
+    except UnicodeDecodeError:
+        raise InvalidInput(f"the body, the text of {key}, is not UTF-8") from None
+    if not value.strip():
+        raise InvalidInput(f"the body must be the text of {key}, and is empty")
+    operation = {"op": "add", "path": f"/{key}", "value": value}
+    _refuse_withheld(kind, asked, operation)
+    return partial(planner.patch, kind, entity_id, [operation], asked.context)
 
 
 def _delete_alone(

@@ -125,8 +125,11 @@ OF_ONE_KIND = {
         *((method, "/{pipeline}/status") for method in ("put", "get")),
         *(("put", "/{pipeline}/status/bulk"), ("delete", "/{pipeline}/status/{at}")),
     },
+    "topic": {(method, "/{topic}/sampleData") for method in ("put", "get", "delete")},
     "testSuite": {("put", "/executable")},
     "testCase": {
+        *((method, "/{case}/failedRowsSample") for method in ("put", "get", "delete")),
+        ("put", "/{entity_id}/inspectionQuery"),
         ("put", "/logicalTestCases"),
         ("delete", "/logicalTestCases/{suite_id}/{entity_id}"),
         *((method, "/testCaseResults/{fqn}") for method in ("get", "post")),

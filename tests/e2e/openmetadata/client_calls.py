@@ -7,6 +7,7 @@ Each call is a function that checks what it gets. A JSON object of those that fa
 
 import json
 import sys
+import time
 import traceback
 from collections.abc import Callable
 
@@ -14,10 +15,14 @@ from metadata.generated.schema.api.data.createDatabase import CreateDatabaseRequ
 from metadata.generated.schema.api.data.createDatabaseSchema import CreateDatabaseSchemaRequest
 from metadata.generated.schema.api.data.createDataContract import CreateDataContractRequest
 from metadata.generated.schema.api.data.createTable import CreateTableRequest
+from metadata.generated.schema.api.data.createTopic import CreateTopicRequest
 from metadata.generated.schema.api.domains.createDomain import CreateDomainRequest
 from metadata.generated.schema.api.lineage.addLineage import AddLineageRequest
 from metadata.generated.schema.api.services.createDatabaseService import (
     CreateDatabaseServiceRequest,
+)
+from metadata.generated.schema.api.services.createMessagingService import (
+    CreateMessagingServiceRequest,
 )
 from metadata.generated.schema.api.teams.createUser import CreateUserRequest
 from metadata.generated.schema.api.tests.createLogicalTestCases import CreateLogicalTestCases
@@ -26,12 +31,15 @@ from metadata.generated.schema.api.tests.createTestSuite import CreateTestSuiteR
 from metadata.generated.schema.entity.data.database import Database
 from metadata.generated.schema.entity.data.databaseSchema import DatabaseSchema
 from metadata.generated.schema.entity.data.dataContract import DataContract
-from metadata.generated.schema.entity.data.table import Table, TableProfilerConfig
+from metadata.generated.schema.entity.data.table import Table, TableData, TableProfilerConfig
+from metadata.generated.schema.entity.data.topic import TopicSampleData
 from metadata.generated.schema.entity.services.connections.metadata.openMetadataConnection import (
     OpenMetadataConnection,
 )
 from metadata.generated.schema.entity.services.databaseService import DatabaseService
+from metadata.generated.schema.tests.basic import TestCaseResult
 from metadata.generated.schema.tests.testCase import TestCase
+from metadata.generated.schema.tests.testSuite import TestSuite
 from metadata.generated.schema.type.entityLineage import LineageDetails
 from metadata.generated.schema.type.entityReference import EntityReference
 from metadata.generated.schema.type.entityReferenceList import EntityReferenceList
@@ -154,6 +162,42 @@ def logical_test_suite() -> None:
     )
     listed = client.list_entities(TestCase, params={"testSuiteId": str(suite.id.root)}).entities
     assert [each.name.root for each in listed] == ["counted"]
+
+
+@call
+def suite_with_its_tests() -> None:
+    suite = client.get_by_name(TestSuite, "nightly", fields=["tests"])
+    assert [each.name for each in suite.tests] == ["counted"]
+
+
+@call
+def rows_that_failed_a_test_and_their_query() -> None:
+    request = {
+        "name": "labelled",
+        "testDefinition": "tableRowCountToEqual",
+        "entityLink": "<#E::table::calls.shop.sales.orders>",
+    }
+    case = client.create_or_update(CreateTestCaseRequest.model_validate(request))
+    result = {"timestamp": int(time.time() * 1_000), "testCaseStatus": "Failed"}
+    client.add_test_case_results(
+        TestCaseResult.model_validate(result), case.fullyQualifiedName.root
+    )
+    rows = TableData(columns=["id", "label"], rows=[[1, None], [2, "b"]])
+    assert client.ingest_failed_rows_sample(case, rows, validate=False) == rows
+    assert client.get_failed_rows_sample(case) == rows
+    query = "SELECT * FROM orders WHERE label IS NULL"
+    assert client.ingest_inspection_query(case, query).inspectionQuery.root == query
+
+
+@call
+def sample_of_a_topic() -> None:
+    service = {"name": "kafka", "serviceType": "Kafka"}
+    client.create_or_update(CreateMessagingServiceRequest.model_validate(service))
+    request = {"name": "events", "service": "kafka", "partitions": 1}
+    topic = client.create_or_update(CreateTopicRequest.model_validate(request))
+    sample = TopicSampleData(messages=['{"id": 1}'])
+    assert client.ingest_topic_sample_data(topic, sample) == sample
+    assert client.get_topic_sample_data(topic).sampleData == sample
 
 
 @call
