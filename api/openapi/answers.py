@@ -18,6 +18,9 @@ def shown(kind: EntityKind, given: Schema) -> Schema:
         for key, schema in given["properties"].items()
         if key in kind.keys and key != "name"
     }
+    if kind.suites is not None:
+        group = {"id": UUID, "name": NAME, "fullyQualifiedName": TEXT}
+        body[kind.suites.key] = array(closed_object(group))
     always = [key for key in given["required"] if key in body and key not in kind.optional]
     if kind.statuses:
         body["entityStatus"] = {"enum": list(kind.statuses)}

@@ -168,6 +168,8 @@ def logical_test_suite() -> None:
 def suite_with_its_tests() -> None:
     suite = client.get_by_name(TestSuite, "nightly", fields=["tests"])
     assert [each.name for each in suite.tests] == ["counted"]
+    case = client.get_by_name(TestCase, suite.tests[0].fullyQualifiedName, fields=["testSuites"])
+    assert [each.name.root for each in case.testSuites] == ["nightly"]
 
 
 @call
