@@ -55,6 +55,9 @@ def request(kind: EntityKind, given: Schema) -> Schema:
     for attribute, other in annotated_fields(kind.body, "outside").items():
         key = kind.key_of[attribute]
         properties[key] = referring(properties[key], _typed(OUTSIDE, (other,)), _QUALIFIED)
+    for field in kind.members.keys() & properties.keys():
+        members = to_kinds((kind.members[field].kind,))
+        properties[field] = referring(properties[field], members, TEXT)
     if "usedBy" in properties:
         properties["usedBy"] = {"anyOf": [array(_PROGRAM), NULL]}
     if PROFILER_CONFIG in properties:

@@ -171,7 +171,8 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     lists: ListOptions = ListOptions()
     own_paths: OwnPaths = OwnPaths()
     members: Mapping[str, Members] = MappingProxyType({})
-    """Fields of single reads that no body holds, as they follow from what refers to the entity."""
+    """Fields of single reads that are not recorded, as they follow from what refers to the entity.
+    Where a body has a field of this name, a request adds by it what is to refer to the entity."""
     agreement: Agreement | None = None
     suites: Suites | None = None
 

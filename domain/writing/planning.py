@@ -12,7 +12,7 @@ from domain.errors import AlreadyExists, InvalidInput, NotFound, NotPermitted, S
 from domain.event_store.entity_reads import EntityReads
 from domain.event_store.stored import Claim
 from domain.events import Body
-from domain.kinds.bodies.components import Ref
+from domain.kinds.bodies.components import Ref, Reference
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.openmetadata import document
@@ -75,13 +75,15 @@ class Planner(DeletionPlanner):
         body = payload.body if state is None else payload.onto(state)
         check_body(self._store.claim_by_id, kind, body, state, context)
         if state is None:
-            return self._creation(kind, payload, context, draft.id)
+            plan = self._creation(kind, payload, context, draft.id)
+            return self._with_members(kind, draft, plan, context)
         ingestion = None
         if context.by_bot:
             ingestion = commands.Ingestion(
                 source_hash=payload.body.get(SOURCE_HASH), override=context.override_metadata
             )
-        return self._change(state, body, context, ingestion)
+        plan = self._change(state, body, context, ingestion)
+        return self._with_members(kind, draft, plan, context)
 
     def patch(
         self,
@@ -188,6 +190,9 @@ class Planner(DeletionPlanner):
         values = document.patched(state, patch)
         changed = json_patch.changed_keys(patch, values.keys() | state.body.keys())
         draft = drafts.draft(kind, values, changed)
+        for field in draft.members:
+            other = kind.members[field].kind
+            raise InvalidInput(f"{field} follows from what is said of each {other}: patch that")
         claims = self._claims(kind, draft, recorded_parent(kind, state))
         payload = payloads.resolve(kind, draft, claims, self._entities.body, lambda _: state)
         kept = {key: raw for key, raw in state.body.items() if key not in changed}
@@ -219,10 +224,41 @@ class Planner(DeletionPlanner):
                 f"{parent.kind} {parent.fqn!r} does not exist, and you have no permission to"
                 f" create {parent.kind}"
             )
+        return steps, self._knowing(steps)
+
+    def _knowing(self, steps: Sequence[Step]) -> "Planner":
+        """A planner on the log as it will be once it has the events of these steps."""
         staged = StagedLog(self._store)
         for one in steps:
-            staged.stage(one.events, one.after)
-        return steps, Planner(staged, EntityCache(staged), self._now, self._make_id)
+            if one.events:
+                staged.stage(one.events, one.after)
+        return Planner(staged, EntityCache(staged), self._now, self._make_id)
+
+    def _with_members(
+        self, kind: EntityKind, draft: Draft, plan: Plan, context: WriteContext
+    ) -> Plan:
+        """The plan, and the steps that have the draft's members refer to its entity.
+
+        Nobody is removed: what refers to the entity already goes on to do so. Raises NotFound, and
+        NotPermitted where the caller may not edit the members.
+        """
+        if not draft.members:
+            return plan
+        entity, planner = plan.own.after, self._knowing(plan.steps)
+        plain = WriteContext(actor=context.actor, request_id=context.request_id)
+        joined: list[Step] = []
+        for field, refs in draft.members.items():
+            other = KINDS[kind.members[field].kind]
+            key = other.filters[kind.members[field].parameter]
+            if context.editable is not None and other.name not in context.editable:
+                raise NotPermitted(f"{field} needs the permission to edit {other.name}")
+            ids = (find(planner._store, ref, (other.name,), field).id for ref in refs)
+            for member_id in dict.fromkeys(ids):
+                if member_id == entity.id:
+                    raise InvalidInput(f"{field} may not have the {kind.name} itself")
+                own = [Reference(type=kind.name, id=entity.id)]
+                joined.append(planner.put_into(other, member_id, key, own, plain).own)
+        return replace(plan, after=[*plan.after, *joined])
 
     def _creation(
         self,

@@ -334,6 +334,9 @@ class World:
             key = kind.key_of[attribute]
             if body.get(key) not in (None, []):
                 body[key] = self._references(kind, key)
+        for field, members in kind.members.items():
+            if body.get(field):
+                body[field] = [self._reference(members.kind)]
         if kind.agreement is not None and kind.agreement.about in body:
             # Of a kind without columns, of which every schema may be written.
             topic = self._create(KINDS["topic"])

@@ -24,6 +24,7 @@ from api.use_cases.entity_writes import (
     plan_delete,
     plan_patch,
     plan_restore,
+    refuse_members,
 )
 from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Ref, Reference
@@ -227,6 +228,7 @@ def _given(kind: EntityKind, action: Action, asked: Asked) -> dict[str, Any]:
     values = decode(asked.body, dict[str, Any], "the body")
     if withheld := asked.access.withheld(action, kind.name):
         withheld.refuse_writing(values, replacing=action is Action.EDIT)
+    refuse_members(asked.access, kind, values)
     return values
 
 

@@ -24,6 +24,7 @@ from metadata.generated.schema.api.services.createDatabaseService import (
 from metadata.generated.schema.api.services.createMessagingService import (
     CreateMessagingServiceRequest,
 )
+from metadata.generated.schema.api.teams.createTeam import CreateTeamRequest
 from metadata.generated.schema.api.teams.createUser import CreateUserRequest
 from metadata.generated.schema.api.tests.createLogicalTestCases import CreateLogicalTestCases
 from metadata.generated.schema.api.tests.createTestCase import CreateTestCaseRequest
@@ -37,6 +38,8 @@ from metadata.generated.schema.entity.services.connections.metadata.openMetadata
     OpenMetadataConnection,
 )
 from metadata.generated.schema.entity.services.databaseService import DatabaseService
+from metadata.generated.schema.entity.teams.team import Team
+from metadata.generated.schema.entity.teams.user import User
 from metadata.generated.schema.tests.basic import TestCaseResult
 from metadata.generated.schema.tests.testCase import TestCase
 from metadata.generated.schema.tests.testSuite import TestSuite
@@ -200,6 +203,22 @@ def sample_of_a_topic() -> None:
     sample = TopicSampleData(messages=['{"id": 1}'])
     assert client.ingest_topic_sample_data(topic, sample) == sample
     assert client.get_topic_sample_data(topic).sampleData == sample
+
+
+@call
+def team_with_its_users_and_teams() -> None:
+    user = client.create_or_update(CreateUserRequest(name="dan", email="dan@example.com"))
+    inner = client.create_or_update(CreateTeamRequest(name="inner", teamType="Group"))
+    request = CreateTeamRequest(
+        name="outer", teamType="Department", users=[user.id], children=[inner.id]
+    )
+    client.create_or_update(request)
+    team = client.get_by_name(Team, "outer", fields=["users", "children"])
+    assert [each.name for each in team.users.root] == ["dan"]
+    assert [each.name for each in team.children.root] == ["inner"]
+    assert [each.name for each in client.get_by_id(User, user.id, ["teams"]).teams.root] == [
+        "outer"
+    ]
 
 
 @call
