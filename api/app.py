@@ -37,6 +37,7 @@ from api.pages.operation.operation import operation_pages
 from api.pages.search.search import search_pages
 from api.pages.sign_in import sign_in_routes
 from api.routes.connectors.first_questions import first_question_routes
+from api.routes.connectors.types import type_routes
 from api.routes.entities.columns import column_routes
 from api.routes.entities.logical_suites import logical_suite_routes
 from api.routes.entities.reads import read_routes
@@ -146,6 +147,7 @@ def create_app(
         *lineage_write_routes(services),
         *audit_routes(services),
         *first_question_routes(),
+        *type_routes(services),
         *measurement_routes(services),
         *sample_routes(services),
         *usage_routes(services),

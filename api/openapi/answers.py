@@ -120,6 +120,12 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
                 "PipelineRun",
             )
         },
+        "EntityTypeList": closed_object(
+            {
+                "data": array(ref("EntityType")),
+                "paging": closed_object({"total": COUNT, "after": TEXT}, "after"),
+            }
+        ),
         "ColumnPage": closed_object(
             {
                 "data": array({"type": "object", "required": ["name", "dataType"]}),

@@ -12,7 +12,7 @@ from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput
 from domain.events import Body
-from domain.kinds.registry import ALL_KINDS
+from domain.kinds.registry import ALL_KINDS, KINDS, TYPE
 from domain.patches import json_patch
 
 _NO_MAIL = "example.org"
@@ -38,6 +38,10 @@ def stand_ins(kind: str, name: str) -> Mapping[str, Any]:
     if kind == "user":
         fit = _MAILBOX.fullmatch(name) and len(name) <= _MAX_MAILBOX
         return {"email": f"{name if fit else 'unknown'}@{_NO_MAIL}"}
+    if kind == TYPE.name:
+        about = KINDS[name].body.__doc__ if name in KINDS else None
+        described = (about or "").partition("\n")[0]
+        return {"description": described, "category": "entity", "nameSpace": "data"}
     return _STAND_INS.get(kind, {})
 
 

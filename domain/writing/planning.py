@@ -6,40 +6,48 @@ from typing import Any
 from msgspec.structs import replace
 
 from domain.aggregate import commands
-from domain.aggregate.curation import SOURCE_HASH, patched
-from domain.aggregate.entity import STATUS, Entity
+from domain.aggregate.curation import SOURCE_HASH
+from domain.aggregate.entity import Entity
 from domain.errors import AlreadyExists, InvalidInput, NotFound, NotPermitted, StaleVersion
 from domain.event_store.entity_reads import EntityReads
-from domain.event_store.stored import Claim
-from domain.events import Body
-from domain.kinds.bodies.components import Ref, Reference
+from domain.kinds.bodies.components import Reference
+from domain.kinds.bodies.custom_properties import PROPERTIES
+from domain.kinds.bodies.property_types import type_id
 from domain.kinds.entity_kind import EntityKind
-from domain.kinds.registry import KINDS
-from domain.openmetadata import document
-from domain.patches import json_patch
+from domain.kinds.registry import KINDS, TYPE
 from domain.requests import drafts, payloads
-from domain.requests.body_rules import check_body, check_described, check_sole
+from domain.requests.body_rules import (
+    check_sole,
+)
 from domain.requests.drafts import Draft
-from domain.requests.references import Name, add_looked_up, find, recorded_parent
+from domain.requests.references import find
 from domain.write_context import WriteContext
-from domain.writing.deletion import DeletionPlanner
-from domain.writing.entity_cache import ByName, EntityCache
-from domain.writing.plans import Change, Plan, Step, creation, step
+from domain.writing.changing import ChangePlanner
+from domain.writing.entity_cache import EntityCache
+from domain.writing.plans import Change, Plan, Step, creation
 from domain.writing.staged_log import StagedLog
 
 
-class Planner(DeletionPlanner):
+class Planner(ChangePlanner):
     """Plans the writes of entities: what creates and changes them, and deletes."""
 
     def create(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
         """Create an entity; raises AlreadyExists when its name is taken, even by a deleted one."""
         draft = drafts.draft(kind, values)
-        return self.put_draft(kind, draft, context, self._claims(kind, draft), creating=True)
+        return self.put_draft(kind, draft, context, self.claims(kind, draft), creating=True)
 
     def put(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
         """Create the entity, or change the keys that are given; restores a soft-deleted one."""
         draft = drafts.draft(kind, values)
-        return self.put_draft(kind, draft, context, self._claims(kind, draft))
+        return self.put_draft(kind, draft, context, self.claims(kind, draft))
+
+    def define(self, type_name: str, definition: Mapping[str, Any], context: WriteContext) -> Plan:
+        """Add a custom property to those of a kind, or replace the one of its name."""
+        state = self._entities.holder(TYPE, type_name)
+        before = (state.value(PROPERTIES) if state is not None else None) or []
+        left = [each for each in before if each["name"] != definition.get("name")]
+        draft = drafts.draft(TYPE, {"name": type_name, PROPERTIES: [*left, definition]})
+        return self.put_draft(TYPE, replace(draft, id=type_id(type_name)), context, self._store)
 
     def put_draft(
         self,
@@ -68,12 +76,11 @@ class Planner(DeletionPlanner):
         if creating and (taken := claims.claim(kind.name, payload.fqn)) is not None:
             holder_is = "a soft-deleted" if taken.deleted else "a"
             raise AlreadyExists(f"{holder_is} {kind.name} named {payload.fqn!r} exists already")
-        check_described(kind, payload.body, payload.state, payload.parent_id, self._entities.known)
-        if payload.state is None or payload.state.deleted:
-            check_sole(kind, payload.body, payload.parent_id, self._store.having_live)
         state = payload.state
+        if state is None or state.deleted:
+            check_sole(kind, payload.body, payload.parent_id, self._store.having_live)
         body = payload.body if state is None else payload.onto(state)
-        check_body(self._store.claim_by_id, kind, body, state, context)
+        self.check(kind, body, state, payload.parent_id, context, ingesting=True)
         if state is None:
             plan = self._creation(kind, payload, context, draft.id)
             return self._with_members(kind, draft, plan, context)
@@ -82,128 +89,8 @@ class Planner(DeletionPlanner):
             ingestion = commands.Ingestion(
                 source_hash=payload.body.get(SOURCE_HASH), override=context.override_metadata
             )
-        plan = self._change(state, body, context, ingestion)
+        plan = self.change(state, body, context, ingestion)
         return self._with_members(kind, draft, plan, context)
-
-    def patch(
-        self,
-        kind: EntityKind,
-        which: str | ByName,
-        patch: Sequence[Mapping[str, Any]],
-        context: WriteContext,
-    ) -> Plan:
-        """Apply an RFC 6902 patch to the entity's document; raises InvalidInput when it fails."""
-        json_patch.check_size(patch)
-        return self._patch(kind, self._live(kind, which), patch, context)
-
-    def put_alone(
-        self,
-        kind: EntityKind,
-        entity_id: str,
-        key: str,
-        value: Mapping[str, Any],
-        context: WriteContext,
-    ) -> Plan:
-        """Replace one of the keys that `OwnPaths.put` names; raises what `patch` raises."""
-        state = self._live(kind, entity_id)
-        before = state.value(key) or {}
-        kept = {
-            inner: before[inner]
-            for inner in kind.own_paths.put[key]
-            if before.get(inner) and not value.get(inner)
-        }
-        return self._patch(kind, state, _setting(key, {**value, **kept}), context)
-
-    def put_into(
-        self,
-        kind: EntityKind,
-        entity_id: str,
-        key: str,
-        elements: Sequence[Ref],
-        context: WriteContext,
-    ) -> Plan:
-        """Add to a list that `OwnPaths.added_to` names what it does not have yet.
-
-        The elements are references, or texts where the list is one of texts. Raises what `patch`
-        raises.
-        """
-        state = self._live(kind, entity_id)
-        before = state.value(key) or []
-        added: list[Any]
-        if key not in kind.refers_to:
-            held = frozenset(before)
-            added = [each for each in dict.fromkeys(elements) if each not in held]
-        else:
-            claims, held = StagedLog(self._store), frozenset(each["id"] for each in before)
-            ids = (find(claims, each, kind.refers_to[key], key).id for each in elements)
-            added = [{"id": each} for each in dict.fromkeys(ids) if each not in held]
-        return self._patch(kind, state, _setting(key, [*before, *added]), context)
-
-    def put_into_each(
-        self,
-        kind: EntityKind,
-        entity_ids: Sequence[str],
-        key: str,
-        elements: Sequence[Ref],
-        context: WriteContext,
-    ) -> list[Step]:
-        """Add to a list of each of these entities, or of none; raises what `put_into` raises."""
-        return [
-            one
-            for entity_id in dict.fromkeys(entity_ids)
-            for one in self.put_into(kind, entity_id, key, elements, context).steps
-        ]
-
-    def take_from(
-        self, kind: EntityKind, entity_id: str, key: str, element_id: str, context: WriteContext
-    ) -> Plan:
-        """Take the reference to an entity out of a list; raises NotFound where it is not there."""
-        state = self._live(kind, entity_id)
-        before = state.value(key) or []
-        left = [each for each in before if each["id"] != element_id]
-        if len(left) == len(before):
-            raise NotFound(f"{key} of {kind.name} {entity_id} has no {element_id}")
-        return self._patch(kind, state, _setting(key, left), context)
-
-    def _claims(self, kind: EntityKind, draft: Draft, parent: Claim | None = None) -> EntityReads:
-        """Look up together what a draft refers to, but a `parent` whose claim is known already."""
-        staged = StagedLog(self._store, parent)
-        names, ids = set[Name](), set[str]()
-        add_looked_up(kind, draft, names, ids)
-        staged.claims(names=names, ids=ids)
-        return staged
-
-    def _live(self, kind: EntityKind, which: str | ByName) -> Entity:
-        """The entity, which must not be soft-deleted."""
-        state = self._entities.existing(kind, which)
-        if state.deleted:
-            raise NotFound(f"{kind.name} instance for {state.id} not found: it is deleted")
-        return state
-
-    def _patch(
-        self,
-        kind: EntityKind,
-        state: Entity,
-        patch: Sequence[Mapping[str, Any]],
-        context: WriteContext,
-    ) -> Plan:
-        values = document.patched(state, patch)
-        changed = json_patch.changed_keys(patch, values.keys() | state.body.keys())
-        draft = drafts.draft(kind, values, changed)
-        for field in draft.members:
-            other = kind.members[field].kind
-            raise InvalidInput(f"{field} follows from what is said of each {other}: patch that")
-        claims = self._claims(kind, draft, recorded_parent(kind, state))
-        payload = payloads.resolve(kind, draft, claims, self._entities.body, lambda _: state)
-        kept = {key: raw for key, raw in state.body.items() if key not in changed}
-        body = {**kept, **payload.body}
-        if STATUS in state.body and STATUS not in body:
-            raise InvalidInput(f"{STATUS} cannot be removed")
-        check_described(kind, body, state, state.parent_id, self._entities.known)
-        check_body(self._store.claim_by_id, kind, body, state, context)
-        if context.by_bot:
-            body = patched(kind, state.body, body)
-        return self._change(state, body, context)
 
     def _bringing_parent(
         self, draft: Draft, context: WriteContext, claims: EntityReads
@@ -280,21 +167,3 @@ class Planner(DeletionPlanner):
         """Tell an id that some entity has, or had until it was purged, from a free one."""
         claim = self._store.claim_by_id(entity_id)
         return claim is not None or any(self._store.stream(entity_id, upto=1))
-
-    def _change(
-        self,
-        state: Entity,
-        body: Body,
-        context: WriteContext,
-        ingestion: commands.Ingestion | None = None,
-    ) -> Plan:
-        at = self._now()
-        fields = {"body": body, "ingestion": ingestion}
-        own = step(commands.ChangeEntity, state, context, at, checked=True, **fields)
-        together = self.restorations(state, context, at) if state.deleted else []
-        return Plan(Change.UPDATED if own.events else Change.NO_CHANGE, own, after=together)
-
-
-def _setting(key: str, value: Any) -> list[json_patch.Operation]:
-    """The JSON Patch that gives a key a value."""
-    return [{"op": "add", "path": f"/{key}", "value": value}]

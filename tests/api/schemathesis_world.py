@@ -14,6 +14,7 @@ from schemathesis import Case
 from schemathesis.core.parameters import ParameterLocation
 
 from api.routes.system.audit import MAX_LIMIT
+from domain.kinds.bodies.property_types import type_id
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.names import MAX_NAME_LENGTH
 from domain.kinds.registry import KINDS, kinds_above
@@ -153,6 +154,8 @@ class World:
                 case.body = _patch(case.body)
             elif isinstance(case.body, dict) and not case.path.endswith("/restore"):
                 case.body = self._body(kind, case.body)
+        elif case.path.startswith("/v1/metadata/types"):
+            self._define(case)
         elif "/logicalTestCases" in case.path:
             self._group(case)
         elif case.path.startswith("/v1/lineage"):
@@ -180,6 +183,21 @@ class World:
             if int(case.query.get("limit", 0)) > MAX_LIMIT:  # the larger bound is that of NDJSON
                 case.query["limit"] = MAX_LIMIT
         return case
+
+    def _define(self, case: Case) -> None:
+        """Make it about a custom property of a kind that has some, of the simplest type."""
+        named = {"entity_id": type_id("domain"), "type_name": "domain"}
+        case.path_parameters |= {
+            name: named[name] for name in case.path_parameters if name in named
+        }
+        if case.method == "PUT" and isinstance(case.body, dict):
+            case.body |= {"propertyType": "string", "customPropertyConfig": None}
+        elif case.method == "PATCH":
+            path = f"/v1/metadata/types/{named['entity_id']}"
+            given = {"name": "rank", "description": "a", "propertyType": "string"}
+            self.client.request("PUT", path, json=given)
+            text = {"op": "add", "path": "/customProperties/0/description", "value": "b"}
+            case.body = [text for _ in case.body] if isinstance(case.body, list) else case.body
 
     def _follow(self, case: Case, kind: EntityKind) -> None:
         """Make it about a user that exists, who follows the entity where it is to end that."""

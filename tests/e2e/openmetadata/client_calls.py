@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable
 
+from metadata.generated.schema.api.data.createCustomProperty import CreateCustomPropertyRequest
 from metadata.generated.schema.api.data.createDatabase import CreateDatabaseRequest
 from metadata.generated.schema.api.data.createDatabaseSchema import CreateDatabaseSchemaRequest
 from metadata.generated.schema.api.data.createDataContract import CreateDataContractRequest
@@ -43,10 +44,15 @@ from metadata.generated.schema.entity.teams.user import User
 from metadata.generated.schema.tests.basic import TestCaseResult
 from metadata.generated.schema.tests.testCase import TestCase
 from metadata.generated.schema.tests.testSuite import TestSuite
+from metadata.generated.schema.type.customProperty import CustomProperty
 from metadata.generated.schema.type.entityLineage import LineageDetails
 from metadata.generated.schema.type.entityReference import EntityReference
 from metadata.generated.schema.type.entityReferenceList import EntityReferenceList
 from metadata.generated.schema.type.tagLabel import TagLabel
+from metadata.ingestion.models.custom_properties import (
+    CustomPropertyDataTypes,
+    OMetaCustomProperties,
+)
 from metadata.ingestion.models.table_metadata import ColumnDescription, ColumnTag
 from metadata.ingestion.ometa.client import APIError
 from metadata.ingestion.ometa.ometa_api import OpenMetadata
@@ -141,6 +147,48 @@ def columns_of_a_table() -> None:
 @call
 def custom_properties_of_a_type() -> None:
     assert client.get_entity_custom_properties(Table) == []
+    for name, data_type, config in (
+        ("rank", CustomPropertyDataTypes.ENUM, {"values": ["gold"], "multiSelect": False}),
+        ("age", CustomPropertyDataTypes.INTEGER, None),
+    ):
+        request = {
+            "name": name,
+            "description": f"The {name}.",
+            "propertyType": client.get_property_type_ref(data_type).model_dump(mode="json"),
+            "customPropertyConfig": config and {"config": config},
+        }
+        client.create_or_update_custom_property(
+            OMetaCustomProperties(
+                entity_type=Table,
+                createCustomPropertyRequest=CreateCustomPropertyRequest.model_validate(request),
+            )
+        )
+    defined = client.get_entity_custom_properties(Table)
+    assert [each["name"] for each in defined] == ["age", "rank"]
+    for each in defined:
+        CustomProperty.model_validate(each)
+    for data_type in CustomPropertyDataTypes:
+        assert client.get_custom_property_type(data_type).name.root == data_type.value
+
+
+@call
+def values_of_custom_properties() -> None:
+    request = {"name": "orders", "databaseSchema": "calls.shop.sales", "columns": []}
+    request["columns"] = [
+        {"name": "id", "dataType": "BIGINT"},
+        {"name": "label", "dataType": "VARCHAR", "dataLength": 10},
+    ]
+    status = None
+    try:
+        wrong = {**request, "extension": {"rank": ["tin"]}}
+        client.create_or_update(CreateTableRequest.model_validate(wrong))
+    except APIError as error:
+        status = error.status_code
+    assert status == 400
+    right = {**request, "extension": {"rank": ["gold"], "age": 3}}
+    client.create_or_update(CreateTableRequest.model_validate(right))
+    found = client.get_by_name(Table, "calls.shop.sales.orders", fields=["extension"])
+    assert found.extension.root == {"rank": ["gold"], "age": 3}
 
 
 @call
