@@ -138,6 +138,21 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
                 "usage": array(ref("UsageSummary")),
             }
         ),
+        "DeleteJob": closed_object({"jobId": TEXT, "message": TEXT}),
+        "References": closed_object(
+            {"data": array(ref("EntityReference")), "paging": closed_object({"total": COUNT})}
+        ),
+        "EntityHierarchy": closed_object(
+            {
+                "id": UUID,
+                **dict.fromkeys(("name", "fullyQualifiedName", "displayName", "description"), TEXT),
+                "children": array(ref("EntityHierarchy")),
+            },
+            *("displayName", "description", "children"),
+        ),
+        "EntityHierarchyList": closed_object(
+            {"data": array(ref("EntityHierarchy")), "paging": closed_object({"total": COUNT})}
+        ),
         "ProfilerSettings": closed_object(
             {
                 "config_type": {"const": "profilerConfiguration"},

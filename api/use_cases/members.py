@@ -73,6 +73,8 @@ def members_of(
     value = id_of(entity) if by_id else _decode(entity.body).fully_qualified_name
     request = ListRequest(kind=other, limit=most, filters={members.parameter: value})
     with services.stores.entities.use() as entities, entities.read_list(request, None) as reader:
+        # One that keeps its connection reads entities of any size.
+        reader.hand_over()
         found = [
             replace(reference_of(other, core), display_name=None)
             for part in reader.parts(_PART_BYTES)

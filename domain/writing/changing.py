@@ -100,13 +100,23 @@ class ChangePlanner(DeletionPlanner):
         ]
 
     def take_from(
-        self, kind: EntityKind, entity_id: str, key: str, element_id: str, context: WriteContext
+        self,
+        kind: EntityKind,
+        entity_id: str,
+        key: str,
+        element_id: str,
+        context: WriteContext,
+        *,
+        insist: bool = True,
     ) -> Plan:
-        """Take the reference to an entity out of a list; raises NotFound where it is not there."""
+        """Take the reference to an entity out of a list.
+
+        Raises NotFound where it is not there, unless the caller does not `insist` that it is.
+        """
         state = self._live(kind, entity_id)
         before = state.value(key) or []
         left = [each for each in before if each["id"] != element_id]
-        if len(left) == len(before):
+        if insist and len(left) == len(before):
             raise NotFound(f"{key} of {kind.name} {entity_id} has no {element_id}")
         return self._patch(kind, state, _setting(key, left), context)
 

@@ -72,6 +72,8 @@ class World:
         self._numbers, self._turns = count(), count()
         for kind in KINDS.values():
             self.entities[kind.name] = self._create(kind)
+        # The caller, of whom `loggedInUser` tells.
+        client.create("users", name="the-admin")
 
     def _create(self, kind: EntityKind) -> dict[str, Any]:
         body = {"name": f"{kind.name} {next(self._numbers)}", **REQUIRED.get(kind.name, {})}
@@ -128,7 +130,8 @@ class World:
             return case
         collection = case.path.removeprefix("/v1/").partition("/{")[0]
         part = case.path.rpartition("}/")[2]
-        for suffix in ("/name", "/restore", "/bulk", "/executable", "/deleteStale"):
+        suffixes = ("/name", "/restore", "/bulk", "/executable", "/deleteStale", "/async")
+        for suffix in (*suffixes, "/hierarchy", "/loggedInUser"):
             collection = collection.removesuffix(suffix)
         kind = _COLLECTIONS.get(collection)
         if kind is not None:
@@ -142,6 +145,8 @@ class World:
                     self._body(kind, one) if isinstance(one.get("name"), str) else one
                     for one in case.body
                 ]
+            elif "/assets/" in case.path:
+                case.body["assets"] = [self._reference("table") for _ in case.body["assets"]]
             elif "/followers" in case.path:
                 self._follow(case, kind)
             elif part in kind.own_paths.put and case.method == "PUT":
@@ -202,8 +207,8 @@ class World:
     def _follow(self, case: Case, kind: EntityKind) -> None:
         """Make it about a user that exists, who follows the entity where it is to end that."""
         user = self.entities["user"]["id"]
-        if case.method == "PUT":
-            case.body = user
+        if case.method != "DELETE":
+            case.body = user if case.method == "PUT" else case.body
             return
         path = f"/v1/{kind.collection}/{case.path_parameters['entity_id']}/followers"
         self.client.request("PUT", path, json=user)
@@ -302,7 +307,7 @@ class World:
             case.body = {"id": target["id"]}
         named = {
             "entity_id": target["id"],
-            "fqn": quote(target["fullyQualifiedName"], safe=""),
+            **dict.fromkeys(("fqn", "name"), quote(target["fullyQualifiedName"], safe="")),
             "version": "0.1",
             "user_id": self.entities["user"]["id"],
         }

@@ -159,10 +159,10 @@ def _result(
             name = request.get("name")
             shown = name[:MAX_NAME_LENGTH] if isinstance(name, str) else ""
             items.append(BulkItem(shown, status_of(result)[0], result.message))
-    return _bulk_result(items, dry_run=dry_run)
+    return bulk_result(items, dry_run=dry_run)
 
 
-def _bulk_result(items: list[BulkItem], *, dry_run: bool) -> BulkResult:
+def bulk_result(items: list[BulkItem], *, dry_run: bool) -> BulkResult:
     """Return the outcome of requests some of which passed and some of which failed."""
     passed = [item for item in items if item.status < 300]
     failed = [item for item in items if item.status >= 300]
@@ -295,4 +295,4 @@ def _shown(stale: list[StaleEntity], results: Results, dry_run: bool) -> bytes:
             items.append(BulkItem(one.fqn, status_of(result)[0], result.message))
         else:
             items.append(BulkItem(one.fqn, 200, result.value))
-    return msgspec.json.encode(_bulk_result(items, dry_run=dry_run))
+    return msgspec.json.encode(bulk_result(items, dry_run=dry_run))

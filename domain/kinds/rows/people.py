@@ -1,7 +1,7 @@
 """People, and who is responsible for what."""
 
 from domain.kinds.bodies import people
-from domain.kinds.entity_kind import EntityKind, Members
+from domain.kinds.entity_kind import EntityKind, Members, OwnPaths
 
 ROWS = (
     EntityKind(
@@ -21,6 +21,7 @@ ROWS = (
         root=True,
         large=("profile", "teams", "roles", "personas"),
         filters={"team": "teams"},
+        own_paths=OwnPaths(caller="loggedInUser"),
         searched={"email": 5},
     ),
     EntityKind(
@@ -35,6 +36,7 @@ ROWS = (
         body=people.DataProduct,
         parents=("domains",),
         large=("assets",),
+        own_paths=OwnPaths(offers="dataProducts"),
         filters={"domain": "domains"},
     ),
 )

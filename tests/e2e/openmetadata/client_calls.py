@@ -17,6 +17,7 @@ from metadata.generated.schema.api.data.createDatabaseSchema import CreateDataba
 from metadata.generated.schema.api.data.createDataContract import CreateDataContractRequest
 from metadata.generated.schema.api.data.createTable import CreateTableRequest
 from metadata.generated.schema.api.data.createTopic import CreateTopicRequest
+from metadata.generated.schema.api.domains.createDataProduct import CreateDataProductRequest
 from metadata.generated.schema.api.domains.createDomain import CreateDomainRequest
 from metadata.generated.schema.api.lineage.addLineage import AddLineageRequest
 from metadata.generated.schema.api.services.createDatabaseService import (
@@ -44,7 +45,9 @@ from metadata.generated.schema.entity.teams.user import User
 from metadata.generated.schema.tests.basic import TestCaseResult
 from metadata.generated.schema.tests.testCase import TestCase
 from metadata.generated.schema.tests.testSuite import TestSuite
+from metadata.generated.schema.type.bulkOperationResult import BulkOperationResult
 from metadata.generated.schema.type.customProperty import CustomProperty
+from metadata.generated.schema.type.entityHierarchy import EntityHierarchy
 from metadata.generated.schema.type.entityLineage import LineageDetails
 from metadata.generated.schema.type.entityReference import EntityReference
 from metadata.generated.schema.type.entityReferenceList import EntityReferenceList
@@ -270,6 +273,45 @@ def team_with_its_users_and_teams() -> None:
 
 
 @call
+def assets_of_a_data_product() -> None:
+    request = {"name": "shop", "domainType": "Aggregate", "description": "Shops."}
+    client.create_or_update(CreateDomainRequest.model_validate(request))
+    request = {"name": "baskets", "description": "What is bought.", "domains": ["shop"]}
+    product = client.create_or_update(CreateDataProductRequest.model_validate(request))
+    name, assets = product.fullyQualifiedName.root, [reference(table("customers"))]
+    for call, expected in (
+        (client.add_assets_to_data_product, ["baskets"]),
+        (client.remove_assets_from_data_product, []),
+    ):
+        BulkOperationResult.model_validate(call(name, assets))
+        found = client.get_by_id(Table, table("customers").id, fields=["dataProducts"])
+        assert [each.name for each in found.dataProducts.root] == expected
+
+
+@call
+def followers_of_a_table() -> None:
+    user = client.get_by_name(User, "dan")
+    customers = table("customers")
+    followed = Tables.add_followers(customers.id.root, [user.id.root])
+    assert [each.name for each in followed.followers.root] == ["dan"]
+    listed = client.client.get(f"/tables/{customers.id.root}/followers")["data"]
+    assert [each["name"] for each in listed] == ["dan"]
+    assert not Tables.remove_followers(customers.id.root, [user.id.root]).followers.root
+
+
+@call
+def domains_as_a_tree() -> None:
+    for each in client.client.get("/domains/hierarchy")["data"]:
+        EntityHierarchy.model_validate(each)
+
+
+@call
+def user_that_is_signed_in() -> None:
+    client.create_or_update(CreateUserRequest(name="me", email="me@example.com"))
+    assert User(**client.client.get("/users/loggedInUser")).name.root == "me"
+
+
+@call
 def create_of_one_that_exists_is_refused() -> None:
     status = None
     try:
@@ -414,6 +456,16 @@ def delete_for_good_with_what_is_below() -> None:
     old = client.get_by_name(Database, "calls.old")
     client.delete(Database, old.id, recursive=True, hard_delete=True)
     assert client.get_by_name(DatabaseSchema, "calls.old.below") is None
+
+
+@call
+def delete_as_a_job() -> None:
+    client.create_or_update(CreateDatabaseRequest(name="older", service="calls"))
+    older = client.get_by_name(Database, "calls.older")
+    job = client.delete_async(Database, older.id, recursive=True, hard_delete=True)
+    assert job is not None
+    assert job["jobId"]
+    assert client.get_by_name(Database, "calls.older") is None
 
 
 @call

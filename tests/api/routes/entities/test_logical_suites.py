@@ -181,6 +181,16 @@ def test_a_suite_names_no_more_cases_than_their_bound(client: Client) -> None:
     assert only["id"] == first["id"]
 
 
+def test_a_suite_names_cases_of_any_size(client: Client) -> None:
+    suite, (first, second) = suite_and_cases(client)
+    add(client, suite, first["id"], second["id"])
+    text = [{"op": "add", "path": "/description", "value": "x" * 1_000_000}]
+    for case in (first, second):
+        assert client.ask("PATCH", f"{QUALITY}/testCases/{case['id']}", json=text)[0] == 200
+    tests = client.get(f"{QUALITY}/testSuites/{suite}", fields="tests")["tests"]
+    assert [each["id"] for each in tests] == [first["id"], second["id"]]
+
+
 def test_a_suite_names_cases_to_those_who_may_see_them(tmp_path: Path) -> None:
     with running_under(
         tmp_path,
