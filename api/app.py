@@ -20,6 +20,7 @@ from api.callers.sign_in.provider import Provider
 from api.callers.sign_in.sessions import Sessions
 from api.callers.tokens.verifier import TokenVerifier
 from api.edge.access import AccessMiddleware, Guard
+from api.edge.known_routes import routes_instead
 from api.edge.quick_path import QuickPath
 from api.edge.request_log import RequestRecorder
 from api.errors import progress_of, render
@@ -200,7 +201,7 @@ def create_app(
 
 def _answer_error(renderer: Renderer, request: AnyRequest, error: Exception) -> Response[bytes]:
     """The answer to any exception: a page for a person, JSON for a program."""
-    answer = render(request, error)
+    answer = render(request, error, routes_instead(request.app.routes, request, error))
     if not wants_page(request.scope):
         return answer
     return renderer.error(request, answer, goes_on=progress_of(error) is not None)
