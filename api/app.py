@@ -20,6 +20,7 @@ from api.callers.sign_in.provider import Provider
 from api.callers.sign_in.sessions import Sessions
 from api.callers.tokens.verifier import TokenVerifier
 from api.edge.access import AccessMiddleware, Guard
+from api.edge.known_routes import routes_instead
 from api.edge.quick_path import QuickPath
 from api.edge.request_log import RequestRecorder
 from api.errors import progress_of, render
@@ -37,6 +38,7 @@ from api.pages.operation.operation import operation_pages
 from api.pages.search.search import search_pages
 from api.pages.sign_in import sign_in_routes
 from api.routes.connectors.first_questions import first_question_routes
+from api.routes.connectors.types import type_routes
 from api.routes.entities.columns import column_routes
 from api.routes.entities.logical_suites import logical_suite_routes
 from api.routes.entities.reads import read_routes
@@ -45,6 +47,7 @@ from api.routes.lineage.reads import lineage_read_routes
 from api.routes.lineage.writes import lineage_write_routes
 from api.routes.measurements.reports import measurement_routes, test_result_routes
 from api.routes.measurements.runs import pipeline_run_routes
+from api.routes.measurements.samples import sample_routes
 from api.routes.measurements.usage import usage_routes
 from api.routes.measurements.workflow import join_routes, query_cost_routes
 from api.routes.search.documents import document_routes
@@ -145,7 +148,9 @@ def create_app(
         *lineage_write_routes(services),
         *audit_routes(services),
         *first_question_routes(),
+        *type_routes(services),
         *measurement_routes(services),
+        *sample_routes(services),
         *usage_routes(services),
         *join_routes(services),
         *column_routes(services),
@@ -196,7 +201,7 @@ def create_app(
 
 def _answer_error(renderer: Renderer, request: AnyRequest, error: Exception) -> Response[bytes]:
     """The answer to any exception: a page for a person, JSON for a program."""
-    answer = render(request, error)
+    answer = render(request, error, routes_instead(request.app.routes, request, error))
     if not wants_page(request.scope):
         return answer
     return renderer.error(request, answer, goes_on=progress_of(error) is not None)

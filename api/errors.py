@@ -129,6 +129,8 @@ CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
 )
 """Errors of the catalog, the narrower before the wider, with status and error type."""
 
+_MOST_SHOWN = 80
+"""Characters of a path that a message repeats."""
 _OF_REQUESTS = {Forbidden: 403, ClientLeft: 408, TooLarge: 413, UnsupportedMediaType: 415}
 _RETRY = {"Retry-After": "1"}
 
@@ -142,8 +144,11 @@ def status_of(error: errors.CatalogError) -> tuple[int, str]:
     )
 
 
-def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """The response to any exception; an unforeseen one is logged, and its text is never shown."""
+def render(request: Request[Any, Any, Any], error: Exception, instead: str = "") -> Response[bytes]:
+    """The response to any exception; an unforeseen one is logged, and its text is never shown.
+
+    `instead` is there for a path that has no route: it says which there are.
+    """
     state = request.scope["state"]
     request_id: str = state.get("request_id", "")
     if (denial := _denial(error)) is not None:
@@ -164,7 +169,11 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         return respond(503, ERROR_TYPES[503], progress, headers)
     if isinstance(error, errors.CatalogError):
         status, error_type = status_of(error)
-        return respond(status, error_type, error.message, _RETRY if status == 503 else None)
+        message = error.message
+        if instead:
+            asked = as_asked(request.scope, request.url.path[:_MOST_SHOWN])
+            message = f"there is no route {request.method} {asked}, and {message}; {instead}"
+        return respond(status, error_type, message, _RETRY if status == 503 else None)
     if isinstance(error, Unauthorized):
         headers = {"WWW-Authenticate": error.refusal.challenge}
         return respond(401, ERROR_TYPES[401], "a valid bearer token is needed", headers)
@@ -178,8 +187,10 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         status = error.status_code
         phrase = HTTPStatus(status).phrase
         error_type = ERROR_TYPES.get(status, phrase.upper().replace(" ", "_"))
-        method, path = request.method, as_asked(request.scope, request.url.path[:80])
-        message = f"{phrase}: {method} {path}" if status in (404, 405) else error.detail
+        message = error.detail
+        if status in (404, 405):
+            asked = as_asked(request.scope, request.url.path[:_MOST_SHOWN])
+            message = f"{phrase}: {request.method} {asked}" + (f"; {instead}" if instead else "")
         return respond(status, error_type, message or phrase, dict(error.headers or {}))
     route = request.scope.get("path_template")
     if is_of_full_disk(error):

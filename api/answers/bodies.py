@@ -19,6 +19,8 @@ MAX_BODY_BYTES_OF_ALL = 256_000_000
 """Bytes that the bodies of all callers' requests may have together."""
 JSON_TYPES = ("application/json",)
 PATCH_TYPES = ("application/json-patch+json", "application/json")
+TEXT_TYPES = ("text/plain", *JSON_TYPES)
+"""Media types of a text that is no JSON; OpenMetadata's client calls every body JSON."""
 
 _CHARSET = re.compile(r"charset *= *\"?utf-?8\"?", re.IGNORECASE)
 

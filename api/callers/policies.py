@@ -14,9 +14,8 @@ from pathlib import Path
 import msgspec
 
 from api.callers.permissions import Access, Action
-from domain.edges import EDGE
 from domain.errors import InvalidInput
-from domain.kinds.registry import ALL_KINDS
+from domain.kinds.registry import ALL_KINDS, KINDS
 from domain.machine import durable_files
 from projections.visibility.field_paths import field_paths
 from projections.visibility.withholding import Withheld, in_both, simplest
@@ -49,8 +48,8 @@ Rules = tuple[Rule, ...]
 _READ = (Action.LIST, Action.VIEW, Action.SEARCH)
 _WRITE = (*_READ, Action.CREATE, Action.EDIT, Action.DELETE)
 
-_NOT_OF_EDGES = frozenset((Action.LIST, Action.SEARCH))
-"""Actions on entities that edges do not know: edges are in no list and no index."""
+_OF_COLLECTIONS = frozenset((Action.LIST, Action.SEARCH))
+"""Actions that kinds do not know which are in no list and no index, such as edges."""
 
 DEFAULT_RULES: Rules = (
     Rule("reader", _READ),
@@ -166,7 +165,7 @@ def combine(rules: Sequence[Rule], roles: Iterable[str]) -> Access:
             granted = {action for rule in about for action in rule.allow}
             if Action.OPERATE in granted:
                 granted.add(Action.METRICS)
-            for action in granted - _NOT_OF_EDGES if kind == EDGE else granted:
+            for action in granted if kind in KINDS else granted - _OF_COLLECTIONS:
                 before = hidden.setdefault(action, {}).get(kind)
                 hidden[action][kind] = paths if before is None else in_both(before, paths)
                 allowed.setdefault(action, set()).add(kind)

@@ -50,6 +50,8 @@ class Operation(_Words, frozen=True, kw_only=True):
     """Other statuses with the error body."""
     body: type | str | None = None
     """The schema of the request body."""
+    body_types: tuple[str, ...] = ()
+    """Media types that the request body may have, where they are not those of JSON."""
     takes: tuple[str, ...] = ()
     """Headers that the request may have, as the document names them."""
     headers: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from api.openapi.json_schema import COUNT, NAME, NULL, TEXT, UUID, Schema, array, closed_object, ref
 from api.openapi.requests import REFERENCE
 from domain.kinds.entity_kind import EntityKind
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import KINDS, sole_kinds_below
 from projections.search.answers import highlighting
 
 
@@ -18,6 +18,9 @@ def shown(kind: EntityKind, given: Schema) -> Schema:
         for key, schema in given["properties"].items()
         if key in kind.keys and key != "name"
     }
+    if kind.suites is not None:
+        group = {"id": UUID, "name": NAME, "fullyQualifiedName": TEXT}
+        body[kind.suites.key] = array(closed_object(group))
     always = [key for key in given["required"] if key in body and key not in kind.optional]
     if kind.statuses:
         body["entityStatus"] = {"enum": list(kind.statuses)}
@@ -32,6 +35,8 @@ def shown(kind: EntityKind, given: Schema) -> Schema:
         "updatedBy": TEXT,
         "deleted": {"const": True, "description": "There only when soft-deleted."},
         "changeDescription": ref("ChangeDescription"),
+        **{field: array(ref("EntityReference")) for field in kind.members},
+        **{other: ref("EntityReference") for other in sole_kinds_below(kind.name)},
     }
     return {
         "type": "object",
@@ -91,17 +96,19 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
         "TestConnectionDefinition": closed_object(
             {"name": TEXT, "steps": {"type": "array", "maxItems": 0}}
         ),
-        "MeasuredTable": {
-            "type": "object",
-            "description": "A table, with `profile`, `columns.profile` or `sampleData`.",
-            "properties": {"id": UUID},
-            "required": ["id"],
-        },
-        "MeasuredPipeline": {
-            "type": "object",
-            "description": "A pipeline.",
-            "properties": {"id": UUID},
-            "required": ["id"],
+        **{
+            f"Measured{name}": {
+                "type": "object",
+                "description": description,
+                "properties": {"id": UUID},
+                "required": ["id"],
+            }
+            for name, description in (
+                ("Table", "A table, with `profile`, `columns.profile` or `sampleData`."),
+                ("Topic", "A topic, with `sampleData`."),
+                ("TestCase", "A test case, with `failedRowsSample`."),
+                ("Pipeline", "A pipeline."),
+            )
         },
         **{
             f"{name}List": closed_object({"data": array(ref(name)), "paging": paging})
@@ -113,6 +120,12 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
                 "PipelineRun",
             )
         },
+        "EntityTypeList": closed_object(
+            {
+                "data": array(ref("EntityType")),
+                "paging": closed_object({"total": COUNT, "after": TEXT}, "after"),
+            }
+        ),
         "ColumnPage": closed_object(
             {
                 "data": array({"type": "object", "required": ["name", "dataType"]}),
@@ -124,6 +137,21 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
                 "entity": {"type": "object", "required": ["id", "type"]},
                 "usage": array(ref("UsageSummary")),
             }
+        ),
+        "DeleteJob": closed_object({"jobId": TEXT, "message": TEXT}),
+        "References": closed_object(
+            {"data": array(ref("EntityReference")), "paging": closed_object({"total": COUNT})}
+        ),
+        "EntityHierarchy": closed_object(
+            {
+                "id": UUID,
+                **dict.fromkeys(("name", "fullyQualifiedName", "displayName", "description"), TEXT),
+                "children": array(ref("EntityHierarchy")),
+            },
+            *("displayName", "description", "children"),
+        ),
+        "EntityHierarchyList": closed_object(
+            {"data": array(ref("EntityHierarchy")), "paging": closed_object({"total": COUNT})}
         ),
         "ProfilerSettings": closed_object(
             {

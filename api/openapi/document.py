@@ -148,7 +148,8 @@ def _operation(method: str, path: str, route: JsonRoute, operation: Operation) -
     }
     if operation.body is not None:
         schema = {"schema": schema_of(operation.body, words)}
-        types = sorted(PATCH_TYPES if method == "patch" else JSON_TYPES)
+        usual = PATCH_TYPES if method == "patch" else JSON_TYPES
+        types = sorted(operation.body_types or usual)
         shown["requestBody"] = {"required": True, "content": dict.fromkeys(types, schema)}
     return shown
 

@@ -17,6 +17,7 @@ from api.routes.lineage.writes import SOURCES
 from api.routes.search.searches import INDEX, INDEX_NAMES
 from api.services import READ_YOUR_WRITES_SECONDS
 from api.use_cases.entity_writes import MAX_KEY_LENGTH
+from domain.kinds.bodies.property_types import PROPERTY_TYPES
 from domain.kinds.registry import KINDS
 from projections.entities.port import Include
 
@@ -81,6 +82,9 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     ),
     "table": ("Id or qualified name of the table, or qualified name of a column.", _QUALIFIED),
     "pipeline": ("Id or qualified name of the pipeline.", _QUALIFIED),
+    "topic": ("Id or qualified name of the topic.", _QUALIFIED),
+    "name": ("Id or qualified name of the entity.", _QUALIFIED),
+    "case": ("Id or qualified name of the test case.", _QUALIFIED),
     "profile_type": ("What of the table to delete.", {"enum": ["table", "column", "system"]}),
     "at": (
         "Time of the profile or run, in milliseconds.",
@@ -88,7 +92,10 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     ),
     "day": ("A day.", {**TEXT, "format": "date"}),
     "service": ("Id or qualified name of the service.", _QUALIFIED),
-    "type_name": ("Name of a kind.", {"enum": [*KINDS]}),
+    "type_name": (
+        "Name of a kind, or of a type of custom properties.",
+        {"enum": [*KINDS, *PROPERTY_TYPES]},
+    ),
     "user_id": ("Id of the user.", ID),
     "suite_id": ("Id of the test suite.", ID),
     "version": ("Decimal version such as `0.1`.", {**TEXT, "pattern": r"^[0-9]+\.[0-9]$"}),

@@ -55,6 +55,9 @@ def request(kind: EntityKind, given: Schema) -> Schema:
     for attribute, other in annotated_fields(kind.body, "outside").items():
         key = kind.key_of[attribute]
         properties[key] = referring(properties[key], _typed(OUTSIDE, (other,)), _QUALIFIED)
+    for field in kind.members.keys() & properties.keys():
+        members = to_kinds((kind.members[field].kind,))
+        properties[field] = referring(properties[field], members, TEXT)
     if "usedBy" in properties:
         properties["usedBy"] = {"anyOf": [array(_PROGRAM), NULL]}
     if PROFILER_CONFIG in properties:
@@ -105,6 +108,7 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
                 _having(name={**TEXT, "minLength": 1}),
             ],
         },
+        "QueryText": {**TEXT, "pattern": _OUTER, "description": "SQL."},
         "QueryUsage": array(to_kinds(())),
         "QueryUsers": array({"anyOf": [to_kinds(("user",)), TEXT]}),
         "QueryUsedBy": array(_PROGRAM),

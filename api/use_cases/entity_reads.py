@@ -9,6 +9,7 @@ from api.callers.permissions import Access, Action, Permission
 from api.services import Services
 from api.use_cases.list_parameters import named_in, parse_fields
 from api.use_cases.measured import id_of, measured_fields, refuse_joins, with_member
+from api.use_cases.members import member_fields, members_of, reference_of
 from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, sole_kinds_below
@@ -40,8 +41,9 @@ def read_entity(
     measured = measured_fields(kind, named)
     if "joins" in measured:
         refuse_joins(access, Action.VIEW)
-    if (described or measured) and most_bytes is not None:
-        # The history or the measurements are read for it, however long that takes.
+    members = member_fields(kind, named, access)
+    if (described or measured or members) and most_bytes is not None:
+        # History, measurements or a list are read for it, however long that takes.
         raise EntityTooLarge
     below = [
         name
@@ -65,10 +67,12 @@ def read_entity(
     for field, shown in measured.items():
         if (value := shown(services, access, id_of(entity))) is not None:
             body = with_member(body, field, value)
+    for field in members:
+        body = with_member(body, field, members_of(services, kind, field, entity))
     if described and withheld is None:
         body = _with_change(stores, kind, body)
-    # What is below an entity comes and goes without an event of it, as measurements do.
-    conditional = not below and not measured
+    # What refers to an entity comes and goes without an event of it, as measurements do.
+    conditional = not (below or measured or members)
     tag = etag(entity.version, entity.last_event, withheld.digest if withheld else None)
     headers = {"ETag": tag, "X-Catalog-Position": str(entity.position)}
     return body, {"headers": headers, "conditional": conditional}
@@ -99,26 +103,14 @@ def etag(version: str, last_event: str, withheld: str | None = None) -> str:
     return f'W/"{"-".join(filter(None, (version, last_event, withheld)))}"'
 
 
-class _Named(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The fields of a reference to an entity."""
-
-    id: str
-    name: str
-    fully_qualified_name: str
-    display_name: str | None = None
-    type: str | None = None
-
-
 def _reference_below(
     entities: SortedReadModel, kind_name: str, above: EntityAnswer
 ) -> bytes | None:
     """A reference to the one live entity of a kind below another one, if it is there."""
     kind = KINDS[kind_name]
-    name = msgspec.json.decode(above.body, type=_Named).fully_qualified_name
+    name = reference_of(kind, above.body).fully_qualified_name
     try:
         below = read_one(entities, kind, fqn=kind.qualified_name(name, ""))
     except NotFound:
         return None
-    reference = msgspec.json.decode(below.body, type=_Named)
-    reference.type = kind.name
-    return msgspec.json.encode(reference)
+    return msgspec.json.encode(reference_of(kind, below.body))

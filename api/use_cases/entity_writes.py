@@ -5,7 +5,7 @@ A request for a write is kept as it was received: its body, its conditions and w
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from hashlib import sha256
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
+from domain.kinds.registry import KINDS
 from domain.openmetadata import document
 from domain.patches.json_input import decode
 from domain.reading import changes
@@ -124,6 +125,14 @@ def may_bring(access: Access, kind: EntityKind) -> bool:
         return True
     parents = kind.refers_to[kind.parents[0]]
     return all(access.may(Permission(Action.CREATE, parent)) for parent in parents)
+
+
+def refuse_members(access: Access, kind: EntityKind, values: Mapping[str, Any]) -> None:
+    """Raise FieldWithheld where members that a body names have the key withheld that is changed."""
+    for field, members in kind.members.items():
+        withheld = access.withheld(Action.EDIT, members.kind) if values.get(field) else None
+        if withheld:
+            withheld.refuse_field(KINDS[members.kind].filters[members.parameter], field)
 
 
 def expected_state(condition: str | None) -> tuple[int | None, str | None]:

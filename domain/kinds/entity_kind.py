@@ -58,6 +58,22 @@ class OwnPaths(msgspec.Struct, frozen=True, kw_only=True):
     """Those of the keys of `put` that a GET of their path shows and a DELETE removes."""
     added_to: Mapping[str, str] = MappingProxyType({})
     """Paths, a PUT to which adds what its list has -> the key of the list."""
+    caller: str = ""
+    """A path below the collection: the entity that has the name of whoever asks."""
+    offers: str = ""
+    """Key by which other entities refer to one of the kind that offers them: `assets/add` and
+    `assets/remove` below its name have them do so, or do so no more."""
+    texts: tuple[str, ...] = ()
+    """Keys of the body that a PUT to a path of their own replaces by its body, which is the text as
+    it is and no JSON."""
+
+
+class Members(msgspec.Struct, frozen=True):
+    """The entities of a kind that refer to an entity, which a read of it names if asked."""
+
+    kind: str
+    parameter: str
+    """Parameter of the list of that kind which finds them."""
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,6 +175,9 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     naming: Naming = Naming()
     lists: ListOptions = ListOptions()
     own_paths: OwnPaths = OwnPaths()
+    members: Mapping[str, Members] = MappingProxyType({})
+    """Fields of single reads that are not recorded, as they follow from what refers to the entity.
+    Where a body has a field of this name, a request adds by it what is to refer to the entity."""
     agreement: Agreement | None = None
     suites: Suites | None = None
 
@@ -205,6 +224,12 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def also_in(self) -> tuple[str, ...]:
         """Keys of references by whose ids the filters by id find an entity, beside their own."""
         return (self.suites.key,) if self.suites else ()
+
+    @cached_property
+    def nests(self) -> bool:
+        """True if entities of the kind stand below others of it, or alone, and below no other."""
+        above = {self.refers_to[key] for key in self.parents}
+        return self.root and above == {(self.name,)}
 
     @cached_property
     def common_filters(self) -> Mapping[str, str]:

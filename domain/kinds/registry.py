@@ -9,7 +9,7 @@ from functools import cache
 from types import MappingProxyType
 
 from domain.edges import EDGE
-from domain.kinds.bodies import lineage
+from domain.kinds.bodies import custom_properties, lineage
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.rows import assets, databases, people, promises, services, vocabularies
 
@@ -34,7 +34,15 @@ LINEAGE_EDGE = EntityKind(
 """The edges of the lineage: recorded, audited and verified as entities are, but in no collection
 and no index. The filters have the sorted read model find an edge by its ends and its pipeline."""
 
-ALL_KINDS: Mapping[str, EntityKind] = MappingProxyType({**KINDS, EDGE: LINEAGE_EDGE})
+TYPE = EntityKind(
+    name="type", collection="metadata/types", body=custom_properties.Type, root=True, since="0.3.0"
+)
+"""The types of kinds, which have the definitions of custom properties: entities with the names of
+kinds, of which each is there from the first definition on; they are in no list and no index."""
+
+ALL_KINDS: Mapping[str, EntityKind] = MappingProxyType(
+    {**KINDS, EDGE: LINEAGE_EDGE, TYPE.name: TYPE}
+)
 """Kind name -> its row, of everything that the log holds and policies grant."""
 
 

@@ -27,7 +27,7 @@ DAY_MS = 86_400_000
 MAX_COLUMNS = 20_000
 """Columns, of profiles and of samples, in one report."""
 MAX_ROWS = 10_000
-"""Rows of a sample."""
+"""Rows, or messages, of a sample."""
 
 TABLE, COLUMN, SYSTEM, SAMPLE = "table", "column", "system", "sample"
 USAGE, RANK, JOIN, COST, RESULT = "usage", "rank", "join", "cost", "result"
@@ -144,7 +144,7 @@ class TableProfileReport(Part, kw_only=True):
 
 
 class TableSample(Part, kw_only=True):
-    """Rows of a table, under the names of its columns."""
+    """Rows of a table, under the names of columns."""
 
     columns: Annotated[list[str], Meta(max_length=MAX_COLUMNS)]
     rows: Annotated[list[list[Any]], Meta(max_length=MAX_ROWS)]
@@ -156,6 +156,16 @@ class TableSample(Part, kw_only=True):
                 raise InvalidInput(
                     f"rows: row {number} has {len(row)} values for {len(self.columns)} columns"
                 )
+        yield Point(SAMPLE, "", now, msgspec.json.encode(self))
+
+
+class TopicSample(Part, kw_only=True):
+    """Messages of a topic, as texts."""
+
+    messages: Annotated[list[str], Meta(max_length=MAX_ROWS)]
+
+    def points(self, now: int) -> Iterator[Point]:
+        """The only point of the sample."""
         yield Point(SAMPLE, "", now, msgspec.json.encode(self))
 
 

@@ -13,9 +13,11 @@ from domain.errors import InvalidInput, NotPermitted, shown
 from domain.event_store.stored import Claim
 from domain.events import Body
 from domain.kinds.bodies.components import Identified, Reference
+from domain.kinds.bodies.custom_properties import PROPERTIES, CustomProperty
 from domain.kinds.bodies.profiling import PROFILER_CONFIG, read_profiler_config
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ALL_KINDS
+from domain.patches import json_patch
 from domain.write_context import WriteContext
 
 
@@ -27,6 +29,10 @@ class _Column(msgspec.Struct):
 _identified = msgspec.json.Decoder(list[Identified])
 _columns = msgspec.json.Decoder(list[_Column])
 _reference = msgspec.json.Decoder(Reference)
+_properties = msgspec.json.Decoder(list[CustomProperty])
+_CONTAINERS: dict[type, str] = {list: "a list", dict: "an object"}
+EXTENSION = "extension"
+"""Key of the body that holds the values of custom properties."""
 
 
 def check_body(
@@ -61,6 +67,33 @@ def check_body(
             changed = key in kind.refers_to and _changes(key, body, before)
             if changed and before.id in _ids(body, key):
                 raise InvalidInput(f"{key} may not have the {kind.name} itself")
+
+
+def check_extension(
+    kind: EntityKind,
+    body: Body,
+    before: Entity | None,
+    type_of: Callable[[str], Entity | None],
+) -> None:
+    """Hold what a write changes of `extension` to the custom properties that the kind has.
+
+    A key that no property is named after may have any value, and null is none. `type_of` gives the
+    entity of `TYPE` with a name. Raises InvalidInput for a value that its property does not take.
+    """
+    if not _changes(EXTENSION, body, before) or (defined := type_of(kind.name)) is None:
+        return
+    old = (before.value(EXTENSION) if before is not None else None) or {}
+    new = msgspec.json.decode(body[EXTENSION])
+    for each in _properties.decode(defined.body.get(PROPERTIES, b"[]")):
+        value = new.get(each.name)
+        if value is None or json_patch.same(value, old.get(each.name)):
+            continue
+        check = each.value_check()
+        if not check.fits(value):
+            given = _CONTAINERS.get(type(value)) or shown(value)
+            raise InvalidInput(
+                f"{EXTENSION}.{each.name} of a {kind.name} must be {check.allowed}, got {given}"
+            )
 
 
 def check_described(

@@ -23,6 +23,8 @@ from domain.openmetadata.entity_properties import REQUEST_ALIASES, unalias
 from domain.patches.json_input import MAX_VALUES
 from domain.patches.payload_bounds import MAX_PATHS, check_bounds
 
+MAX_MEMBERS = 1_000
+"""The most entities that one request may have refer to its entity (`EntityKind.members`)."""
 _TAG_KINDS = {"Classification": "tag", "Glossary": "glossaryTerm"}
 _EMPTY = frozenset((b"null", b"[]", b"{}"))
 _LONGEST_EMPTY = 4
@@ -53,6 +55,8 @@ class Draft(msgspec.Struct, kw_only=True, array_like=True):
     """The parent that the entity creates along, where there is none yet."""
     id: str | None = None
     """The id that the caller wants for the entity if it is new; None when any will do."""
+    members: dict[str, list[Ref]] = {}
+    """Field of `EntityKind.members` -> the entities that are to refer to this one."""
     struct: EntityBody | None
     """The body; None in a draft that another process has made, which sends `completed`."""
     completed: bytes = b""
@@ -124,8 +128,22 @@ def draft(
         given=list(values),
         own_name=struct.own_name(),
         brings=brings,
+        members=_members(kind, struct),
         struct=struct,
     )
+
+
+def _members(kind: EntityKind, struct: EntityBody) -> dict[str, list[Ref]]:
+    """The entities that are to refer to this one; raises InvalidInput for too many."""
+    members = {
+        field: given
+        for field in kind.members
+        if (given := getattr(struct, kind.attribute_of.get(field, field), None))
+    }
+    if (count := sum(map(len, members.values()))) > MAX_MEMBERS:
+        named = " and ".join(members)
+        raise InvalidInput(f"{named} of a request may have {MAX_MEMBERS} elements, got {count}")
+    return members
 
 
 def sent(kind: EntityKind, made: Draft) -> Draft | None:

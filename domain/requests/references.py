@@ -86,7 +86,8 @@ def add_looked_up(kind: EntityKind, draft: Draft, names: set[Name], ids: set[str
     """
     names.update(draft.tags)
     given = ((value, kind.refers_to[key]) for key, value in draft.references.items())
-    for refs, kinds in chain(given, draft.nested_references()):
+    members = ((refs, (kind.members[field].kind,)) for field, refs in draft.members.items())
+    for refs, kinds in chain(given, draft.nested_references(), members):
         more_names, more_ids = names_and_ids(refs, kinds)
         names.update(more_names)
         ids.update(more_ids)

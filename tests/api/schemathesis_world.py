@@ -14,6 +14,7 @@ from schemathesis import Case
 from schemathesis.core.parameters import ParameterLocation
 
 from api.routes.system.audit import MAX_LIMIT
+from domain.kinds.bodies.property_types import type_id
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.names import MAX_NAME_LENGTH
 from domain.kinds.registry import KINDS, kinds_above
@@ -57,7 +58,8 @@ _COSTS = "/v1/queryCostRecord"
 _COLUMNS_NAMED = ("excludeColumns", "includeColumns")
 """Keys of profiler configurations that name columns, which have to be there."""
 _RUNS = "/v1/pipelines/{pipeline}"
-_MEASURED = ("/v1/tables/{table}", "/v1/usage/", _RUNS, _RESULTS, _COSTS)
+_TOPICS, _FAILED = "/v1/topics/{topic}", "/v1/dataQuality/testCases/{case}"
+_MEASURED = ("/v1/tables/{table}", "/v1/usage/", _RUNS, _TOPICS, _FAILED, _RESULTS, _COSTS)
 _COLLECTIONS = {kind.collection: kind for kind in KINDS.values()}
 
 
@@ -70,6 +72,8 @@ class World:
         self._numbers, self._turns = count(), count()
         for kind in KINDS.values():
             self.entities[kind.name] = self._create(kind)
+        # The caller, of whom `loggedInUser` tells.
+        client.create("users", name="the-admin")
 
     def _create(self, kind: EntityKind) -> dict[str, Any]:
         body = {"name": f"{kind.name} {next(self._numbers)}", **REQUIRED.get(kind.name, {})}
@@ -126,7 +130,8 @@ class World:
             return case
         collection = case.path.removeprefix("/v1/").partition("/{")[0]
         part = case.path.rpartition("}/")[2]
-        for suffix in ("/name", "/restore", "/bulk", "/executable", "/deleteStale"):
+        suffixes = ("/name", "/restore", "/bulk", "/executable", "/deleteStale", "/async")
+        for suffix in (*suffixes, "/hierarchy", "/loggedInUser"):
             collection = collection.removesuffix(suffix)
         kind = _COLLECTIONS.get(collection)
         if kind is not None:
@@ -140,6 +145,8 @@ class World:
                     self._body(kind, one) if isinstance(one.get("name"), str) else one
                     for one in case.body
                 ]
+            elif "/assets/" in case.path:
+                case.body["assets"] = [self._reference("table") for _ in case.body["assets"]]
             elif "/followers" in case.path:
                 self._follow(case, kind)
             elif part in kind.own_paths.put and case.method == "PUT":
@@ -152,6 +159,8 @@ class World:
                 case.body = _patch(case.body)
             elif isinstance(case.body, dict) and not case.path.endswith("/restore"):
                 case.body = self._body(kind, case.body)
+        elif case.path.startswith("/v1/metadata/types"):
+            self._define(case)
         elif "/logicalTestCases" in case.path:
             self._group(case)
         elif case.path.startswith("/v1/lineage"):
@@ -180,11 +189,26 @@ class World:
                 case.query["limit"] = MAX_LIMIT
         return case
 
+    def _define(self, case: Case) -> None:
+        """Make it about a custom property of a kind that has some, of the simplest type."""
+        named = {"entity_id": type_id("domain"), "type_name": "domain"}
+        case.path_parameters |= {
+            name: named[name] for name in case.path_parameters if name in named
+        }
+        if case.method == "PUT" and isinstance(case.body, dict):
+            case.body |= {"propertyType": "string", "customPropertyConfig": None}
+        elif case.method == "PATCH":
+            path = f"/v1/metadata/types/{named['entity_id']}"
+            given = {"name": "rank", "description": "a", "propertyType": "string"}
+            self.client.request("PUT", path, json=given)
+            text = {"op": "add", "path": "/customProperties/0/description", "value": "b"}
+            case.body = [text for _ in case.body] if isinstance(case.body, list) else case.body
+
     def _follow(self, case: Case, kind: EntityKind) -> None:
         """Make it about a user that exists, who follows the entity where it is to end that."""
         user = self.entities["user"]["id"]
-        if case.method == "PUT":
-            case.body = user
+        if case.method != "DELETE":
+            case.body = user if case.method == "PUT" else case.body
             return
         path = f"/v1/{kind.collection}/{case.path_parameters['entity_id']}/followers"
         self.client.request("PUT", path, json=user)
@@ -203,14 +227,18 @@ class World:
             for each in case.body if isinstance(case.body, list) else [case.body]:
                 if isinstance(each, dict):
                     each["timestamp"] = NOW
-        if case.path.startswith(_RESULTS):
+        if case.path.startswith(_TOPICS):
+            kind = "topic"
+        if case.path.startswith((_RESULTS, _FAILED)):
             kind = "testCase"
-            if isinstance(case.body, dict):
+            if isinstance(case.body, dict) and case.path.startswith(_RESULTS):
                 case.body |= {"timestamp": NOW, "testCaseFQN": None}
         target = self.entities[kind]
+        if case.path.startswith(_FAILED):
+            self._fail(target)
         fqn = target["fullyQualifiedName"]
         named = {
-            "pipeline": target["id"],
+            **dict.fromkeys(("pipeline", "topic", "case"), target["id"]),
             "table": f"{fqn}.column" if case.path.endswith("/columnProfile") else target["id"],
             "entity_id": target["id"],
             "fqn": quote(fqn, safe=""),
@@ -224,7 +252,7 @@ class World:
         if case.method == "DELETE" and kind == "pipeline":
             report: dict[str, Any] = {"timestamp": NOW, "executionStatus": "Failed"}
             self.client.request("PUT", f"/v1/pipelines/{target['id']}/status", json=report)
-        elif case.method == "DELETE":
+        elif case.method == "DELETE" and kind == "table":
             report = {"tableProfile": {"timestamp": NOW}}
             self.client.request("PUT", f"/v1/tables/{target['id']}/tableProfile", json=report)
         if isinstance(case.body, dict):
@@ -242,6 +270,14 @@ class World:
                 case.body = {"startDate": str(date.today()), "directTableJoins": [self._join()]}
             if "date" in case.body:
                 case.body["date"] = str(date.today())
+
+    def _fail(self, case: dict[str, Any]) -> None:
+        """Have a test failed at last, of which there is a sample."""
+        results = f"{_RESULTS}{quote(case['fullyQualifiedName'], safe='')}"
+        self.client.request("POST", results, json={"timestamp": NOW, "testCaseStatus": "Failed"})
+        sample = {"columns": ["id"], "rows": [["a"]]}
+        path = f"/v1/dataQuality/testCases/{case['id']}/failedRowsSample"
+        self.client.request("PUT", path, json=sample)
 
     def _join(self) -> dict[str, Any]:
         """A table that exists, joined with another."""
@@ -271,7 +307,7 @@ class World:
             case.body = {"id": target["id"]}
         named = {
             "entity_id": target["id"],
-            "fqn": quote(target["fullyQualifiedName"], safe=""),
+            **dict.fromkeys(("fqn", "name"), quote(target["fullyQualifiedName"], safe="")),
             "version": "0.1",
             "user_id": self.entities["user"]["id"],
         }
@@ -321,6 +357,9 @@ class World:
             key = kind.key_of[attribute]
             if body.get(key) not in (None, []):
                 body[key] = self._references(kind, key)
+        for field, members in kind.members.items():
+            if body.get(field):
+                body[field] = [self._reference(members.kind)]
         if kind.agreement is not None and kind.agreement.about in body:
             # Of a kind without columns, of which every schema may be written.
             topic = self._create(KINDS["topic"])

@@ -2,11 +2,12 @@
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
 from domain.errors import StoreUnavailable
-from tests.api.conftest import Client, body_of
+from tests.api.conftest import Client, body_of, running
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,55 @@ def test_error_has_the_one_shape(
     assert sorted(body) == ["code", "errorType", "message", "requestId"]
     assert (response.status_code, body["code"], body["errorType"]) == (status, status, error_type)
     assert body["message"]
+
+
+def test_path_without_a_route_says_which_there_are(empty: Client) -> None:
+    ways = [
+        ("GET", "/v1/tables/name/a.b.c.d/export", 404, "there is no route GET /v1/tables/name/a.b"),
+        (
+            "DELETE",
+            "/api/v1/tables/name/a/b",
+            404,
+            "there is no route DELETE /api/v1/tables/name/a",
+        ),
+        ("PUT", "/v1/tables/name/a.b.c.d/import", 405, "Method Not Allowed: PUT /v1/tables/name/a"),
+        ("GET", "/v1/tables/a/export", 404, "Not Found: GET /v1/tables/a/export"),
+        ("DELETE", "/v1/tables", 405, "Method Not Allowed: DELETE /v1/tables"),
+    ]
+    for method, path, expected, begins in ways:
+        status, answer = empty.ask(method, path)
+        assert (status, answer["message"].startswith(begins)) == (expected, True), answer
+        said = answer["message"].partition("; at /v1/tables there are ")[2]
+        known = said.split(", /")
+        assert known[0] == "(GET, POST, PUT)"
+        assert {
+            *("bulk (PUT)", "name/{fqn} (GET, PATCH, DELETE)", "name/{fqn}/columns (GET)"),
+            *("{entity_id} (GET, PATCH, DELETE)", "{table}/sampleData (GET, PUT, DELETE)"),
+        } <= {*known}
+        assert "databaseSchemas" not in said
+    of_suites = empty.ask("GET", "/v1/dataQuality/testSuites/a/b")[1]["message"]
+    assert "at /v1/dataQuality/testSuites there are (GET, POST, PUT), /async" in of_suites
+
+
+def test_entity_with_a_slash_in_its_name_is_found_and_what_it_lacks_is_named(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path) as client:
+        client.create("domains", name="a/b", domainType="Aggregate")
+        assert client.get("/v1/domains/name/a/b")["name"] == "a/b"
+        tag = {"tagFQN": "No.Such", "source": "Classification"}
+        patch = [{"op": "add", "path": "/tags", "value": [tag]}]
+        status, answer = client.ask("PATCH", "/v1/domains/name/a/b", json=patch)
+        assert (status, answer["message"]) == (404, "tags: tag instance for 'No.Such' not found")
+
+
+def test_name_that_nothing_has_says_no_more(empty: Client) -> None:
+    for name in ("a.b.c.d", "a.b.c.d%2Fexport"):
+        status, answer = empty.ask("GET", f"/v1/tables/name/{name}")
+        assert (status, answer["errorType"]) == (404, "ENTITY_NOT_FOUND")
+        assert answer["message"].endswith(" not found")
+    for path in ("/nowhere", "/v1/nowhere", "/v1/tablesque/a/b"):
+        assert empty.ask("GET", path)[1]["message"] == f"Not Found: GET {path}"
 
 
 def test_unforeseen_error_is_500_and_says_nothing(

@@ -23,12 +23,18 @@ from api.use_cases.deletes import (
     may_delete_attached,
     purge_beforehand,
 )
-from api.use_cases.entity_writes import context_of, may_bring, refuse_headers_of_one
+from api.use_cases.entity_writes import (
+    context_of,
+    may_bring,
+    refuse_headers_of_one,
+    refuse_members,
+)
 from domain.errors import CatalogError, InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.names import MAX_NAME_LENGTH
 from domain.kinds.registry import kinds_above
 from domain.patches.json_input import decode
+from domain.requests.drafts import MAX_MEMBERS
 from domain.write_context import WriteContext
 from domain.writing.bulk_put import MAX_REQUESTS, Done
 from domain.writing.catalog import NOTHING, Proposal
@@ -80,11 +86,17 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
             if len(requests) > MAX_REQUESTS:
                 most = f"a bulk request may have {MAX_REQUESTS} entities"
                 raise InvalidInput(f"{most}, got {len(requests)}")
+            given = (values.get(field) for values in requests for field in kind.members)
+            if (count := sum(len(each) for each in given if isinstance(each, list))) > MAX_MEMBERS:
+                named = " and ".join(kind.members)
+                most = f"a bulk request may have {MAX_MEMBERS} elements in {named}"
+                raise InvalidInput(f"{most}, got {count}")
             withheld = access.withheld(Action.EDIT, kind.name)
 
             def check(values: Mapping[str, Any]) -> None:
                 if withheld:
                     withheld.refuse_writing(values, replacing=True)
+                refuse_members(access, kind, values)
 
             proposal, results = services.catalog.propose_puts(kind, requests, context, check)
             shown = msgspec.json.encode(_result(requests, results, dry_run=dry_run))
@@ -150,10 +162,10 @@ def _result(
             name = request.get("name")
             shown = name[:MAX_NAME_LENGTH] if isinstance(name, str) else ""
             items.append(BulkItem(shown, status_of(result)[0], result.message))
-    return _bulk_result(items, dry_run=dry_run)
+    return bulk_result(items, dry_run=dry_run)
 
 
-def _bulk_result(items: list[BulkItem], *, dry_run: bool) -> BulkResult:
+def bulk_result(items: list[BulkItem], *, dry_run: bool) -> BulkResult:
     """Return the outcome of requests some of which passed and some of which failed."""
     passed = [item for item in items if item.status < 300]
     failed = [item for item in items if item.status >= 300]
@@ -286,4 +298,4 @@ def _shown(stale: list[StaleEntity], results: Results, dry_run: bool) -> bytes:
             items.append(BulkItem(one.fqn, status_of(result)[0], result.message))
         else:
             items.append(BulkItem(one.fqn, 200, result.value))
-    return msgspec.json.encode(_bulk_result(items, dry_run=dry_run))
+    return msgspec.json.encode(bulk_result(items, dry_run=dry_run))

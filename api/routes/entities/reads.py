@@ -15,11 +15,13 @@ from api.declaring.declared_query import query
 from api.declaring.operation import EntityRead, Operation
 from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
 from api.declaring.unsupported_parameters import UNSUPPORTED
+from api.routes.entities.related import related_routes
 from api.services import Services
 from api.use_cases.entity_reads import read_entity
 from api.use_cases.list_parameters import list_parameters, list_request, single_parameters
 from api.use_cases.measured import reading
 from domain.errors import NotFound
+from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.openmetadata import document
@@ -91,6 +93,14 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             which = {"entity_id": id_in_path(where["entity_id"])}
         else:
             which = {"fqn": kind.spelled(name_in_path(request))}
+        return found(request, fields, include, which)
+
+    def of_caller(request: AnyRequest, fields: str | None, include: Include) -> ASGIResponse:
+        return found(request, fields, include, {"fqn": names.quote(request.user.name)})
+
+    def found(
+        request: AnyRequest, fields: str | None, include: Include, which: dict[str, str]
+    ) -> ASGIResponse:
         access: Access = request.auth
         given = {"fields": fields, "include": include}
 
@@ -157,8 +167,12 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         by_attachment = [
             _ATTACHED.at("GET", f"{path}/{key}", viewing, reading(services, attached), place)
         ]
+    if caller := kind.own_paths.caller:
+        # Each caller is answered with another entity: no answer is remembered for all.
+        by_attachment.append(_OF_CALLER.at("GET", f"{path}/{caller}", viewing, of_caller, single))
     return [
         *by_attachment,
+        *related_routes(kind, services),
         _LIST.at(
             "GET",
             path,
@@ -191,6 +205,11 @@ _LIST = Operation(
 )
 _ONE = EntityRead("get{Kind}", "Get a {kind} by id", _LARGE_ABOUT)
 _ATTACHED = EntityRead("get{Kind}ByEntityId", "Get the {kind} of an entity", _LARGE_ABOUT)
+_OF_CALLER = EntityRead(
+    "getLoggedIn{Kind}",
+    "Get the {kind} that is signed in",
+    "That is the one with the name in the token's subject; 404 where there is none.",
+)
 _SHOWN_ALONE = {
     "tableProfilerConfig": EntityRead(
         "get{Kind}ProfilerConfig", "Get a {kind} with its profiler configuration", _LARGE_ABOUT

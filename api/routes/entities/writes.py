@@ -15,6 +15,8 @@ from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Write
 from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
 from api.routes.entities.bulk import OVERRIDE_METADATA, bulk_route, delete_stale_routes
+from api.routes.entities.keys import key_routes
+from api.routes.entities.offered import offered_routes
 from api.services import Services
 from api.use_cases.deletes import check_recursive, purge_beforehand
 from api.use_cases.entity_writes import (
@@ -24,13 +26,11 @@ from api.use_cases.entity_writes import (
     plan_delete,
     plan_patch,
     plan_restore,
+    refuse_members,
 )
 from domain.errors import InvalidInput
-from domain.kinds.bodies.components import Ref, Reference
-from domain.kinds.bodies.profiling import ProfilerConfig
 from domain.kinds.entity_kind import EntityKind
 from domain.patches.json_input import decode
-from domain.writing.bulk_put import MAX_REQUESTS
 from domain.writing.entity_cache import ByName
 from domain.writing.planning import Planner
 from domain.writing.plans import Plan
@@ -72,43 +72,42 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         do = partial(plan_delete, planner, kind, which, hard_delete, recursive)
         return await answer(request, Action.DELETE, do, before=clear if hard_delete else None)
 
-    async def unfollow(request: AnyRequest, entity_id: str, user_id: str) -> Finished:
-        do = partial(_unfollow, id_in_path(user_id), planner, kind, id_in_path(entity_id))
-        return await answer(request, Action.EDIT, do)
+    async def delete_accepted(request: AnyRequest, **given: Any) -> Finished:
+        done = await delete(request, **given)
+        job = {"jobId": request.scope["state"]["request_id"], "message": f"{kind.name} is deleted"}
+        kept = {
+            name.decode(): value.decode()
+            for name, value in done.raw_headers
+            if not name.startswith(b"content-")
+        }
+        return Finished(msgspec.json.encode(job), status_code=202, headers=kept)
 
     creating, editing, deleting = (
         Permission(action, kind.name) for action in (Action.CREATE, Action.EDIT, Action.DELETE)
     )
     putting = Permission(Action.EDIT, kind.name, also=Action.CREATE)
-    item, own = f"{path}/{{entity_id:str}}", kind.own_paths
-    keys = [
-        *(("PUT", key, key, _PUT_ALONE, _put_alone) for key in own.put),
-        *(("DELETE", key, key, _DELETED_ALONE, _delete_alone) for key in own.deleted),
-        *(("PUT", place, key, _PUT_INTO, _put_into) for place, key in own.added_to.items()),
-    ]
     put, put_below = by_body(Action.EDIT, _plan_put), by_body(Action.EDIT, _plan_put_below)
     below = []
-    if _FOLLOWERS in kind.keys:
-        followers = f"{item}/{_FOLLOWERS}"
-        below += [
-            _FOLLOW.at("PUT", followers, editing, of_one(_follow)),
-            _UNFOLLOW.at("DELETE", f"{followers}/{{user_id:str}}", editing, unfollow),
-        ]
     if kind.naming.below:
         executable = f"{path}/executable"
         below.append(_PUT_BELOW.at("PUT", executable, putting, put_below, OVERRIDE_METADATA))
     return [
         _CREATE.at("POST", path, creating, by_body(Action.CREATE, _plan_create)),
         _PUT.at("PUT", path, putting, put, OVERRIDE_METADATA),
-        *(
-            operations[place].at(method, f"{item}/{place}", editing, of_one(partial(plan_of, key)))
-            for method, place, key, operations, plan_of in keys
-        ),
         *_PATCH.by_id_and_name("PATCH", path, editing, of_one(plan_patch, PATCH_TYPES)),
         *_DELETE.by_id_and_name("DELETE", path, deleting, delete, _HOW_TO_DELETE),
+        _DELETE_ASYNC.at(
+            "DELETE",
+            f"{path}/async/{{entity_id:str}}",
+            deleting,
+            delete_accepted,
+            _HOW_TO_DELETE,
+        ),
         _RESTORE.at("PUT", f"{path}/restore", editing, by_body(Action.EDIT, plan_restore)),
         bulk_route(kind, services),
         *delete_stale_routes(kind, services),
+        *key_routes(kind, services),
+        *offered_routes(kind, services),
         *below,
     ]
 
@@ -146,47 +145,20 @@ _DELETE = Write(
     "Soft-deleted entities keep their names and can be restored. A purge of more than 1,000"
     " entities and edges is made in several transactions, the entity itself in the last.",
 )
+_DELETE_ASYNC = Write(
+    "delete{Kind}Async",
+    "Delete a {kind} as a job",
+    "Taken for the sake of OpenMetadata's clients: the delete is done when it is answered. `jobId`"
+    " is the id of the request, by which the audit finds what it did.",
+    answer="DeleteJob",
+    statuses=(202,),
+)
 _RESTORE = Write(
     "restore{Kind}",
     "Restore a soft-deleted {kind}",
     "With what was deleted by the same request.",
     body="RestoreEntity",
 )
-_PUT_ALONE = {
-    "dataModel": Write(
-        "put{Kind}DataModel",
-        "Put the data model of a {kind}",
-        "Replaces the data model; `rawSql` and `sql` stay where none are given.",
-        body="DataModel",
-    ),
-    "tableProfilerConfig": Write(
-        "put{Kind}ProfilerConfig",
-        "Put the profiler configuration of a {kind}",
-        "Replaces it. Columns that it names have to be there.",
-        body=ProfilerConfig,
-    ),
-}
-_DELETED_ALONE = {
-    "tableProfilerConfig": Write(
-        "delete{Kind}ProfilerConfig", "Remove the profiler configuration of a {kind}"
-    )
-}
-_PUT_INTO = {
-    place: Write(
-        f"add{{Kind}}{name}",
-        f"Add {what} a {{kind}}{end}",
-        f"To `{key}`, as far as they are not there yet.",
-        body=f"Query{name}",
-    )
-    for place, name, what, end, key in (
-        ("usage", "Usage", "entities that", " was run for", "queryUsedIn"),
-        ("users", "Users", "users who ran", "", "users"),
-        ("usedBy", "UsedBy", "programs that ran", "", "usedBy"),
-    )
-}
-_FOLLOWERS = "followers"
-_FOLLOW = Write("add{Kind}Follower", "Add a follower to a {kind}", body="Follower")
-_UNFOLLOW = Write("delete{Kind}Follower", "Remove a follower from a {kind}")
 _HOW_TO_DELETE: Parameters = {
     "hard_delete": query(bool, "Delete for good, freeing the name.", False),
     "recursive": query(
@@ -212,13 +184,8 @@ def _given(kind: EntityKind, action: Action, asked: Asked) -> dict[str, Any]:
     values = decode(asked.body, dict[str, Any], "the body")
     if withheld := asked.access.withheld(action, kind.name):
         withheld.refuse_writing(values, replacing=action is Action.EDIT)
+    refuse_members(asked.access, kind, values)
     return values
-
-
-def _refuse_withheld(kind: EntityKind, asked: Asked, operation: dict[str, Any]) -> None:
-    """Raise FieldWithheld for a change that `operation` of a JSON Patch would be."""
-    if withheld := asked.access.withheld(Action.EDIT, kind.name):
-        withheld.refuse_patching([operation])
 
 
 def _plan_create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
@@ -242,47 +209,3 @@ def _plan_put_below(
     if not decode(asked.body, dict[str, Any], "the body").get(parent):
         raise InvalidInput(f"{kind.name}: needs its parent in {parent}")
     return _plan_put(planner, kind, asked, override_metadata)
-
-
-def _put_alone(
-    key: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
-) -> Callable[[], Plan]:
-    value = decode(asked.body, dict[str, Any], "the body")
-    _refuse_withheld(kind, asked, {"op": "add", "path": f"/{key}", "value": value})
-    return partial(planner.put_alone, kind, entity_id, key, value, asked.context)
-
-
-def _put_into(
-    key: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
-) -> Callable[[], Plan]:
-    given = decode(asked.body, list[Any], "the body")
-    expected: Any = list[Ref] if key in kind.refers_to else list[str]
-    try:
-        elements: list[Ref] = msgspec.convert(given, expected)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"the body: {error}") from None
-    if len(elements) > MAX_REQUESTS:
-        raise InvalidInput(f"a request may add {MAX_REQUESTS} elements, got {len(elements)}")
-    _refuse_withheld(kind, asked, {"op": "add", "path": f"/{key}"})
-    return partial(planner.put_into, kind, entity_id, key, elements, asked.context)
-
-
-def _delete_alone(
-    key: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
-) -> Callable[[], Plan]:
-    _refuse_withheld(kind, asked, {"op": "remove", "path": f"/{key}"})
-    emptying = [{"op": "add", "path": f"/{key}", "value": None}]
-    return partial(planner.patch, kind, entity_id, emptying, asked.context)
-
-
-def _follow(planner: Planner, kind: EntityKind, entity_id: str, asked: Asked) -> Callable[[], Plan]:
-    user = Reference(id=decode(asked.body, str, "the body, the id of a user,"))
-    _refuse_withheld(kind, asked, {"op": "add", "path": f"/{_FOLLOWERS}"})
-    return partial(planner.put_into, kind, entity_id, _FOLLOWERS, [user], asked.context)
-
-
-def _unfollow(
-    user_id: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
-) -> Callable[[], Plan]:
-    _refuse_withheld(kind, asked, {"op": "remove", "path": f"/{_FOLLOWERS}"})
-    return partial(planner.take_from, kind, entity_id, _FOLLOWERS, user_id, asked.context)

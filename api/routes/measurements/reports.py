@@ -1,4 +1,4 @@
-"""Reports of profilers and of runs of tests: profiles over time, samples of rows, and results."""
+"""Reports of profilers and of runs of tests: profiles over time, and results."""
 
 from functools import partial
 from typing import Any, Literal
@@ -22,7 +22,6 @@ from api.use_cases.measured import (
     reporting,
     shown_result,
     visible,
-    with_member,
 )
 from domain.errors import InvalidInput, NotFound
 from domain.kinds import names
@@ -36,7 +35,6 @@ from domain.measurements.reports import (
     SYSTEM,
     TABLE,
     TableProfileReport,
-    TableSample,
     TestResult,
     column_part,
 )
@@ -62,7 +60,7 @@ PERIOD: Parameters = {
 
 
 def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
-    """The routes of profiles and samples of tables."""
+    """The routes of profiles of tables."""
     kind = KINDS["table"]
     store = services.measurements
 
@@ -96,28 +94,7 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
             raise NotFound(f"the table has no {profile_type} profile of {at}")
         return visible(request.auth, Action.EDIT, kind, entity)
 
-    def put_sample(request: AnyRequest, body: bytes, table: str) -> bytes:
-        moment = now()
-        points = report(body, TableSample).points(moment)
-        entity = find(services, kind, table)
-        store.write(id_of(entity), points, moment)
-        return with_member(visible(request.auth, Action.EDIT, kind, entity), "sampleData", body)
-
-    def get_sample(request: AnyRequest, table: str) -> bytes:
-        if withheld := request.auth.withheld(Action.VIEW, "table"):
-            withheld.refuse_field("columns", "sampleData")
-        entity = find(services, kind, table)
-        whole = visible(request.auth, Action.VIEW, kind, entity)
-        newest = store.newest(id_of(entity), SAMPLE)
-        return with_member(whole, "sampleData", newest[""]) if newest else whole
-
-    def delete_sample(request: AnyRequest, table: str) -> bytes:
-        entity = find(services, kind, table)
-        store.delete(id_of(entity), SAMPLE)
-        return visible(request.auth, Action.EDIT, kind, entity)
-
     viewing, editing = Permission(Action.VIEW, "table"), Permission(Action.EDIT, "table")
-    sampling = Permission(Action.VIEW, "table", also=Action.SAMPLE)
     path = f"/v1/{kind.collection}/{{table:str}}"
 
     def listed(id: str, summary: str, series: str, about: str = LISTED) -> HTTPRouteHandler:
@@ -126,9 +103,6 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
         operation = Operation(id, summary, about, answer=answer)
         shown = reading(services, partial(listing, series))
         return operation.at("GET", f"{path}/{profile}", viewing, shown, PERIOD)
-
-    def deleting(id: str, summary: str) -> Report:
-        return Report(id, summary, answer=MEASURED, errors=(400, 404, 408, 503))
 
     return [
         Report(
@@ -151,25 +125,17 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
             f"The path names the column. {LISTED}",
         ),
         listed("listSystemProfiles", "List the operations on a table", SYSTEM),
-        deleting("deleteTableProfile", "Delete a profile of a table").at(
+        Report(
+            "deleteTableProfile",
+            "Delete a profile of a table",
+            answer=MEASURED,
+            errors=(400, 404, 408, 503),
+        ).at(
             "DELETE",
             f"{path}/{{profile_type:str}}/{{at:int}}/profile",
             editing,
             changing(services, delete_profile),
             {"profile_type": in_path(ProfileType), "at": in_path(int)},
-        ),
-        Report(
-            "addSampleData",
-            "Report a sample of the rows of a table",
-            f"In place of the sample before it. {STORED}",
-            answer=MEASURED,
-            body=TableSample,
-        ).at("PUT", f"{path}/sampleData", editing, reporting(services, put_sample)),
-        Operation("getSampleData", "Get a table with the sample of its rows", answer=MEASURED).at(
-            "GET", f"{path}/sampleData", sampling, reading(services, get_sample)
-        ),
-        deleting("deleteSampleData", "Delete the sample of the rows of a table").at(
-            "DELETE", f"{path}/sampleData", editing, changing(services, delete_sample)
         ),
     ]
 
@@ -204,7 +170,12 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
         entity_id = id_of(find(services, kind, name))
         result = given.of(entity_id, name)
         services.measurements.write(entity_id, result.points(), now())
-        return shown_result(request.auth, msgspec.json.encode(result))
+        shown = msgspec.json.encode(result)
+        passed = result.test_case_status == "Success"
+        # An older result that comes late says nothing of the sample.
+        if passed and services.measurements.latest(entity_id, RESULT) == shown:
+            services.measurements.delete(entity_id, SAMPLE)
+        return shown_result(request.auth, shown)
 
     def listed(request: AnyRequest, fqn: str, **period: Any) -> bytes:
         shown = partial(shown_result, request.auth)
@@ -216,7 +187,8 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
         Report(
             "addTestCaseResult",
             "Report the result of a test case",
-            f"{STORED} Its `sampleData` is shown with the permission to sample alone.",
+            f"{STORED} Its `sampleData` is shown with the permission to sample alone. A newest"
+            " result of `Success` deletes the sample of rows that failed before.",
             answer=TestResult,
             body=TestResult,
         ).at("POST", path, Permission(Action.EDIT, kind.name), reporting(services, add)),

@@ -107,6 +107,10 @@ class Team(Owned, kw_only=True):
 
     team_type: TeamType
     parents: Annotated[list[Ref] | None, refers_to("team")] = None
+    users: Annotated[list[Ref] | None, UNKEPT] = None
+    """Users who join the team; that they are in it is recorded with them, in `teams`."""
+    children: Annotated[list[Ref] | None, UNKEPT] = None
+    """Teams that are to stand below it, which is recorded with them, in `parents`."""
     email: Email | None = None
     is_joinable: bool | None = None
     profile: Profile | None = None
@@ -116,8 +120,9 @@ class Team(Owned, kw_only=True):
     external_id: str | None = None
 
     def __post_init__(self) -> None:
-        if self.parents is not None:
-            self.parents = [as_reference(parent, "team") for parent in self.parents]
+        for key, kind in (("parents", "team"), ("users", "user"), ("children", "team")):
+            if (given := getattr(self, key)) is not None:
+                setattr(self, key, [as_reference(each, kind) for each in given])
 
 
 class Domain(EntityBody, kw_only=True):

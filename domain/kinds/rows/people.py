@@ -1,7 +1,7 @@
 """People, and who is responsible for what."""
 
 from domain.kinds.bodies import people
-from domain.kinds.entity_kind import EntityKind
+from domain.kinds.entity_kind import EntityKind, Members, OwnPaths
 
 ROWS = (
     EntityKind(
@@ -11,6 +11,7 @@ ROWS = (
         root=True,
         large=("profile", "defaultRoles", "policies"),
         filters={"parentTeam": "parents"},
+        members={"users": Members("user", "team"), "children": Members("team", "parentTeam")},
         searched={"email": 5},
     ),
     EntityKind(
@@ -20,6 +21,7 @@ ROWS = (
         root=True,
         large=("profile", "teams", "roles", "personas"),
         filters={"team": "teams"},
+        own_paths=OwnPaths(caller="loggedInUser"),
         searched={"email": 5},
     ),
     EntityKind(
@@ -27,12 +29,14 @@ ROWS = (
         body=people.Domain,
         root=True,
         parents=("parent",),
+        members={"children": Members("domain", "parent")},
     ),
     EntityKind(
         name="dataProduct",
         body=people.DataProduct,
         parents=("domains",),
         large=("assets",),
+        own_paths=OwnPaths(offers="dataProducts"),
         filters={"domain": "domains"},
     ),
 )

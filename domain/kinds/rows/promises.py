@@ -1,7 +1,15 @@
 """Rows of the tests of tables and of the contracts about them."""
 
 from domain.kinds.bodies import contracts, quality
-from domain.kinds.entity_kind import Agreement, EntityKind, ListOptions, Naming, Suites
+from domain.kinds.entity_kind import (
+    Agreement,
+    EntityKind,
+    ListOptions,
+    Members,
+    Naming,
+    OwnPaths,
+    Suites,
+)
 
 ROWS = (
     EntityKind(
@@ -20,6 +28,7 @@ ROWS = (
         filters={},
         naming=Naming(below=quality.SUITE),
         attached=True,
+        members={"tests": Members("testCase", "testSuiteId")},
     ),
     EntityKind(
         name="testCase",
@@ -31,6 +40,7 @@ ROWS = (
         filters={"testSuiteId": "testSuite"},
         lists=ListOptions(by_id=("testSuiteId",)),
         suites=Suites(key="testSuites", brings=quality.suite_to_bring),
+        own_paths=OwnPaths(texts=("inspectionQuery",)),
         searched={"entityFQN": 1},
     ),
     EntityKind(

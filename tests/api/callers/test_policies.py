@@ -190,12 +190,14 @@ def test_unknown_role_is_granted_nothing() -> None:
     assert (access.allowed, access.hidden) == ({}, {})
 
 
-def test_edges_of_the_lineage_are_a_kind_that_is_in_no_list_and_no_index() -> None:
+def test_edges_of_the_lineage_and_types_are_kinds_in_no_list_and_no_index() -> None:
     access = combine((Rule("all", tuple(Action), withhold=("description",)),), ["all"])
     entities = frozenset(KINDS)
     for action in (Action.LIST, Action.SEARCH):
         assert access.kinds(action) == entities
-        assert access.withheld(action, "lineageEdge") is None
+        for kind in ("lineageEdge", "type"):
+            assert access.withheld(action, kind) is None
     for action in (Action.VIEW, Action.CREATE, Action.EDIT, Action.DELETE, Action.AUDIT):
-        assert access.kinds(action) == entities | {"lineageEdge"}
-        assert hidden(access, action, "lineageEdge") == {"description"}
+        assert access.kinds(action) == entities | {"lineageEdge", "type"}
+        for kind in ("lineageEdge", "type"):
+            assert hidden(access, action, kind) == {"description"}

@@ -106,7 +106,7 @@ OF_EVERY_KIND = {
     *((method, path) for method in ("get", "patch", "delete") for path in ("/{entity_id}",)),
     *((method, path) for method in ("get", "patch", "delete") for path in ("/name/{fqn}",)),
     *(("get", f"/{{entity_id}}/versions{one}") for one in ("", "/{version}")),
-    *(("put", "/bulk"), ("put", "/restore")),
+    *(("put", "/bulk"), ("put", "/restore"), ("delete", "/async/{entity_id}")),
 }
 CONFIG = "/{entity_id}/tableProfilerConfig"
 OF_ONE_KIND = {
@@ -125,8 +125,14 @@ OF_ONE_KIND = {
         *((method, "/{pipeline}/status") for method in ("put", "get")),
         *(("put", "/{pipeline}/status/bulk"), ("delete", "/{pipeline}/status/{at}")),
     },
+    "topic": {(method, "/{topic}/sampleData") for method in ("put", "get", "delete")},
+    "user": {("get", "/loggedInUser")},
+    "domain": {("get", "/hierarchy")},
+    "dataProduct": {("put", f"/{{name}}/assets/{done}") for done in ("add", "remove")},
     "testSuite": {("put", "/executable")},
     "testCase": {
+        *((method, "/{case}/failedRowsSample") for method in ("put", "get", "delete")),
+        ("put", "/{entity_id}/inspectionQuery"),
         ("put", "/logicalTestCases"),
         ("delete", "/logicalTestCases/{suite_id}/{entity_id}"),
         *((method, "/testCaseResults/{fqn}") for method in ("get", "post")),
@@ -145,6 +151,7 @@ def test_kind_has_all_its_operations(kind: EntityKind, openapi: Any) -> None:
     some = {
         ("get", "/entity"): kind.agreement,
         ("delete", "/deleteStale"): kinds_above(kind.name),
+        ("get", "/{entity_id}/followers"): "followers" in kind.keys,
         ("put", "/{entity_id}/followers"): "followers" in kind.keys,
         ("delete", "/{entity_id}/followers/{user_id}"): "followers" in kind.keys,
     }

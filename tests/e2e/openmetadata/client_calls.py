@@ -7,18 +7,26 @@ Each call is a function that checks what it gets. A JSON object of those that fa
 
 import json
 import sys
+import time
 import traceback
 from collections.abc import Callable
 
+from metadata.generated.schema.api.data.createCustomProperty import CreateCustomPropertyRequest
 from metadata.generated.schema.api.data.createDatabase import CreateDatabaseRequest
 from metadata.generated.schema.api.data.createDatabaseSchema import CreateDatabaseSchemaRequest
 from metadata.generated.schema.api.data.createDataContract import CreateDataContractRequest
 from metadata.generated.schema.api.data.createTable import CreateTableRequest
+from metadata.generated.schema.api.data.createTopic import CreateTopicRequest
+from metadata.generated.schema.api.domains.createDataProduct import CreateDataProductRequest
 from metadata.generated.schema.api.domains.createDomain import CreateDomainRequest
 from metadata.generated.schema.api.lineage.addLineage import AddLineageRequest
 from metadata.generated.schema.api.services.createDatabaseService import (
     CreateDatabaseServiceRequest,
 )
+from metadata.generated.schema.api.services.createMessagingService import (
+    CreateMessagingServiceRequest,
+)
+from metadata.generated.schema.api.teams.createTeam import CreateTeamRequest
 from metadata.generated.schema.api.teams.createUser import CreateUserRequest
 from metadata.generated.schema.api.tests.createLogicalTestCases import CreateLogicalTestCases
 from metadata.generated.schema.api.tests.createTestCase import CreateTestCaseRequest
@@ -26,16 +34,28 @@ from metadata.generated.schema.api.tests.createTestSuite import CreateTestSuiteR
 from metadata.generated.schema.entity.data.database import Database
 from metadata.generated.schema.entity.data.databaseSchema import DatabaseSchema
 from metadata.generated.schema.entity.data.dataContract import DataContract
-from metadata.generated.schema.entity.data.table import Table, TableProfilerConfig
+from metadata.generated.schema.entity.data.table import Table, TableData, TableProfilerConfig
+from metadata.generated.schema.entity.data.topic import TopicSampleData
 from metadata.generated.schema.entity.services.connections.metadata.openMetadataConnection import (
     OpenMetadataConnection,
 )
 from metadata.generated.schema.entity.services.databaseService import DatabaseService
+from metadata.generated.schema.entity.teams.team import Team
+from metadata.generated.schema.entity.teams.user import User
+from metadata.generated.schema.tests.basic import TestCaseResult
 from metadata.generated.schema.tests.testCase import TestCase
+from metadata.generated.schema.tests.testSuite import TestSuite
+from metadata.generated.schema.type.bulkOperationResult import BulkOperationResult
+from metadata.generated.schema.type.customProperty import CustomProperty
+from metadata.generated.schema.type.entityHierarchy import EntityHierarchy
 from metadata.generated.schema.type.entityLineage import LineageDetails
 from metadata.generated.schema.type.entityReference import EntityReference
 from metadata.generated.schema.type.entityReferenceList import EntityReferenceList
 from metadata.generated.schema.type.tagLabel import TagLabel
+from metadata.ingestion.models.custom_properties import (
+    CustomPropertyDataTypes,
+    OMetaCustomProperties,
+)
 from metadata.ingestion.models.table_metadata import ColumnDescription, ColumnTag
 from metadata.ingestion.ometa.client import APIError
 from metadata.ingestion.ometa.ometa_api import OpenMetadata
@@ -130,6 +150,48 @@ def columns_of_a_table() -> None:
 @call
 def custom_properties_of_a_type() -> None:
     assert client.get_entity_custom_properties(Table) == []
+    for name, data_type, config in (
+        ("rank", CustomPropertyDataTypes.ENUM, {"values": ["gold"], "multiSelect": False}),
+        ("age", CustomPropertyDataTypes.INTEGER, None),
+    ):
+        request = {
+            "name": name,
+            "description": f"The {name}.",
+            "propertyType": client.get_property_type_ref(data_type).model_dump(mode="json"),
+            "customPropertyConfig": config and {"config": config},
+        }
+        client.create_or_update_custom_property(
+            OMetaCustomProperties(
+                entity_type=Table,
+                createCustomPropertyRequest=CreateCustomPropertyRequest.model_validate(request),
+            )
+        )
+    defined = client.get_entity_custom_properties(Table)
+    assert [each["name"] for each in defined] == ["age", "rank"]
+    for each in defined:
+        CustomProperty.model_validate(each)
+    for data_type in CustomPropertyDataTypes:
+        assert client.get_custom_property_type(data_type).name.root == data_type.value
+
+
+@call
+def values_of_custom_properties() -> None:
+    request = {"name": "orders", "databaseSchema": "calls.shop.sales", "columns": []}
+    request["columns"] = [
+        {"name": "id", "dataType": "BIGINT"},
+        {"name": "label", "dataType": "VARCHAR", "dataLength": 10},
+    ]
+    status = None
+    try:
+        wrong = {**request, "extension": {"rank": ["tin"]}}
+        client.create_or_update(CreateTableRequest.model_validate(wrong))
+    except APIError as error:
+        status = error.status_code
+    assert status == 400
+    right = {**request, "extension": {"rank": ["gold"], "age": 3}}
+    client.create_or_update(CreateTableRequest.model_validate(right))
+    found = client.get_by_name(Table, "calls.shop.sales.orders", fields=["extension"])
+    assert found.extension.root == {"rank": ["gold"], "age": 3}
 
 
 @call
@@ -154,6 +216,99 @@ def logical_test_suite() -> None:
     )
     listed = client.list_entities(TestCase, params={"testSuiteId": str(suite.id.root)}).entities
     assert [each.name.root for each in listed] == ["counted"]
+
+
+@call
+def suite_with_its_tests() -> None:
+    suite = client.get_by_name(TestSuite, "nightly", fields=["tests"])
+    assert [each.name for each in suite.tests] == ["counted"]
+    case = client.get_by_name(TestCase, suite.tests[0].fullyQualifiedName, fields=["testSuites"])
+    assert [each.name.root for each in case.testSuites] == ["nightly"]
+
+
+@call
+def rows_that_failed_a_test_and_their_query() -> None:
+    request = {
+        "name": "labelled",
+        "testDefinition": "tableRowCountToEqual",
+        "entityLink": "<#E::table::calls.shop.sales.orders>",
+    }
+    case = client.create_or_update(CreateTestCaseRequest.model_validate(request))
+    result = {"timestamp": int(time.time() * 1_000), "testCaseStatus": "Failed"}
+    client.add_test_case_results(
+        TestCaseResult.model_validate(result), case.fullyQualifiedName.root
+    )
+    rows = TableData(columns=["id", "label"], rows=[[1, None], [2, "b"]])
+    assert client.ingest_failed_rows_sample(case, rows, validate=False) == rows
+    assert client.get_failed_rows_sample(case) == rows
+    query = "SELECT * FROM orders WHERE label IS NULL"
+    assert client.ingest_inspection_query(case, query).inspectionQuery.root == query
+
+
+@call
+def sample_of_a_topic() -> None:
+    service = {"name": "kafka", "serviceType": "Kafka"}
+    client.create_or_update(CreateMessagingServiceRequest.model_validate(service))
+    request = {"name": "events", "service": "kafka", "partitions": 1}
+    topic = client.create_or_update(CreateTopicRequest.model_validate(request))
+    sample = TopicSampleData(messages=['{"id": 1}'])
+    assert client.ingest_topic_sample_data(topic, sample) == sample
+    assert client.get_topic_sample_data(topic).sampleData == sample
+
+
+@call
+def team_with_its_users_and_teams() -> None:
+    user = client.create_or_update(CreateUserRequest(name="dan", email="dan@example.com"))
+    inner = client.create_or_update(CreateTeamRequest(name="inner", teamType="Group"))
+    request = CreateTeamRequest(
+        name="outer", teamType="Department", users=[user.id], children=[inner.id]
+    )
+    client.create_or_update(request)
+    team = client.get_by_name(Team, "outer", fields=["users", "children"])
+    assert [each.name for each in team.users.root] == ["dan"]
+    assert [each.name for each in team.children.root] == ["inner"]
+    assert [each.name for each in client.get_by_id(User, user.id, ["teams"]).teams.root] == [
+        "outer"
+    ]
+
+
+@call
+def assets_of_a_data_product() -> None:
+    request = {"name": "shop", "domainType": "Aggregate", "description": "Shops."}
+    client.create_or_update(CreateDomainRequest.model_validate(request))
+    request = {"name": "baskets", "description": "What is bought.", "domains": ["shop"]}
+    product = client.create_or_update(CreateDataProductRequest.model_validate(request))
+    name, assets = product.fullyQualifiedName.root, [reference(table("customers"))]
+    for call, expected in (
+        (client.add_assets_to_data_product, ["baskets"]),
+        (client.remove_assets_from_data_product, []),
+    ):
+        BulkOperationResult.model_validate(call(name, assets))
+        found = client.get_by_id(Table, table("customers").id, fields=["dataProducts"])
+        assert [each.name for each in found.dataProducts.root] == expected
+
+
+@call
+def followers_of_a_table() -> None:
+    user = client.get_by_name(User, "dan")
+    customers = table("customers")
+    followed = Tables.add_followers(customers.id.root, [user.id.root])
+    assert [each.name for each in followed.followers.root] == ["dan"]
+    listed = client.client.get(f"/tables/{customers.id.root}/followers")["data"]
+    assert [each["name"] for each in listed] == ["dan"]
+    assert not Tables.remove_followers(customers.id.root, [user.id.root]).followers.root
+
+
+@call
+def domains_as_a_tree() -> None:
+    for each in client.client.get("/domains/hierarchy")["data"]:
+        EntityHierarchy.model_validate(each)
+
+
+@call
+def user_that_is_signed_in() -> None:
+    client.create_or_update(CreateUserRequest(name="me", email="me@example.com"))
+    assert User(**client.client.get("/users/loggedInUser")).name.root == "me"
 
 
 @call
@@ -301,6 +456,16 @@ def delete_for_good_with_what_is_below() -> None:
     old = client.get_by_name(Database, "calls.old")
     client.delete(Database, old.id, recursive=True, hard_delete=True)
     assert client.get_by_name(DatabaseSchema, "calls.old.below") is None
+
+
+@call
+def delete_as_a_job() -> None:
+    client.create_or_update(CreateDatabaseRequest(name="older", service="calls"))
+    older = client.get_by_name(Database, "calls.older")
+    job = client.delete_async(Database, older.id, recursive=True, hard_delete=True)
+    assert job is not None
+    assert job["jobId"]
+    assert client.get_by_name(Database, "calls.older") is None
 
 
 @call

@@ -1,10 +1,11 @@
 """Followers of an entity, added and removed one by one as OpenMetadata's client does."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.api.conftest import Client
+from tests.api.conftest import Client, running_under
 
 
 @pytest.fixture
@@ -38,6 +39,32 @@ def test_follower_is_added_once_and_removed(client: Client, table: str) -> None:
     assert followers(client, table) == ["bob"]
 
 
+def test_followers_are_listed_by_themselves(client: Client, table: str) -> None:
+    ann = client.create("users", name="ann", email="ann@a.de")
+    following = f"{table}/followers"
+    assert client.get(following) == {"data": [], "paging": {"total": 0}}
+    change(client, "PUT", following, ann["id"])
+    listed = client.get(following)
+    assert listed["paging"] == {"total": 1}
+    assert listed["data"] == client.get(table, fields="followers")["followers"]
+    assert listed["data"][0]["id"] == ann["id"]
+    nobody = "/v1/tables/01890a5d-ac96-774b-bcce-b302099a8057/followers"
+    assert client.ask("GET", nobody)[0] == 404
+
+
+def test_followers_are_listed_to_those_who_may_see_them(tmp_path: Path) -> None:
+    with running_under(
+        tmp_path,
+        '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit"]\n'
+        '[[rule]]\nrole = "reader"\nallow = ["view"]\nwithhold = ["followers"]\n',
+    ) as client:
+        client.schema()
+        path = f"/v1/tables/{client.table()['id']}/followers"
+        assert client.ask("GET", path)[0] == 200
+        status, answer = client.ask("GET", path, role="reader")
+        assert (status, "withheld" in answer["message"]) == (403, True)
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [("01890a5d-ac96-774b-bcce-b302099a8057", 404), (["a"], 400), (None, 400), ({"id": "a"}, 400)],
@@ -54,3 +81,4 @@ def test_follower_is_a_user_that_is_there(
 def test_kind_without_followers_has_no_such_path(client: Client) -> None:
     path = f"/v1/teams/{client.create('teams', name='crew', teamType='Group')['id']}/followers"
     assert change(client, "PUT", path, "x")[0] == 404
+    assert client.ask("GET", path)[0] == 404
