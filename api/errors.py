@@ -12,6 +12,7 @@ from api.paths.base_path import as_asked
 from api.refusals import Denial, Refusal
 from domain import errors
 from domain.machine.disk import is_of_full_disk
+from domain.openmetadata.status_names import OWN, StatusNames
 from projections.generations.current_generation import NotBuilt
 from projections.visibility.withholding import FieldWithheld
 
@@ -144,6 +145,13 @@ def status_of(error: errors.CatalogError) -> tuple[int, str]:
     )
 
 
+def message_of(error: errors.CatalogError, statuses: StatusNames) -> str:
+    """The message of an error to a caller with these names of statuses."""
+    if isinstance(error, errors.InvalidTransition):
+        return error.told(statuses.name)
+    return error.message
+
+
 def render(request: Request[Any, Any, Any], error: Exception, instead: str = "") -> Response[bytes]:
     """The response to any exception; an unforeseen one is logged, and its text is never shown.
 
@@ -169,7 +177,7 @@ def render(request: Request[Any, Any, Any], error: Exception, instead: str = "")
         return respond(503, ERROR_TYPES[503], progress, headers)
     if isinstance(error, errors.CatalogError):
         status, error_type = status_of(error)
-        message = error.message
+        message = message_of(error, getattr(request.scope.get("auth"), "statuses", OWN))
         if instead:
             asked = as_asked(request.scope, request.url.path[:_MOST_SHOWN])
             message = f"there is no route {request.method} {asked}, and {message}; {instead}"

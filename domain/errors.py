@@ -19,7 +19,7 @@ CatalogError
 Raised in domain and projections, rendered only at the edges (HTTP, commands).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 MAX_MESSAGE = 2_000
@@ -71,6 +71,18 @@ class AlreadyExists(Conflict):
 
 class InvalidTransition(Conflict):
     """The status machine has no such step; the message names the allowed targets."""
+
+    def __init__(self, current: str, target: str, allowed: Sequence[str]) -> None:
+        self._steps = current, target, allowed
+        super().__init__(self.told(str))
+
+    def told(self, name: Callable[[str], str]) -> str:
+        """The message to a caller who has a `name` of its own for each status."""
+        current, target, allowed = self._steps
+        return (
+            f"a contract cannot go from {name(current)} to {name(target)};"
+            f" from {name(current)} it may go to {' or '.join(map(name, allowed))}"
+        )
 
 
 class KeyReused(Conflict):

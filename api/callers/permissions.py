@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
+from domain.openmetadata.status_names import OWN, StatusNames
 from projections.visibility.withholding import Withheld
 
 
@@ -61,6 +62,8 @@ class Access(msgspec.Struct, frozen=True, eq=False):
     """Action -> kind -> the fields withheld, where there are any."""
     bot: bool = False
     """True if any of the roles is that of a bot, whose PUTs keep what people curated."""
+    statuses: StatusNames = OWN
+    """The names that the client of the request has for the statuses of contracts."""
 
     def may(self, permission: Permission) -> bool:
         """True if the permission is granted.

@@ -17,6 +17,7 @@ from api.callers.permissions import Access, Action
 from domain.errors import InvalidInput
 from domain.kinds.registry import ALL_KINDS, KINDS
 from domain.machine import durable_files
+from domain.openmetadata.status_names import OWN, StatusNames
 from projections.visibility.field_paths import field_paths
 from projections.visibility.withholding import Withheld, in_both, simplest
 
@@ -79,8 +80,11 @@ class Policies:
         """The roles that have rules."""
         return tuple(dict.fromkeys(rule.role for rule in self._rules))
 
-    def access(self, roles: tuple[str, ...]) -> Access:
-        """The access that a caller's roles have now; unknown roles grant nothing."""
+    def access(self, roles: tuple[str, ...], statuses: StatusNames = OWN) -> Access:
+        """The access that a caller's roles have now; unknown roles grant nothing.
+
+        `statuses` are the caller's names of statuses.
+        """
         if self._path is not None and (stamp := durable_files.stamp(self._path)) != self._stamp:
             self._stamp = stamp
             try:
@@ -90,7 +94,7 @@ class Policies:
             else:
                 changed = {"file": str(self._path), "rules": len(self._rules)}
                 log.warning("policies changed", extra=changed)
-        return self._combined(roles)
+        return self._combined(roles, statuses)
 
     def _take(self, rules: Rules) -> None:
         self._rules = rules
@@ -148,7 +152,7 @@ def _problem(rule: Rule) -> str | None:
     return None
 
 
-def combine(rules: Sequence[Rule], roles: Iterable[str]) -> Access:
+def combine(rules: Sequence[Rule], roles: Iterable[str], statuses: StatusNames = OWN) -> Access:
     """The access of several roles together: all that any of them allows.
 
     Under an action a field is withheld if each role that allows the action withholds it.
@@ -176,6 +180,7 @@ def combine(rules: Sequence[Rule], roles: Iterable[str]) -> Access:
             for action, by_kind in hidden.items()
         },
         bot=any(rule.bot for rule in rules if rule.role in names),
+        statuses=statuses,
     )
 
 

@@ -14,7 +14,9 @@ from api.callers.policies import Policies
 from api.callers.tokens.verifier import TokenVerifier
 from api.edge.known_headers import KnownHeaders
 from api.errors import Forbidden, Unauthorized
+from api.paths.base_path import has_prefix
 from api.refusals import Refusal
+from domain.openmetadata.status_names import OPENMETADATA, OWN
 
 Headers = Iterable[tuple[bytes, bytes]]
 Authorize = Callable[[Headers], bytes]
@@ -86,7 +88,8 @@ class Guard:
     ) -> None:
         scope["user"] = principal
         self._rate_limit.take(principal.name)
-        access = self._policies.access(principal.roles)
+        statuses = OPENMETADATA if has_prefix(scope) else OWN
+        access = self._policies.access(principal.roles, statuses)
         may = needed == SIGNED_IN or (isinstance(needed, Permission) and access.may(needed))
         if not (asks_methods or may):
             raise Forbidden(f"{principal.name!r} has no permission to {needed}")

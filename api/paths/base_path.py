@@ -2,7 +2,8 @@
 
 The prefix `/api` is taken off a request before anything looks at its path, and put back where an
 answer shows a path. So there is one set of routes, which is looked up, measured and logged alike.
-All that differs is what lists show: to these clients also the keys that they cannot do without.
+Two things differ: to these clients lists also show the keys that they cannot do without, and the
+statuses of contracts have their names (`domain.openmetadata.status_names`).
 """
 
 import re

@@ -71,6 +71,7 @@ def read_entity(
         body = with_member(body, field, members_of(services, kind, field, entity))
     if described and withheld is None:
         body = _with_change(stores, kind, body)
+    body = access.statuses.shown(kind, body)
     # What refers to an entity comes and goes without an event of it, as measurements do.
     conditional = not (below or measured or members)
     tag = etag(entity.version, entity.last_event, withheld.digest if withheld else None)

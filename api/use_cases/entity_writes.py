@@ -127,6 +127,19 @@ def may_bring(access: Access, kind: EntityKind) -> bool:
     return all(access.may(Permission(Action.CREATE, parent)) for parent in parents)
 
 
+def taken_values(
+    kind: EntityKind, action: Action, access: Access, values: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The decoded body of a create or update of a caller, as the catalog takes it.
+
+    Raises FieldWithheld, and InvalidInput for the status of a contract.
+    """
+    if withheld := access.withheld(action, kind.name):
+        withheld.refuse_writing(values, replacing=action is Action.EDIT)
+    refuse_members(access, kind, values)
+    return access.statuses.said(kind, values)
+
+
 def refuse_members(access: Access, kind: EntityKind, values: Mapping[str, Any]) -> None:
     """Raise FieldWithheld where members that a body names have the key withheld that is changed."""
     for field, members in kind.members.items():
@@ -170,7 +183,8 @@ def plan_patch(
     operations = decode(asked.body, list[dict[str, Any]], "a JSON Patch")
     if withheld := asked.access.withheld(Action.EDIT, kind.name):
         withheld.refuse_patching(operations)
-    return partial(planner.patch, kind, which, operations, asked.context)
+    taken = asked.access.statuses.patch(kind, operations)
+    return partial(planner.patch, kind, which, taken, asked.context)
 
 
 def plan_delete(
@@ -279,5 +293,6 @@ def _shown(
     for withheld in everywhere:
         if withheld:
             shown, hidden = withheld.cut(shown), withheld.digest
+    shown = access.statuses.shown(kind, shown)
     headers["ETag"] = etag(format_version(entity.version), entity.last_event, hidden)
     return shown, 201 if proposal.change is Change.CREATED else 200, headers

@@ -1,8 +1,9 @@
 """The query parameters of lists and single reads, from the registry, and the page they ask for."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, Literal
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from api.declaring.declared_query import Parameters, query
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.openmetadata.entity_properties import field_aliases, known_properties
+from domain.openmetadata.status_names import StatusNames
 from projections.entities.name_filters import MAX_PATTERN, name_filter
 from projections.entities.port import Include, ListRequest
 from projections.visibility.withholding import Withheld
@@ -32,6 +34,7 @@ def list_request(
     if patterns:
         exclude, by_fqn = given["regexMode"] == "exclude", given["regexFilterByFqn"]
         names = name_filter(kind, patterns, exclude=exclude, by_fqn=by_fqn)
+    status = given.get("status")
     request = ListRequest(
         kind=kind,
         limit=given["limit"],
@@ -39,10 +42,10 @@ def list_request(
         before=given["before"],
         after=given["after"],
         include=given["include"],
-        status=given.get("status"),
+        status=None if status is None else access.statuses.check(kind, "status", status),
         filters=filters,
         names=names,
-        cut=withheld.cut if withheld else None,
+        cut=_shown(kind, access.statuses, withheld),
     )
     if withheld:
         for name in filters:
@@ -58,6 +61,17 @@ def list_request(
     return request
 
 
+def _shown(
+    kind: EntityKind, statuses: StatusNames, withheld: Withheld | None
+) -> Callable[[bytes], bytes] | None:
+    """Return what makes of an item's JSON what a caller sees of it; None where that is all."""
+    cut = withheld.cut if withheld else None
+    if not (statuses and kind.statuses):
+        return cut
+    named = partial(statuses.shown, kind)
+    return named if cut is None else lambda item: named(cut(item))
+
+
 def list_parameters(kind: EntityKind) -> Parameters:
     """The query parameters of a kind's list, from the registry."""
     limit = "The most items on the page; 0 gives only the total."
@@ -68,8 +82,8 @@ def list_parameters(kind: EntityKind) -> Parameters:
         **single_parameters(kind),
     }
     if kind.statuses:
-        choices = Literal.__getitem__(kind.statuses)
-        parameters["status"] = query(choices, "Only those in this status.")
+        schema = {"enum": list(kind.statuses)}
+        parameters["status"] = query(str, "Only those in this status.", schema=schema)
     for name, key in kind.filters.items():
         if name in kind.common_filters:
             continue

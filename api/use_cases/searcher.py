@@ -54,8 +54,7 @@ class Searcher:
 
         def work() -> T:
             with stores.engine.use() as engine:
-                withheld = access.hidden.get(Action.SEARCH, {})
-                return ask(engine, stores.documents, Visibility(visible, withheld))
+                return ask(engine, stores.documents, visibility_of(access))
 
         left = partial(has_left, request.receive)
         return await services.searches.run(request.user.name, work, left)
@@ -73,6 +72,12 @@ class Searcher:
         cluster to say, which the event loop cannot wait for.
         """
         return None if self._services.stores.looks_elsewhere else self.revision
+
+
+def visibility_of(access: Access) -> Visibility:
+    """Return what a caller may see of a search."""
+    withheld = access.hidden.get(Action.SEARCH, {})
+    return Visibility(access.kinds(Action.SEARCH), withheld, access.statuses)
 
 
 def check_index(index: str, visible: frozenset[str]) -> None:

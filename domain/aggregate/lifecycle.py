@@ -33,10 +33,7 @@ def check_transition(current: str, target: str) -> None:
     """Raise InvalidTransition, naming the allowed targets, unless `target` may follow."""
     allowed = TRANSITIONS[current]
     if target not in allowed:
-        raise InvalidTransition(
-            f"a contract cannot go from {current} to {target};"
-            f" from {current} it may go to {' or '.join(allowed)}"
-        )
+        raise InvalidTransition(current, target, allowed)
 
 
 def format_version(tenths: int) -> str:

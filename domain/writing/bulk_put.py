@@ -72,13 +72,14 @@ class BulkPut:
         kind: EntityKind,
         requests: Sequence[Mapping[str, Any]],
         context: WriteContext,
-        check: Callable[[Mapping[str, Any]], None],
+        taken: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda values: values,
     ) -> list[Done | CatalogError]:
-        """Decide on each request; `check` raises a CatalogError for one that may not be made.
+        """Decide on each request.
 
-        Raises StoreUnavailable.
+        `taken` gives the values of one as the catalog takes them, and raises a CatalogError for one
+        that may not be made. Raises StoreUnavailable.
         """
-        read = [_read(kind, request, check) for request in requests]
+        read = [_read(kind, request, taken) for request in requests]
         good = [each for each in read if isinstance(each, Draft)]
         names, ids = set[Name](), set[str]()
         for draft in good:
@@ -175,12 +176,13 @@ class BulkPut:
 
 
 def _read(
-    kind: EntityKind, request: Mapping[str, Any], check: Callable[[Mapping[str, Any]], None]
+    kind: EntityKind,
+    request: Mapping[str, Any],
+    taken: Callable[[Mapping[str, Any]], Mapping[str, Any]],
 ) -> Draft | CatalogError:
     """Read a request body, or return why it is refused; raises StoreUnavailable."""
     try:
-        check(request)
-        return drafts.draft(kind, request)
+        return drafts.draft(kind, taken(request))
     except StoreUnavailable:
         raise
     except CatalogError as error:

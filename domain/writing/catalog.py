@@ -134,13 +134,13 @@ class Catalog:
         kind: EntityKind,
         requests: Sequence[Mapping[str, Any]],
         context: WriteContext,
-        check: Callable[[Mapping[str, Any]], None],
+        taken: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda values: values,
     ) -> tuple[Proposal, list[Done | CatalogError]]:
         """Decide on many PUTs together; see `BulkPut.decide`. Raises StoreUnavailable."""
 
         def decide(epoch: int) -> tuple[Proposal, list[Done | CatalogError]]:
             puts = BulkPut(self.store, self._now, self._make_id, epoch)
-            results = puts.decide(kind, requests, context, check)
+            results = puts.decide(kind, requests, context, taken)
             return self._unless_stored(puts.append()), results
 
         return self._in_one_epoch(decide)

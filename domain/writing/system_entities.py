@@ -43,9 +43,7 @@ def create_system_entities(
         ids = iter(map(_id_of, wanted := _missing(store, requests)))
         puts = BulkPut(store, lambda: time.time_ns() // 1_000_000, lambda: next(ids), epoch)
         for request in wanted:
-            (result,) = puts.decide(
-                KINDS[_kind_name(request)], [_body(request)], new, lambda _: None
-            )
+            (result,) = puts.decide(KINDS[_kind_name(request)], [_body(request)], new)
             if isinstance(result, StaleVersion):
                 # Another writer has taken a name since they were looked up.
                 return propose()

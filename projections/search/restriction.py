@@ -7,6 +7,7 @@ import msgspec
 
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
+from domain.openmetadata.status_names import OWN, StatusNames
 from projections.search import tree
 from projections.search.language.relevance import NAMES
 from projections.search.tree import Node
@@ -114,6 +115,8 @@ class Visibility(msgspec.Struct, frozen=True):
     kinds: frozenset[str]
     withheld: Mapping[str, Withheld]
     """By kind."""
+    statuses: StatusNames = OWN
+    """The caller's names of the statuses of contracts."""
 
     def within(self, kinds: frozenset[str] | None) -> frozenset[str] | None:
         """The kinds, None for all, as far as they are visible."""
@@ -133,7 +136,8 @@ class Visibility(msgspec.Struct, frozen=True):
         if kind not in self.kinds:
             return None
         withheld = self.withheld.get(kind)
-        return withheld.cut(entity_json) if withheld else entity_json
+        shown = withheld.cut(entity_json) if withheld else entity_json
+        return self.statuses.shown(KINDS[kind], shown)
 
 
 EVERYTHING = Visibility(frozenset(KINDS), {})

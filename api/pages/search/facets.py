@@ -6,11 +6,11 @@ from urllib.parse import quote_plus
 
 import msgspec
 
-from api.callers.permissions import Access, Action
+from api.callers.permissions import Access
 from api.pages.frame.addresses import with_query
+from api.use_cases.searcher import visibility_of
 from projections.search.analysis import keyword
 from projections.search.index_names import kinds_of
-from projections.search.restriction import Visibility
 
 
 class FacetRow(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ FACETS = (
 
 def shown_facets(access: Access) -> tuple[FacetRow, ...]:
     """The facets whose fields the caller may see."""
-    visibility = Visibility(access.kinds(Action.SEARCH), access.hidden.get(Action.SEARCH, {}))
+    visibility = visibility_of(access)
     hidden = visibility.hidden_in(visibility.within(kinds_of("all")))
     return tuple(facet for facet in FACETS if not hidden.hides(facet.field))
 

@@ -14,7 +14,7 @@ from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import WriteOfMany
 from api.declaring.signatures import AnyRequest
-from api.errors import status_of
+from api.errors import message_of, status_of
 from api.services import Services
 from api.use_cases.deletes import (
     Results,
@@ -27,7 +27,7 @@ from api.use_cases.entity_writes import (
     context_of,
     may_bring,
     refuse_headers_of_one,
-    refuse_members,
+    taken_values,
 )
 from domain.errors import CatalogError, InvalidInput
 from domain.kinds.entity_kind import EntityKind
@@ -91,15 +91,9 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
                 named = " and ".join(kind.members)
                 most = f"a bulk request may have {MAX_MEMBERS} elements in {named}"
                 raise InvalidInput(f"{most}, got {count}")
-            withheld = access.withheld(Action.EDIT, kind.name)
-
-            def check(values: Mapping[str, Any]) -> None:
-                if withheld:
-                    withheld.refuse_writing(values, replacing=True)
-                refuse_members(access, kind, values)
-
-            proposal, results = services.catalog.propose_puts(kind, requests, context, check)
-            shown = msgspec.json.encode(_result(requests, results, dry_run=dry_run))
+            taken = partial(taken_values, kind, Action.EDIT, access)
+            proposal, results = services.catalog.propose_puts(kind, requests, context, taken)
+            shown = msgspec.json.encode(_result(requests, results, access, dry_run=dry_run))
             return NOTHING if dry_run else proposal, shown
 
         written, shown = await services.write(request, propose)
@@ -148,6 +142,7 @@ async def _read(request: AnyRequest) -> bytes:
 def _result(
     requests: Sequence[Mapping[str, Any]],
     results: Sequence[Done | CatalogError],
+    access: Access,
     *,
     dry_run: bool,
 ) -> BulkResult:
@@ -161,7 +156,7 @@ def _result(
         else:
             name = request.get("name")
             shown = name[:MAX_NAME_LENGTH] if isinstance(name, str) else ""
-            items.append(BulkItem(shown, status_of(result)[0], result.message))
+            items.append(BulkItem(shown, status_of(result)[0], message_of(result, access.statuses)))
     return bulk_result(items, dry_run=dry_run)
 
 

@@ -144,9 +144,12 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     def show(request: AnyRequest, revision: history.Revision) -> bytes:
         withheld: Withheld | None = request.auth.withheld(Action.VIEW, kind.name)
         if withheld is None:
-            return document.encode(revision.document())
-        # The change description is left out: it holds old and new values of any field.
-        return withheld.cut(document.encode(document.fields(revision.entity)))
+            shown = document.encode(revision.document())
+        else:
+            # The change description is left out: it holds old and new values of any field.
+            shown = withheld.cut(document.encode(document.fields(revision.entity)))
+        access: Access = request.auth
+        return access.statuses.shown(kind, shown)
 
     def show_key(key: str, request: AnyRequest, entity_id: str) -> ASGIResponse:
         return one(request, key, Include.NON_DELETED, entity_id=entity_id)

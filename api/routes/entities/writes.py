@@ -1,6 +1,6 @@
 """Create, change, delete and restore entities of one kind."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -26,7 +26,7 @@ from api.use_cases.entity_writes import (
     plan_delete,
     plan_patch,
     plan_restore,
-    refuse_members,
+    taken_values,
 )
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
@@ -179,13 +179,10 @@ def _wanted(
     return ByName(kind.spelled(name_in_path(request)))
 
 
-def _given(kind: EntityKind, action: Action, asked: Asked) -> dict[str, Any]:
-    """The body of a request that creates or changes an entity; raises FieldWithheld."""
+def _given(kind: EntityKind, action: Action, asked: Asked) -> Mapping[str, Any]:
+    """The body of a request that creates or changes an entity; raises as `taken_values` does."""
     values = decode(asked.body, dict[str, Any], "the body")
-    if withheld := asked.access.withheld(action, kind.name):
-        withheld.refuse_writing(values, replacing=action is Action.EDIT)
-    refuse_members(asked.access, kind, values)
-    return values
+    return taken_values(kind, action, asked.access, values)
 
 
 def _plan_create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:

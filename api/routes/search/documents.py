@@ -29,7 +29,7 @@ from api.routes.search.searches import (
     with_filters,
 )
 from api.services import Services
-from api.use_cases.searcher import Searcher, check_index
+from api.use_cases.searcher import Searcher, check_index, visibility_of
 from projections.search.answers import suggestions
 from projections.search.answers.csv_export import export
 from projections.search.answers.queries import SearchRequest, search
@@ -38,7 +38,6 @@ from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
 from projections.search.index_names import ALL
 from projections.search.language.patterns import MAX_PATTERN
-from projections.search.restriction import Visibility
 
 CSV = "text/csv"
 _SUGGEST: Parameters = {
@@ -103,9 +102,8 @@ def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHan
         visible = access.kinds(Action.SEARCH)
         check_index(given["index"], visible)
         sought = SearchRequest(size=1, **with_filters(given))
-        visibility = Visibility(visible, access.hidden.get(Action.SEARCH, {}))
         headers = {"Content-Disposition": 'attachment; filename="search.csv"'}
-        parts = export(sought, visibility, opened)
+        parts = export(sought, visibility_of(access), opened)
         return services.stream(request, parts, headers=headers, media_type=CSV)
 
     @contextmanager

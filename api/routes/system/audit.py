@@ -20,6 +20,7 @@ from api.services import Services
 from domain.errors import InvalidInput
 from domain.events import EVENT_TYPES
 from domain.kinds.registry import ALL_KINDS, KINDS
+from domain.openmetadata.status_names import OWN, StatusNames
 from domain.reading.audit import AuditEvent, AuditQuery, AuditTrail, LogSpan
 from projections.search.language import dates
 
@@ -87,11 +88,11 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
             )
         head = await to_thread.run_sync(log.head)
         span = audit_span(after, before, order, head)
-        trail = AuditTrail(log)
+        trail, names = AuditTrail(log), request.auth.statuses
         if streamed:
-            chunks = audit_lines(trail, query, span, head, limit or MAX_STREAMED)
+            chunks = audit_lines(trail, query, span, head, limit or MAX_STREAMED, names)
             return services.stream(request, chunks, media_type=NDJSON)
-        page = partial(audit_page, trail, query, span, head, limit or DEFAULT_LIMIT)
+        page = partial(audit_page, trail, query, span, head, limit or DEFAULT_LIMIT, names)
         return services.large(request, await services.heavy_read(request, page))
 
     return [
@@ -236,14 +237,24 @@ def _time(name: str, text: str | None) -> int | None:
         ) from None
 
 
-def audit_page(trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit: int) -> bytes:
-    """The JSON of an AuditPage: up to `PAGE_BYTES`, or the batch that ends its time."""
+def audit_page(
+    trail: AuditTrail,
+    query: AuditQuery,
+    span: LogSpan,
+    head: int,
+    limit: int,
+    names: StatusNames = OWN,
+) -> bytes:
+    """The JSON of an AuditPage: up to `PAGE_BYTES`, or the batch that ends its time.
+
+    `names` are the caller's of the statuses of contracts.
+    """
     deadline = time.monotonic() + PAGE_SECONDS
     items: list[bytes] = []
     size, reached = 0, _beginning(span)
     for events, reached in trail.read(query, span, limit=limit, bound=BOUND):
         for event in events:
-            items.append(msgspec.json.encode(event))
+            items.append(_encoded(event, names))
             size += len(items[-1])
             if size >= PAGE_BYTES:
                 reached = event.position
@@ -255,7 +266,12 @@ def audit_page(trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, l
 
 
 def audit_lines(
-    trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit: int
+    trail: AuditTrail,
+    query: AuditQuery,
+    span: LogSpan,
+    head: int,
+    limit: int,
+    names: StatusNames = OWN,
 ) -> Generator[bytes]:
     """Yield a line for each event, then one with the paging: without it the answer was cut off."""
     lines = bytearray()
@@ -263,7 +279,7 @@ def audit_lines(
     for events, position in trail.read(query, span, limit=limit, bound=STREAM_BOUND):
         reached = position
         for event in events:
-            lines += msgspec.json.encode(event) + b"\n"
+            lines += _encoded(event, names) + b"\n"
             if len(lines) >= LOOP_BYTES:
                 yield bytes(lines)
                 lines.clear()
@@ -271,6 +287,18 @@ def audit_lines(
         yield bytes(lines)
         lines.clear()
     yield msgspec.json.encode({"paging": _paging(span, reached, head)}) + b"\n"
+
+
+def _encoded(event: AuditEvent, names: StatusNames) -> bytes:
+    kind = ALL_KINDS[event.kind]
+    if names and kind.statuses:
+        event = msgspec.structs.replace(
+            event,
+            body=event.body and names.shown_body(kind, event.body),
+            patch=event.patch and names.shown_patch(kind, event.patch),
+            status=event.status and names.name(event.status),
+        )
+    return msgspec.json.encode(event)
 
 
 def _beginning(span: LogSpan) -> int:

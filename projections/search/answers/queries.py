@@ -9,7 +9,8 @@ from msgspec import Raw
 
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
-from projections.search import tree
+from domain.openmetadata.status_names import StatusNames
+from projections.search import named_statuses, tree
 from projections.search.aggregations import Aggregation
 from projections.search.answers.highlighting import Highlighter
 from projections.search.documents.documents import SORTABLE, SortValue
@@ -174,20 +175,23 @@ def engine_query(request: SearchRequest, visibility: Visibility) -> tuple[Engine
     def allowed(given: bytes | Node | None, parameter: str) -> Node | None:
         if isinstance(given, bytes):
             given = filter_json.parse(given, where=parameter, now=request.now)
-        return None if given is None else hidden.restrict(given, parameter)
+        return None if given is None else seen(given, parameter)
+
+    def seen(node: Node, parameter: str) -> Node:
+        return named_statuses.asked(hidden.restrict(node, parameter), visibility.statuses)
 
     filters = [
         node
         for node in (
             allowed(request.query_filter, request.query_filter_name),
-            *_own_filters(request, hidden),
+            *_own_filters(request, seen),
         )
         if node is not None
     ]
     post_filter = allowed(request.post_filter, "postFilter")
     parsed = text.parsed(request.q, fields=Fields(now=request.now))
     query = EngineQuery(
-        tree=hidden.restrict(parsed.node, "q"),
+        tree=seen(parsed.node, "q"),
         filter=tree.all_of(filters) if filters else None,
         post_filter=post_filter,
         kinds=kinds,
@@ -198,17 +202,19 @@ def engine_query(request: SearchRequest, visibility: Visibility) -> tuple[Engine
         size=request.size,
         search_after=request.search_after,
         exact_total=request.track_total_hits,
-        facets=_facets(request, hidden, post_filter),
+        facets=_facets(request, hidden, visibility.statuses, post_filter),
     )
     return query, parsed
 
 
-def _facets(request: SearchRequest, hidden: Hidden, post_filter: Node | None) -> tuple[Facet, ...]:
+def _facets(
+    request: SearchRequest, hidden: Hidden, statuses: StatusNames, post_filter: Node | None
+) -> tuple[Facet, ...]:
     """The facets that a request names, or else the usual ones where it wants them."""
     if request.one_facet is not None:
         one = (request.one_facet,)
         facets.refuse_withheld(one, hidden, "field", "sourceFields")
-        return facets.facets(one, post_filter, own_too=True)
+        return facets.facets(named_statuses.counted(one, statuses), post_filter, own_too=True)
     asked, wanted = request.aggregations, request.include_aggregations
     if asked is None:
         if wanted is None:
@@ -220,20 +226,20 @@ def _facets(request: SearchRequest, hidden: Hidden, post_filter: Node | None) ->
         if isinstance(asked, bytes):
             asked = aggregation_json.parse(asked)
         facets.refuse_withheld(asked, hidden, "aggregations", "aggregations")
-    return facets.facets(asked, post_filter)
+    return facets.facets(named_statuses.counted(asked, statuses), post_filter)
 
 
-def _own_filters(request: SearchRequest, hidden: Hidden) -> Iterator[Node]:
+def _own_filters(request: SearchRequest, seen: Callable[[Node, str], Node]) -> Iterator[Node]:
     """The filters of a request beside those in JSON."""
     if request.field_name is not None:
         node = whole_value(request.field_name, request.field_value)
-        yield hidden.restrict(node, "fieldName")
+        yield seen(node, "fieldName")
     if request.source_url is not None:
         node = tree.Exact("sourceUrl.keyword", request.source_url)
-        yield hidden.restrict(node, "sourceUrl")
+        yield seen(node, "sourceUrl")
     if request.also is not None:
         also = text.parsed(request.also, fields=Fields(now=request.now)).node
-        yield hidden.restrict(also, "queryText")
+        yield seen(also, "queryText")
     if request.only_deleted:
         yield tree.Exact("deleted", "true")
 

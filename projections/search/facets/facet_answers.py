@@ -22,6 +22,7 @@ from projections.search.aggregations import (
 )
 from projections.search.documents.sources import BoundedSources, narrow, source
 from projections.search.engine import Bucket, EngineHit, FacetResult, TopDocuments
+from projections.search.named_statuses import told
 from projections.search.restriction import Visibility
 
 _TYPES: Mapping[Values, str] = MappingProxyType(
@@ -73,7 +74,7 @@ class FacetWriter:
 
     def _bucket(self, aggregation: Aggregation, bucket: Bucket) -> dict[str, Any]:
         return {
-            **_key(aggregation, bucket.key),
+            **_key(aggregation, told(aggregation, bucket.key, self._visibility.statuses)),
             "doc_count": bucket.count,
             **self.written(below(aggregation), bucket.below),
         }

@@ -182,7 +182,7 @@ def test_bulk_put_refuses_a_second_contract(world: Any) -> None:
     ]
     context = world.context()
     _, results = world.catalog.until_stored(
-        lambda: world.catalog.propose_puts(KINDS["dataContract"], requests, context, lambda _: None)
+        lambda: world.catalog.propose_puts(KINDS["dataContract"], requests, context)
     )
     assert [one.change if isinstance(one, Done) else one.message for one in results] == [
         Change.CREATED,

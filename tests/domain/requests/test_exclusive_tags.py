@@ -135,7 +135,7 @@ def test_import_and_bulk_tell_what_is_left_out(levels: Any) -> None:
         "tags": labels("Level.Low", "Level.High", "Level.Middle"),
     }
     told = "left out, as other labels there exclude them: Level.High of tags, Level.Middle of tags"
-    _, (done,) = levels.catalog.propose_puts(KINDS["table"], [table], context, lambda _: None)
+    _, (done,) = levels.catalog.propose_puts(KINDS["table"], [table], context)
     assert isinstance(done, Done)
     assert done.told_dropped == told
     fqn = "service.database.schema.t"

@@ -22,20 +22,21 @@ TERM = KINDS["glossaryTerm"]
 Request = dict[str, Any]
 
 
-def anything(_: Mapping[str, Any]) -> None:
-    """A check that refuses nothing."""
+def anything(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Takes every request as it is."""
+    return values
 
 
 def put_all(
     world: Any,
     requests: list[Request],
     kind: EntityKind = TERM,
-    check: Callable[[Mapping[str, Any]], None] = anything,
+    taken: Callable[[Mapping[str, Any]], Mapping[str, Any]] = anything,
 ) -> list[Done | CatalogError]:
     """Put requests in one transaction."""
     context = world.context()
     _, results = world.catalog.until_stored(
-        lambda: world.catalog.propose_puts(kind, requests, context, check)
+        lambda: world.catalog.propose_puts(kind, requests, context, taken)
     )
     return results
 
@@ -135,13 +136,14 @@ def test_what_is_there_already_is_read_together(world: Any) -> None:
 def test_refused_request_changes_nothing(world: Any) -> None:
     world.create("glossary", "g", description="-")
 
-    def check(values: Mapping[str, Any]) -> None:
+    def taken(values: Mapping[str, Any]) -> Mapping[str, Any]:
         if values["name"] == "b":
             raise InvalidInput("no")
+        return values
 
     requests = [{"name": name, "glossary": "g", "description": "-"} for name in "abc"]
     requests.append({"name": "d", "glossary": "g", "parent": "g.b", "description": "-"})
-    results = put_all(world, requests, check=check)
+    results = put_all(world, requests, taken=taken)
     assert [type(one).__name__ for one in results] == ["Done", "InvalidInput", "Done", "NotFound"]
     assert [name for _, name in world.events()] == ["g", "a", "c"]
 

@@ -82,7 +82,7 @@ def test_bulk_put_is_decided_in_one_epoch(log: Any) -> None:
     log.before["durable_head"] = [lambda: log.put_back(older)]
     request = {"name": "s", "serviceType": "Mysql", "description": "lost"}
 
-    proposal, (done,) = catalog.propose_puts(SERVICE, [request], CONTEXT, lambda _: None)
+    proposal, (done,) = catalog.propose_puts(SERVICE, [request], CONTEXT)
 
     assert (proposal.position, done.change) == (None, Change.UPDATED)
     assert log.append_group([proposal.append]) == [2]

@@ -51,6 +51,7 @@ from metadata.generated.schema.type.entityHierarchy import EntityHierarchy
 from metadata.generated.schema.type.entityLineage import LineageDetails
 from metadata.generated.schema.type.entityReference import EntityReference
 from metadata.generated.schema.type.entityReferenceList import EntityReferenceList
+from metadata.generated.schema.type.status import EntityStatus
 from metadata.generated.schema.type.tagLabel import TagLabel
 from metadata.ingestion.models.custom_properties import (
     CustomPropertyDataTypes,
@@ -509,6 +510,37 @@ def contract_of_a_table() -> None:
     by_entity = client.get_data_contract_by_entity_id(table("orders").id, "table")
     assert named.id == made.id == by_entity.id
     assert [each.id for each in client.list_all_entities(DataContract)] == [made.id]
+
+
+@call
+def contract_that_is_approved() -> None:
+    contract = client.get_by_name(DataContract, "calls.shop.sales.orders.dataContract_promise")
+    approved = contract.model_copy(deep=True)
+    approved.entityStatus = EntityStatus.Approved
+    assert client.patch(DataContract, contract, approved).entityStatus is EntityStatus.Approved
+    listed = client.list_entities(DataContract, params={"status": "Approved"}).entities
+    assert [each.entityStatus for each in listed] == [EntityStatus.Approved]
+    assert [each.entityStatus for each in DataContracts.list_all()] == [EntityStatus.Approved]
+
+
+@call
+def second_tag_of_an_exclusive_classification_is_refused() -> None:
+    both = [
+        {"tagFQN": f"PII.{name}", "source": "Classification", "labelType": "Manual"}
+        | {"state": "Confirmed"}
+        for name in ("Sensitive", "NonSensitive")
+    ]
+    request = {
+        "name": "levelled",
+        "databaseSchema": "calls.shop.sales",
+        "columns": [{"name": "id", "dataType": "INT", "tags": both}],
+    }
+    status = None
+    try:
+        client.create_or_update(CreateTableRequest.model_validate(request))
+    except APIError as error:
+        status = error.status_code
+    assert status == 400
 
 
 # Lineage
