@@ -109,11 +109,12 @@ _REGEX = {"type": "string", "format": "name-regex", "maxLength": MAX_PATTERN}
 def single_parameters(kind: EntityKind) -> Parameters:
     """The query parameters of reading one entity."""
     names = ", ".join((*kind.optional, *field_aliases(kind.name)))
+    members = f" Of one entity also {', '.join(kind.members)}." if kind.members else ""
     field = f"({'|'.join(map(re.escape, ('*', *field_names(kind))))})"
     return {
         "fields": query(
             str,
-            f"Comma-separated optional fields: {names}. {_OTHERS}",
+            f"Comma-separated optional fields: {names}.{members} {_OTHERS}",
             schema={"type": "string", "pattern": f"^({field}(,{field})*)?$"},
         ),
         "include": query(Include, "By deletion state.", Include.NON_DELETED),

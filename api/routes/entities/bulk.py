@@ -1,28 +1,20 @@
-"""Create, update or delete many entities of one kind by one request, with a result for each."""
+"""Create or update many entities of one kind by one request, with a result for each."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
-from api.answers.bodies import JSON_TYPES, check_media_type, has_left, read_body
-from api.answers.responses import Finished, Large
+from api.answers.bodies import JSON_TYPES, check_media_type, read_body
+from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import WriteOfMany
 from api.declaring.signatures import AnyRequest
 from api.errors import message_of, status_of
 from api.services import Services
-from api.use_cases.deletes import (
-    Results,
-    check_recursive,
-    delete_all,
-    may_delete_attached,
-    purge_beforehand,
-)
 from api.use_cases.entity_writes import (
     context_of,
     may_bring,
@@ -32,15 +24,11 @@ from api.use_cases.entity_writes import (
 from domain.errors import CatalogError, InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.names import MAX_NAME_LENGTH
-from domain.kinds.registry import kinds_above
 from domain.patches.json_input import decode
 from domain.requests.drafts import MAX_MEMBERS
-from domain.write_context import WriteContext
 from domain.writing.bulk_put import MAX_REQUESTS, Done
 from domain.writing.catalog import NOTHING, Proposal
-from domain.writing.planning import Planner
-from domain.writing.plans import Change, Plan
-from domain.writing.stale_entities import PAGE, StaleEntity, StaleSearch, scope_kind
+from domain.writing.plans import Change
 
 
 class BulkItem(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
@@ -76,7 +64,7 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
         override_metadata: bool,
         dry_run: bool,
     ) -> Finished:
-        body = await _read(request)
+        body = await read_bulk(request)
         access: Access = request.auth
         bring = may_bring(access, kind)
         context = replace(context_of(request), override_metadata=override_metadata, may_bring=bring)
@@ -132,7 +120,7 @@ _PARAMETERS: Parameters = {
 }
 
 
-async def _read(request: AnyRequest) -> bytes:
+async def read_bulk(request: AnyRequest) -> bytes:
     """The body of a request; raises InvalidInput for a header that means one entity."""
     check_media_type(request.headers.get("content-type"), JSON_TYPES)
     refuse_headers_of_one(request, "a bulk request")
@@ -173,124 +161,3 @@ def bulk_result(items: list[BulkItem], *, dry_run: bool) -> BulkResult:
         success_request=passed,
         failed_request=failed,
     )
-
-
-_PAGES = 100
-"""Number of pages of the log that a search reads in one turn of its caller."""
-
-
-class DeleteStale(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """The entities to be deleted: those below a scope that were not seen."""
-
-    scope_fqn: Annotated[str, msgspec.Meta(min_length=1)]
-    """Qualified name of the entity below which they are."""
-    scope_entity_type: str
-    """Kind of that entity; `service` is the kind of service that they belong to."""
-    seen_fqns: list[Annotated[str, msgspec.Meta(min_length=1)]] | None = None
-    """Qualified names of the entities that were seen; none of them deletes nothing."""
-    dry_run: bool = False
-    """Tell what would be deleted, and delete nothing."""
-    hard_delete: bool = False
-    """Delete for good."""
-    recursive: bool = True
-    """Delete what is below them as well; without it an entity with something below it fails."""
-
-
-_KEYS = frozenset(field.encode_name for field in msgspec.structs.fields(DeleteStale))
-
-
-def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
-    """The route that deletes entities of a kind which OpenMetadata's connectors no longer find.
-
-    There is none for a kind whose entities stand below no others.
-    """
-
-    async def delete_stale(request: AnyRequest) -> Large:
-        for name in request.query_params:
-            # Passed over, `dryRun` would delete what was only to be told.
-            if name in _KEYS:
-                raise InvalidInput(f"{name} belongs into the body")
-        body = await _read(request)
-        access: Access = request.auth
-        context = WriteContext(
-            actor=request.user.name, request_id=request.scope["state"]["request_id"]
-        )
-        left = partial(has_left, request.receive)
-        in_turn = partial(services.writes.run, context.actor, has_left=left)
-        asked, search, head = await in_turn(partial(_begin, services, kind, access, body))
-        while search is not None and await in_turn(partial(search.look_on, _PAGES)):
-            pass
-        stale = search.stale if search else []
-        ids = [one.id for one in stale if one.kept_for is None]
-
-        def delete(planner: Planner, entity_id: str) -> Plan:
-            return planner.delete(
-                kind,
-                entity_id,
-                context,
-                hard=asked.hard_delete,
-                recursive=asked.recursive,
-                attached=may_delete_attached(access),
-            )
-
-        if asked.hard_delete and not asked.dry_run:
-            for start in range(0, len(ids), PAGE):
-                some = ids[start : start + PAGE]
-                await purge_beforehand(
-                    services, request, kind, some, context, recursive=asked.recursive
-                )
-        written, results = await delete_all(services, request, ids, delete, dry_run=asked.dry_run)
-        shown = await in_turn(partial(_shown, stale, results, asked.dry_run))
-        written = replace(written, position=max(written.position, head))
-        return services.large(request, shown, headers=written.headers)
-
-    # The answer names what is there, as a list does.
-    permission = Permission(Action.DELETE, kind.name, also=Action.LIST)
-    if not kinds_above(kind.name):
-        return []
-    operation = WriteOfMany(
-        "deleteStale{Kinds}",
-        "Delete {kinds} that were not seen",
-        "Those that live below the scope and are not among `seenFqns`, some in each transaction."
-        " Where `seenFqns` is empty, or the scope is not there, nothing is deleted. What is not"
-        " seen and has something below it that was seen is kept.",
-        answer=BulkResult,
-        body=DeleteStale,
-    )
-    return [operation.at("DELETE", f"/v1/{kind.collection}/deleteStale", permission, delete_stale)]
-
-
-def _begin(
-    services: Services, kind: EntityKind, access: Access, body: bytes
-) -> tuple[DeleteStale, StaleSearch | None, int]:
-    """Return the request in a body, the search for it, and the position of the log before it.
-
-    There is no search where there is nothing to look for.
-
-    A connector that ended early has seen nothing, and one that runs for the first time may name a
-    scope that is not there yet: neither means that all is to be deleted. Raises InvalidInput and
-    Forbidden.
-    """
-    asked = decode(body, DeleteStale, "the body")
-    scope = scope_kind(kind, asked.scope_entity_type)
-    if asked.recursive:
-        check_recursive(access, kind)
-    log = services.stores.log
-    head, claim = log.head(), log.claim(scope.name, scope.spelled(asked.scope_fqn))
-    if not asked.seen_fqns or claim is None or claim.deleted:
-        return asked, None, head
-    return asked, StaleSearch(log, kind, claim, asked.seen_fqns), head
-
-
-def _shown(stale: list[StaleEntity], results: Results, dry_run: bool) -> bytes:
-    """The answer: OpenMetadata's BulkOperationResult, with an item for each stale entity."""
-    items = []
-    for one in stale:
-        if one.kept_for is not None:
-            why = f"is kept, as {one.kept_for!r} below it was seen"
-            items.append(BulkItem(one.fqn, 400, f"{one.fqn!r} {why}"))
-        elif isinstance(result := results[one.id], CatalogError):
-            items.append(BulkItem(one.fqn, status_of(result)[0], result.message))
-        else:
-            items.append(BulkItem(one.fqn, 200, result.value))
-    return msgspec.json.encode(bulk_result(items, dry_run=dry_run))

@@ -14,9 +14,10 @@ from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Write
 from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
-from api.routes.entities.bulk import OVERRIDE_METADATA, bulk_route, delete_stale_routes
+from api.routes.entities.bulk import OVERRIDE_METADATA, bulk_route
 from api.routes.entities.keys import key_routes
 from api.routes.entities.offered import offered_routes
+from api.routes.entities.stale import delete_stale_routes
 from api.services import Services
 from api.use_cases.deletes import check_recursive, purge_beforehand
 from api.use_cases.entity_writes import (

@@ -3,7 +3,8 @@
 from functools import partial
 
 from domain.kinds.bodies import assets, mlmodels
-from domain.kinds.entity_kind import EntityKind, Naming
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.kind_options import Naming
 
 _of_service = partial(EntityKind, parents=("service",), inherits=("serviceType",))
 

@@ -2,7 +2,8 @@
 
 from domain.kinds.bodies import databases
 from domain.kinds.bodies.profiling import PROFILER_CONFIG
-from domain.kinds.entity_kind import EntityKind, ListOptions, NamePart, OwnPaths
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.kind_options import ListOptions, NamePart, OwnPaths
 
 ROWS = (
     EntityKind(

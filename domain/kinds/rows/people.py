@@ -1,7 +1,8 @@
 """People, and who is responsible for what."""
 
 from domain.kinds.bodies import people
-from domain.kinds.entity_kind import EntityKind, Members, OwnPaths
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.kind_options import Members, OwnPaths
 
 ROWS = (
     EntityKind(

@@ -1,15 +1,8 @@
 """Rows of the tests of tables and of the contracts about them."""
 
 from domain.kinds.bodies import contracts, quality
-from domain.kinds.entity_kind import (
-    Agreement,
-    EntityKind,
-    ListOptions,
-    Members,
-    Naming,
-    OwnPaths,
-    Suites,
-)
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.kind_options import Agreement, ListOptions, Members, Naming, OwnPaths, Suites
 
 ROWS = (
     EntityKind(

@@ -188,6 +188,17 @@ def test_tests_of_data_run(warehouse: Warehouse) -> None:
         ],
     }
 
+    small = {
+        "name": "ids_are_small",
+        "testDefinitionName": "columnValuesToBeBetween",
+        "columnName": "id",
+        "computePassedFailedRowCount": True,
+        "parameterValues": [
+            {"name": "minValue", "value": "1"},
+            {"name": "maxValue", "value": "10"},
+        ],
+    }
+
     def run() -> None:
         catalog.run(
             "test",
@@ -198,7 +209,7 @@ def test_tests_of_data_run(warehouse: Warehouse) -> None:
                 entityFullyQualifiedName=f"{SALES}.orders",
                 serviceConnections=[{"serviceName": "warehouse", "serviceConnection": connection}],
             ),
-            processor={"type": "orm-test-runner", "config": {"testCases": [counts]}},
+            processor={"type": "orm-test-runner", "config": {"testCases": [counts, small]}},
             sink=SINK,
         )
 
@@ -208,4 +219,11 @@ def test_tests_of_data_run(warehouse: Warehouse) -> None:
     assert catalog.head() == head
     case = f"{SALES}.orders.orders_are_many"
     assert statuses_of(catalog, case) == ["Success", "Success"]
+    failed = f"{SALES}.orders.id.ids_are_small"
+    assert statuses_of(catalog, failed) == ["Failed", "Failed"]
+    rows = catalog.server.get(f"/v1/dataQuality/testCases/{failed}/failedRowsSample")
+    place = rows["columns"].index("id")
+    assert sorted(row[place] for row in rows["rows"]) == list(range(11, 51))
+    shown = catalog.server.get(f"/v1/dataQuality/testCases/name/{failed}")
+    assert "sales.orders" in shown["inspectionQuery"]
     catalog.verify()
