@@ -1,6 +1,7 @@
 """Create or update many entities of one kind by one request, with a result for each."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
