@@ -11,6 +11,7 @@ import msgspec
 from litestar import params
 
 from api.declaring.near_names import meant_name
+from api.paths.base_path import SLASH
 from domain.errors import InvalidInput
 from domain.kinds.bodies.refused_values import closed_values
 
@@ -142,7 +143,7 @@ class DeclaredQuery:
             return {}
         given = scope["path_params"]
         return {
-            argument: given[argument]
+            argument: given[argument].replace(SLASH, "/")
             if hint is str
             else msgspec.convert(given[argument], hint, strict=False)
             for argument, hint in self._in_path.items()

@@ -9,6 +9,7 @@ statuses of contracts have their names (`domain.openmetadata.status_names`).
 import re
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import unquote
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -50,13 +51,24 @@ def with_location_as_asked(scope: Any, headers: Headers) -> Headers:
     ]
 
 
+SLASH = "\x1f"
+"""Stands in the path of a request for a slash of a name; no name holds it."""
+_ENCODED_SLASH = re.compile(rb"%2[fF]").search
 _BEFORE, _AFTER = "/v1/tables/name/", "/columns"
 COLUMNS_OF = "/v1/tables/columns/name/"
 """The path of a table's columns, up to the name of the table."""
 
 
 def reroute(scope: Any) -> None:
-    """Change the path of a request for the columns of a table that it names."""
+    """Change the path of a request for the columns of a table that it names.
+
+    A slash that the client has encoded is kept apart from those between the parts of the path: it
+    belongs to a name, wherever that stands.
+    """
+    raw_path: bytes = scope["raw_path"].partition(b"?")[0]
+    if _ENCODED_SLASH(raw_path) and scope["path"].startswith(USUAL):
+        parts = raw_path.decode("latin-1").split("/")
+        scope["path"] = "/".join(unquote(part).replace("/", SLASH) for part in parts)
     path: str = scope["path"]
     if not (path.endswith(_AFTER) and path.startswith(_BEFORE)):
         return

@@ -1,6 +1,7 @@
 """JSON as callers send it: within bounds, and refused when an object has a key twice."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -18,6 +19,11 @@ text, and each is looked at by the garbage collector: no text of this size is co
 """
 _SMALL = 2_000
 """Bytes up to which a text cannot hold many values."""
+_HALF = re.compile(
+    rb"(?<!\\)(?:\\\\)*(\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|[c-fC-F][0-9a-fA-F]{2}(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})))"
+).search
+"""Finds a surrogate that stands alone in a JSON text."""
 _CONTAINERS = frozenset({dict, list})
 _decoders: dict[Any, Callable[[bytes], Any]] = {}
 
@@ -46,7 +52,7 @@ def decode_counted(data: bytes, expected: type[T], what: str) -> tuple[T, int]:
     except RecursionError:
         raise InvalidInput(f"{what} may be {MAX_DEPTH} levels deep") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{what} is not as expected: {error}") from None
+        raise InvalidInput(f"{what} is not as expected: {_why(data, error)}") from None
     if brackets > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
         raise InvalidInput(f"{what} may be {MAX_DEPTH} levels deep")
     # What is kept is written as the text is, but for spaces: no key was dropped. That is so of most
@@ -57,6 +63,20 @@ def decode_counted(data: bytes, expected: type[T], what: str) -> tuple[T, int]:
     # A value takes two bytes with what stands between it and the next, a comma or a bracket.
     few = len(data) <= _SMALL
     return value, len(data) // 2 + 1 if few else data.count(b",") + brackets + 1
+
+
+def _why(data: bytes, error: Exception) -> str:
+    """What is wrong with a text that is no JSON, and where."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as wrong:
+        return f"byte {wrong.start + 1}, {data[wrong.start : wrong.start + 1]!r}, is not UTF-8"
+    if isinstance(error, msgspec.ValidationError) or (half := _HALF(data)) is None:
+        return str(error)
+    return (
+        f"{half[1].decode()} at byte {half.start(1) + 1} is half of a character: the other half of"
+        " the surrogate pair is missing"
+    )
 
 
 def _decoder(expected: Any) -> Callable[[bytes], Any]:

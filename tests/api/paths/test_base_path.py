@@ -1,6 +1,7 @@
 """The API below `/api/v1`, where OpenMetadata's clients look for it: as below `/v1`."""
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -277,3 +278,25 @@ def test_columns_that_are_withheld_stay_withheld(tmp_path: Path) -> None:
             for role, shown in (("admin", COLUMNS), ("blind", None), ("admin", COLUMNS)):
                 assert listed(client, f"/api/v1/tables?limit={limit}", role) == [shown]
         assert client.ask("GET", "/api/v1/tables?fields=columns", role="blind")[0] == 403
+
+
+def test_slash_of_a_name_stands_where_a_name_does(world: World) -> None:
+    client = world.client
+    client.create("services/pipelineServices", name="dagster", serviceType="Dagster")
+    client.create("pipelines", name="nightly/status", service="dagster")
+    moment = time.time_ns() // 1_000_000
+    run = {"timestamp": moment, "executionStatus": "Successful"}
+    for path in ("/v1/pipelines", "/api/v1/pipelines"):
+        status = f"{path}/dagster.nightly%2Fstatus/status"
+        assert client.request("PUT", status, json=run).status_code == 200
+        assert client.get(status.replace("%2F", "%2f"))["data"] == [run]
+        assert client.request("DELETE", f"{status}/{moment}").status_code == 200
+        assert client.get(status)["data"] == []
+    unknown = client.request("GET", "/v1/pipelines/dagster.nightly%2Fother/status")
+    assert (unknown.status_code, "dagster.nightly/other" in unknown.json()["message"]) == (
+        404,
+        True,
+    )
+    table = client.table("a/b")
+    latest = "/v1/tables/service.database.schema.a%2Fb/tableProfile/latest"
+    assert client.get(latest)["id"] == table["id"]

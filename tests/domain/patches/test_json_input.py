@@ -102,3 +102,17 @@ def test_is_deeper_counts_levels_of_arrays_and_objects() -> None:
         assert not is_deeper(value, level)
         assert is_deeper(value, level - 1)
     assert MAX_DEPTH == 64
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (rb'{"a":"b\ud800c"}', r"\ud800 at byte 8 is half of a character"),
+        (rb'{"a":"\ud83d\ude00","b":["\uDE00"]}', r"\uDE00 at byte 27 is half of a character"),
+        (rb'{"a":"\\\ud800"}', r"\ud800 at byte 9 is half of a character"),
+        (rb'{"a":"\\ud800",}', "JSON is malformed"),
+        (b'{"a":"\xff"}', r"byte 7, b'\xff', is not UTF-8"),
+    ],
+)
+def test_text_with_a_broken_character_is_refused_with_its_place(data: bytes, said: str) -> None:
+    assert refusal(data).startswith(f"the body is not as expected: {said}")
