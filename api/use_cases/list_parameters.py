@@ -53,8 +53,7 @@ def list_request(
                 # Labels of parts are found by it too.
                 withheld.refuse_searched(kind.common_filters[name], name)
                 continue
-            withheld.refuse_field(kind.filters[name], name)
-            for key in kind.also_in:
+            for key in (*kind.filter_keys(name), *kind.also_in):
                 withheld.refuse_field(key, name)
         for name in patterns:
             withheld.refuse_field(kind.lists.names[name].key, name)
@@ -84,12 +83,13 @@ def list_parameters(kind: EntityKind) -> Parameters:
     if kind.statuses:
         schema = {"enum": list(kind.statuses)}
         parameters["status"] = query(str, "Only those in this status.", schema=schema)
-    for name, key in kind.filters.items():
+    for name in kind.filters:
         if name in kind.common_filters:
             continue
         by_id = name in kind.lists.by_id
         value = "id" if by_id else "qualified name"
-        about = f"Only those whose `{key}` has this {value}."
+        keys = " or ".join(f"`{each}`" for each in kind.filter_keys(name))
+        about = f"Only those whose {keys} has this {value}."
         parameters[name] = query(UUID if by_id else str, about)
     for name in kind.common_filters:
         parameters[name] = query(str, _COMMON[name])

@@ -158,6 +158,14 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Those of COMMON_FILTERS that the kind has: list parameter -> key of the body."""
         return {name: key for name, key in COMMON_FILTERS.items() if key in self.keys}
 
+    def filter_keys(self, parameter: str) -> tuple[str, ...]:
+        """The keys of references, to any of which the value of one of the `filters` may lead.
+
+        What stands below one of its own kind, or directly below another, is found by either.
+        """
+        key = self.filters[parameter]
+        return self.parents if len(self.parents) > 1 and key == self.parents[0] else (key,)
+
     @cached_property
     def list_filters(self) -> Mapping[str, str]:
         """All list parameters that select by an entity referred to, or by a label -> key."""

@@ -3,7 +3,8 @@
 A scope is a text that many entities have in common, such as the id of their database. A list that
 is narrowed to a scope is a range of the entities in it, in order, with a total that is kept.
 
-- Under a filter of its kind alone, an entity is in the scope of each id that it refers to.
+- Under a filter of its kind alone, an entity is in the scope of each id that it refers to. What has
+  two kinds of parents, as a tag has a tag or its classification alone, is sought below either.
 - Under the filters that all kinds share, the parameter stands before the rest of the scope: a team
   may be owned by a team and have another as its parent. After `owner:` and `domain:` comes the id;
   where the name is not the qualified name, as of a subdomain, also the key of the name.
@@ -73,7 +74,8 @@ def sought_scope(kind: EntityKind, parameter: str, value: str) -> Sought:
         return _sought_in_common(kind, parameter, value)
     if parameter in kind.lists.by_id:
         return Sought(otherwise=value)
-    return Sought(names=_names(kind.refers_to[kind.filters[parameter]], value))
+    keys = kind.filter_keys(parameter)
+    return Sought(names=_names(tuple(each for key in keys for each in kind.refers_to[key]), value))
 
 
 def _sought_in_common(kind: EntityKind, parameter: str, value: str) -> Sought:

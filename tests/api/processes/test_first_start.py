@@ -12,6 +12,7 @@ from benchmarks.direct_catalog import DirectCatalog
 from domain.event_store.port import EventStore
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
+from domain.writing.entity_cache import EntityCache
 from projections.wiring.stores import open_log, open_stores
 from replay_tool.commands import main
 
@@ -69,3 +70,28 @@ def test_catalog_that_was_served_is_left_alone(tmp_path: Path) -> None:
                 pass
     make_new_catalog(tmp_path, None)
     assert head(tmp_path) == 1
+
+
+def test_recognizers_of_personal_data_can_be_told_apart(tmp_path: Path) -> None:
+    make_new_catalog(tmp_path, None)
+    with opened(tmp_path) as log:
+        states = {
+            name: EntityCache(log).known(claim.id)
+            for kind, name in (
+                ("classification", "PII"),
+                ("tag", "PII.Sensitive"),
+                ("tag", "PII.NonSensitive"),
+                ("tag", "PII.None"),
+            )
+            if (claim := log.claim(kind, name)) is not None
+        }
+    assert states["PII"].value("autoClassificationConfig")["enabled"]
+    recognizers = {
+        name: state.value("recognizers")
+        for name, state in states.items()
+        if state.value("autoClassificationEnabled")
+    }
+    assert recognizers.keys() == {"PII.Sensitive", "PII.NonSensitive"}
+    every = [each for some in recognizers.values() for each in some]
+    assert len({each["id"] for each in every}) == len(every) > 20
+    assert all(each["recognizerConfig"]["type"] == "predefined" for each in every)

@@ -1,5 +1,6 @@
 """Workflows over what a connector brought: dbt, profiler, lineage of views, tests of data."""
 
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from tests.e2e.openmetadata import dbt_artifacts
 from tests.e2e.openmetadata.conftest import (
+    COMMAND,
     SINK,
     Catalog,
     Postgres,
@@ -226,4 +228,50 @@ def test_tests_of_data_run(warehouse: Warehouse) -> None:
     assert sorted(row[place] for row in rows["rows"]) == list(range(11, 51))
     shown = catalog.server.get(f"/v1/dataQuality/testCases/name/{failed}")
     assert "sales.orders" in shown["inspectionQuery"]
+    catalog.verify()
+
+
+def has_model() -> bool:
+    """Return True if the client's environment has what its workflow `classify` needs."""
+    python = Path(COMMAND).with_name("python")
+    needed = "import presidio_analyzer, spacy; spacy.load('en_core_web_md')"
+    return subprocess.run([python, "-c", needed], capture_output=True, check=False).returncode == 0
+
+
+def test_columns_are_classified_and_the_next_run_stores_nothing(warehouse: Warehouse) -> None:
+    if not has_model():
+        pytest.skip("the environment of METADATA_COMMAND has no presidio and en_core_web_md")
+    catalog = warehouse.catalog
+    statements = (
+        "CREATE TABLE sales.payers (id int, mail text, card text)",
+        "INSERT INTO sales.payers SELECT n, 'u' || n || '@example.com', '4111111111111111'"
+        " FROM generate_series(1, 50) n",
+    )
+    for statement in statements:
+        warehouse.postgres.execute("shop", "-c", statement)
+    ingest_shop(catalog, warehouse.postgres)
+
+    def run() -> None:
+        catalog.run(
+            "classify",
+            source=source(
+                "postgres",
+                "warehouse",
+                warehouse.postgres.connection("shop"),
+                type="AutoClassification",
+                schemaFilterPattern={"includes": ["^sales$"]},
+                enableAutoClassification=True,
+                storeSampleData=True,
+            ),
+            processor={"type": "tag-pii-processor", "config": {}},
+            sink=SINK,
+        )
+
+    run()
+    columns = catalog.table(f"{SALES}.payers")["columns"]
+    labels = {each["name"]: [tag["tagFQN"] for tag in each["tags"]] for each in columns}
+    assert labels == {"id": [], "mail": ["PII.Sensitive"], "card": ["PII.Sensitive"]}
+    head = catalog.head()
+    run()
+    assert catalog.head() == head
     catalog.verify()

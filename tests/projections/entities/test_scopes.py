@@ -129,3 +129,10 @@ def test_scope_is_sought_by_what_a_value_may_name(
 def test_sought_scope_is_that_of_the_entity_found() -> None:
     assert scope_of(Sought("owner:"), "1", "user", "ann") == "owner:1"
     assert scope_of(Sought("tag:", keyed=True), "1", "tag", "A.B") in keys("tag:", ("tag", "A.B"))
+
+
+def test_what_has_two_kinds_of_parents_is_listed_below_either() -> None:
+    tag = KINDS["tag"]
+    assert sought_scope(tag, "parent", "PII").names == (("tag", "PII"), ("classification", "PII"))
+    assert sought_scope(tag, "classification", "PII").names == (("classification", "PII"),)
+    assert sought_scope(KINDS["domain"], "parent", "a").names == (("domain", "a"),)

@@ -241,3 +241,13 @@ def test_filter_of_a_field_that_is_withheld_is_refused(tmp_path: Path) -> None:
             for q in (f"{name}:x", f"_exists_:{name}", f"name:a OR {name}:x*"):
                 assert client.ask("GET", f"/v1/search/query?q={q}", role="some")[0] == 403, q
         assert client.ask("GET", "/v1/search/query?q=domain:x", role="some")[0] == 200
+
+
+def test_tags_are_listed_below_a_tag_or_their_classification(client: Client) -> None:
+    client.create("classifications", name="PII", description="-")
+    for name, parent in (("Deep", None), ("Deeper", "PII.Deep"), ("Flat", None)):
+        above = {} if parent is None else {"parent": parent}
+        client.create("tags", name=name, classification="PII", description="-", **above)
+    assert listed(client, "tags", parent="PII") == ["Deep", "Deeper", "Flat"]
+    assert listed(client, "tags", parent="PII.Deep") == ["Deeper"]
+    assert listed(client, "tags", parent="Nothing") == []
