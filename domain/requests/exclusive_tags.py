@@ -7,6 +7,7 @@ stands above them is `mutuallyExclusive`. A place is an entity, or one of its na
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -61,6 +62,8 @@ class ExclusiveTags:
         self._is_exclusive = is_exclusive
         self._by_bot = by_bot
         self._joined = joined
+        self._above = cache(_above)
+        """Of each label once: an entity may have one in thousands of places."""
         self.dropped: list[str] = []
         """The labels of a bot that were left out, each with its place."""
 
@@ -100,7 +103,7 @@ class ExclusiveTags:
         given = {label for key in changed for label in _labels_in(body.get(key))}
         if self._joined:
             given.update(label for key in changed for label in _labels_in(self._before.get(key)))
-        below = Counter(_above(source, fqn) for source, fqn in given)
+        below = Counter(self._above(source, fqn) for source, fqn in given)
         return any(
             number > 1 and above is not None and self._is_exclusive(above)
             for above, number in below.items()
@@ -123,11 +126,11 @@ class ExclusiveTags:
         holds: dict[Above, Label] = {}
         """What excludes further labels: what was there, else the first that is given."""
         for label in (*(before if self._joined else ()), *labels):
-            if _identity(label) in there and (above := _above(*_identity(label))) is not None:
+            if _identity(label) in there and (above := self._above(*_identity(label))) is not None:
                 holds.setdefault(above, label)
         kept: _Labels = []
         for label in labels:
-            above = _above(*_identity(label))
+            above = self._above(*_identity(label))
             if above is None or _identity(label) in there:
                 kept.append(label)
                 continue
