@@ -65,7 +65,7 @@ def reroute(scope: Any) -> None:
     A slash that the client has encoded is kept apart from those between the parts of the path: it
     belongs to a name, wherever that stands.
     """
-    raw_path: bytes = scope["raw_path"].partition(b"?")[0]
+    raw_path: bytes = scope.get("raw_path", b"").partition(b"?")[0]
     if _ENCODED_SLASH(raw_path) and scope["path"].startswith(USUAL):
         parts = raw_path.decode("latin-1").split("/")
         scope["path"] = "/".join(unquote(part).replace("/", SLASH) for part in parts)

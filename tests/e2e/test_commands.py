@@ -194,7 +194,7 @@ def test_classifications_are_made_once_and_keep_what_people_wrote(tmp_path: Path
 
     counts = [done.stdout.partition(";")[0] for done in (made, again)]
     assert counts == [
-        "10 lines: 9 created, 0 changed, 1 unchanged, 0 bad",
+        "10 lines: 9 created, 1 changed, 0 unchanged, 0 bad",
         "10 lines: 0 created, 0 changed, 10 unchanged, 0 bad",
     ]
     assert json.loads(shown.stdout)["description"] == "ours"

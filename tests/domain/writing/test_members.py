@@ -9,6 +9,7 @@ import pytest
 from domain.errors import NotFound
 from domain.kinds.bodies.custom_properties import PROPERTIES
 from domain.kinds.registry import TYPE
+from domain.writing.entity_cache import EntityCache
 
 
 def racing(world: Any, rival: Callable[[], object]) -> None:
@@ -28,7 +29,7 @@ def other(open_world: Callable[[], Any], world: Any) -> Any:
 
 
 def teams_of(world: Any, user: Any) -> list[str]:
-    state = world.catalog.planner._entities.known(user.id)
+    state = EntityCache(world.log).known(user.id)
     return [each["name"] for each in state.value("teams") or []]
 
 
