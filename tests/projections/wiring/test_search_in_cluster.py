@@ -185,9 +185,11 @@ def test_index_without_its_shards_is_told_and_comes_back(
             step(stores)
         except StoreUnavailable as error:
             return "cannot" in error.message
+        # The node may have kept the shards of the closed index, and opened them where they were.
+        cluster.request("POST", f"/{index}/_close")
+        cluster.request("POST", f"/{index}/_open", wait_for_active_shards="0")
         return False
 
-    # A step may begin before the node takes the shards for lost.
     until(is_told)
     assert b"first" in listed(stores)
     block(cluster, index, **{"routing.allocation.require._name": None})
@@ -317,7 +319,13 @@ def test_rebuild_that_stands_still_changes_nothing_of_what_is_served_by_then(
             monkeypatch.setattr(OpenSearchEngine, stands_still, method)
             live = two.read_models[1]
             assert build(live.definition, two.log, quiet).generation.number == 2
-            step(one)
+
+            def is_served() -> bool:
+                step(one)
+                return generations(one) == [1, 2]
+
+            # A host looks only now and then whether the pointer was replaced.
+            until(is_served)
             create(two, "b", "c", "d", "e", "f")
             step(one)
             step(two)
