@@ -42,7 +42,7 @@ class ChangePlanner(DeletionPlanner):
     ) -> Plan:
         """Apply an RFC 6902 patch to the entity's document; raises InvalidInput when it fails."""
         json_patch.check_size(patch)
-        return self._patch(kind, self._live(kind, which), patch, context)
+        return self._patch(kind, self.live(kind, which), patch, context)
 
     def put_alone(
         self,
@@ -53,7 +53,7 @@ class ChangePlanner(DeletionPlanner):
         context: WriteContext,
     ) -> Plan:
         """Replace one of the keys that `OwnPaths.put` names; raises what `patch` raises."""
-        state = self._live(kind, entity_id)
+        state = self.live(kind, entity_id)
         before = state.value(key) or {}
         kept = {
             inner: before[inner]
@@ -75,7 +75,7 @@ class ChangePlanner(DeletionPlanner):
         The elements are references, or texts where the list is one of texts. Raises what `patch`
         raises.
         """
-        state = self._live(kind, entity_id)
+        state = self.live(kind, entity_id)
         before = state.value(key) or []
         added: list[Any]
         if key not in kind.refers_to:
@@ -116,7 +116,7 @@ class ChangePlanner(DeletionPlanner):
 
         Raises NotFound where it is not there, unless the caller does not `insist` that it is.
         """
-        state = self._live(kind, entity_id)
+        state = self.live(kind, entity_id)
         before = state.value(key) or []
         left = [each for each in before if each["id"] != element_id]
         if insist and len(left) == len(before):
@@ -131,8 +131,8 @@ class ChangePlanner(DeletionPlanner):
         staged.claims(names=names, ids=ids)
         return staged
 
-    def _live(self, kind: EntityKind, which: str | ByName) -> Entity:
-        """The entity, which must not be soft-deleted."""
+    def live(self, kind: EntityKind, which: str | ByName) -> Entity:
+        """The newest state of an entity; raises NotFound also for one that is soft-deleted."""
         state = self._entities.existing(kind, which)
         if state.deleted:
             raise NotFound(f"{kind.name} instance for {state.id} not found: it is deleted")
@@ -146,7 +146,7 @@ class ChangePlanner(DeletionPlanner):
         context: WriteContext,
     ) -> Plan:
         values = document.patched(state, patch)
-        changed = json_patch.changed_keys(patch, values.keys() | state.body.keys())
+        changed = json_patch.changed_keys(patch, values.keys() | state.body.keys()) - kind.apart
         draft = drafts.draft(kind, values, changed)
         for field in draft.members:
             other = kind.members[field].kind
@@ -198,7 +198,8 @@ class ChangePlanner(DeletionPlanner):
         `ingesting` is for a PUT, in which what a bot says of `extension` gives way. Raises
         InvalidInput and NotPermitted.
         """
-        check_described(kind, body, state, parent_id, self._entities.known)
+        if not context.contract_first:
+            check_described(kind, body, state, parent_id, self._entities.known)
         check_body(self._store.claim_by_id, kind, body, state, context)
         gives_way = ingesting and context.by_bot and not context.override_metadata
         if state is None or not (gives_way and EXTENSION in state.body):
