@@ -5,10 +5,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, get_args
 
-from domain.contracts.elements import Element, append, elements, put, remove, text
-from domain.errors import InvalidInput
+from domain.contracts.elements import Element, append, elements, is_name, put, remove, text
 from domain.kinds.bodies.enumerations import WAREHOUSE_TYPES, ColumnType
-from domain.kinds.names import check_name
 
 Column = dict[str, Any]
 """A column as JSON has it."""
@@ -114,17 +112,9 @@ def _named(holder: Element) -> dict[str, Element]:
     named: dict[str, Element] = {}
     for each in elements(holder, "properties"):
         name = each.get("name")
-        if isinstance(name, str) and name not in named and _is_fit(name):
+        if is_name(name) and name not in named:
             named[name] = each
     return named
-
-
-def _is_fit(name: str) -> bool:
-    try:
-        check_name(name)
-    except InvalidInput:
-        return False
-    return True
 
 
 def _inner(each: Element) -> Element:
@@ -193,18 +183,20 @@ def _write(each: Element, old: Column, new: Column) -> None:
         _write_constraint(each, old.get("constraint"), new.get("constraint"))
     children = old.get("children") or [], new.get("children") or []
     if children[0] != children[1]:
-        if new["dataType"] == "ARRAY" and "properties" not in each:
+        if _logical(new) == "array" and "properties" not in each:
             items = each.get("items")
-            each["items"] = items if isinstance(items, dict) else {"logicalType": "object"}
-        write_columns(_inner(each), *children)
+            each["items"] = items if isinstance(items, dict) else {}
+        holder = _inner(each)
+        write_columns(holder, *children)
+        if children[1]:
+            # Nothing else may have properties.
+            _set_logical(holder, "object")
 
 
 def _write_type(each: Element, column: Column) -> None:
     data_type = column["dataType"]
-    logical = _LOGICAL.get(data_type, "string")
-    if each.get("logicalType") != logical:
-        each.pop("logicalTypeOptions", None)
-    each["logicalType"] = logical
+    logical = _logical(column)
+    _set_logical(each, logical)
     each["physicalType"] = _physical(column)
     length = column.get("dataLength")
     if logical == "string" and length is not None and length >= 0:
@@ -215,8 +207,20 @@ def _write_type(each: Element, column: Column) -> None:
         }
     if data_type == "ARRAY" and (item := column.get("arrayDataType")):
         items = each.get("items")
-        items = items if isinstance(items, dict) else {}
-        each["items"] = {**items, "logicalType": _LOGICAL.get(item, "string"), "physicalType": item}
+        each["items"] = items = dict(items) if isinstance(items, dict) else {}
+        _set_logical(items, _LOGICAL.get(item, "string"))
+        items["physicalType"] = item
+
+
+def _logical(column: Column) -> str:
+    return _LOGICAL.get(column["dataType"], "string")
+
+
+def _set_logical(each: Element, logical: str) -> None:
+    """Set the logical type, without options that are of another one."""
+    if each.get("logicalType") != logical:
+        each.pop("logicalTypeOptions", None)
+        each["logicalType"] = logical
 
 
 def _physical(column: Column) -> str:

@@ -3,7 +3,10 @@
 What has another shape is passed over when a document is read, and left as it is when one is edited.
 """
 
-from typing import Any
+from typing import Any, TypeGuard
+
+from domain.errors import InvalidInput
+from domain.kinds.names import check_name
 
 Element = dict[str, Any]
 
@@ -18,6 +21,15 @@ def text(holder: Element, key: str) -> str | None:
     """The text under a key; None for an empty one, and where something else stands."""
     held = holder.get(key)
     return held if isinstance(held, str) and held else None
+
+
+def is_name(value: Any) -> TypeGuard[str]:
+    """Return True if a value may be the name of something in the catalog."""
+    try:
+        check_name(value if isinstance(value, str) else "")
+    except InvalidInput:
+        return False
+    return True
 
 
 def put(holder: Element, key: str, value: Any) -> None:

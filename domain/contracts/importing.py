@@ -8,12 +8,12 @@ import msgspec
 
 from domain.contracts.canonical import Document
 from domain.contracts.columns import read_columns
-from domain.contracts.elements import Element, elements, text
+from domain.contracts.elements import Element, elements, is_name, text
 from domain.contracts.quality import read_rules
 from domain.contracts.roles import read_security
 from domain.contracts.sla import read_sla
 from domain.errors import InvalidInput, shown
-from domain.kinds.names import MAX_NAME_LENGTH, check_name
+from domain.kinds.names import check_name
 
 STATUSES: Mapping[str, str] = MappingProxyType(
     {
@@ -111,8 +111,6 @@ def find_object(document: Document, name: str, object_name: str | None) -> int |
 
 
 def _name(document: Document) -> str:
-    for key in ("name", "id"):
-        held = document.get(key)
-        if isinstance(held, str) and 1 <= len(held) <= MAX_NAME_LENGTH:
-            return check_name(held, f"{key} of the document")
+    if is_name(name := document.get("name")):
+        return name
     return check_name(str(document["id"]), "id of the document")

@@ -159,12 +159,12 @@ def odcs_routes(services: Services) -> list[HTTPRouteHandler]:
             ).at("PUT", f"{path}/odcs{place}", putting, writing(Action.EDIT, types), _PUT),
         ]
     reads = (
-        ("", as_json, "OdcsDocument", JSON_TYPES[0], DOCUMENT_OF),
-        ("/yaml", as_yaml, "", YAML_TYPES[0], YAML_OF),
+        ("", as_json, JSON_TYPES[0], DOCUMENT_OF),
+        ("/yaml", as_yaml, YAML_TYPES[0], YAML_OF),
     )
-    for place, show, answer, media_type, by_name in reads:
+    for place, show, media_type, by_name in reads:
         title = place.strip("/").title()
-        about: Any = {"answer": answer, "headers": ("ETag",), "media_type": media_type}
+        about: Any = {"answer": "OdcsDocument", "headers": ("ETag",), "media_type": media_type}
         routes += [
             EntityRead(
                 f"get{{Kind}}Odcs{title}", f"Get a {{kind}} as {title or 'ODCS'}", _GIVEN, **about
