@@ -9,8 +9,8 @@ which one, before it reads or writes what it would not understand:
                                    with the type, as fields are only ever added with defaults
     schema:entity.changed.2        a schema of events above 1 (`domain.aggregate.upcasters`)
     kind:table                     a kind of entity
-    key:dataContract.odcs          a key of a kind's bodies that paths of its own alone show; a program
-                                   that does not know it would show it to everybody
+    key:dataContract.odcs          a key of bodies that paths of its own alone show; a program that
+                                   does not know it would show it to everybody
 """
 
 import re
