@@ -1,77 +1,18 @@
 """Contracts as documents of the Open Data Contract Standard: what goes in comes out."""
 
-import itertools
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
 
 from domain.contracts.canonical import canonical
 from domain.contracts.yaml_input import read_yaml
-from tests.api.conftest import Client, RunFilled, running, running_under, token
+from tests.api.conftest import Client, running, token
+from tests.api.routes.contracts.giving import ODCS, YAML, made, new_table, of, put, served
 from tests.depth import examples
-from tests.domain.contracts.documents import FULL, MINIMAL, documents
-
-ODCS = "/v1/dataContracts/odcs"
-YAML = {"Content-Type": "application/yaml"}
-_numbers = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """One application for tests that make tables of their own."""
-    with running(tmp_path_factory.mktemp("contracts")) as client:
-        client.schema()
-        yield client
-
-
-def of(table: dict[str, Any], **more: str) -> dict[str, str]:
-    """The parameters that name the entity of a contract."""
-    return {"entityId": table["id"], "entityType": "table", **more}
-
-
-def new_table(client: Client, **keys: Any) -> dict[str, Any]:
-    table: dict[str, Any] = client.table(f"orders{next(_numbers)}", **keys)
-    return table
-
-
-def put(client: Client, table: dict[str, Any], text: str, **more: Any) -> Any:
-    """The answer to a PUT of a document in YAML."""
-    headers = {**YAML, **more.pop("headers", {})}
-    role = more.pop("role", "admin")
-    params = of(table, **more)
-    return client.request(
-        "PUT", f"{ODCS}/yaml", content=text.encode(), headers=headers, params=params, role=role
-    )
-
-
-def made(client: Client, text: str = FULL, **keys: Any) -> dict[str, Any]:
-    """A contract that was given a document."""
-    answer = put(client, new_table(client, **keys), text)
-    assert answer.status_code == 201, answer.text
-    contract: dict[str, Any] = answer.json()
-    return contract
-
-
-def served(client: Client, contract: dict[str, Any], role: str = "admin") -> dict[str, Any]:
-    """The document of a contract, which all four ways to read it have alike."""
-    collection = "/v1/dataContracts"
-    name = quote(contract["fullyQualifiedName"], safe="")
-    places = [f"{collection}/{contract['id']}/odcs", f"{collection}/name/{name}/odcs"]
-    answers = [client.request("GET", each, role=role) for each in places]
-    answers += [client.request("GET", f"{each}/yaml", role=role) for each in places]
-    assert [each.status_code for each in answers] == [200] * 4
-    types = [each.headers["Content-Type"] for each in answers]
-    assert types == ["application/json"] * 2 + ["application/yaml"] * 2
-    texts = {answers[0].text, answers[1].text}
-    texts |= {canonical(read_yaml(each.content)) for each in answers[2:]}
-    (text,) = texts
-    document: dict[str, Any] = json.loads(text)
-    return document
+from tests.domain.contracts.documents import FULL, documents
 
 
 def test_document_comes_out_as_it_went_in(shared: Client) -> None:
@@ -348,89 +289,6 @@ def test_contract_without_a_document_is_given_one_that_is_made(shared: Client) -
     assert changed == {key: contract[key] for key in changed}
 
 
-def test_document_is_shown_by_its_own_paths_alone(shared: Client) -> None:
-    contract = made(shared, FULL.replace("hidden", "rare-word"))
-    path = f"/v1/dataContracts/{contract['id']}"
-    texts = [
-        json.dumps(contract),
-        *(shared.request("GET", f"{path}{end}").text for end in ("", "?fields=*", "/versions")),
-        shared.request("GET", f"/v1/dataContracts?entity={contract['entity']['id']}").text,
-        shared.request("GET", "/v1/search/query?q=rare-word").text,
-    ]
-    assert [text for text in texts if "rare-word" in text] == []
-    assert "rare-word" in json.dumps(served(shared, contract))
-
-
-@pytest.mark.parametrize(
-    "patch",
-    [
-        [{"op": "add", "path": "/odcs", "value": {"text": "{}", "values": {}}}],
-        [{"op": "remove", "path": "/odcs"}],
-        [{"op": "test", "path": "/odcs/text", "value": "{}"}],
-    ],
-)
-def test_document_cannot_be_patched(shared: Client, patch: list[Any]) -> None:
-    contract = made(shared)
-    status, _ = shared.ask("PATCH", f"/v1/dataContracts/{contract['id']}", json=patch)
-    assert status == 400
-    assert served(shared, contract) == read_yaml(FULL.encode())
-
-
-def test_document_stays_when_all_of_the_contract_is_patched(shared: Client) -> None:
-    contract = made(shared)
-    path = f"/v1/dataContracts/{contract['id']}"
-    whole = shared.get(path)
-    patch = [{"op": "replace", "path": "", "value": {**whole, "displayName": "Shown"}}]
-    assert shared.ask("PATCH", path, json=patch)[1]["displayName"] == "Shown"
-    assert served(shared, contract) == read_yaml(FULL.encode())
-
-
-def test_document_cannot_be_written_as_a_key_of_a_contract(shared: Client) -> None:
-    table = new_table(shared)
-    body = {"name": "c", "entity": {"id": table["id"], "type": "table"}}
-    body["odcs"] = {"text": "{}", "values": {}}
-    for method in ("POST", "PUT"):
-        status, error = shared.ask(method, "/v1/dataContracts", json=body)
-        assert (status, error["message"]) == (
-            400,
-            "odcs: POST or PUT the document to dataContracts/odcs",
-        )
-
-
-def test_document_comes_and_goes_with_its_contract(shared: Client) -> None:
-    contract = made(shared)
-    path = f"/v1/dataContracts/{contract['id']}"
-    assert shared.ask("DELETE", path)[0] == 200
-    assert shared.ask("GET", f"{path}/odcs")[0] == 404
-    assert shared.ask("PUT", "/v1/dataContracts/restore", json={"id": contract["id"]})[0] == 200
-    assert served(shared, contract) == read_yaml(FULL.encode())
-    assert shared.ask("DELETE", f"{path}?hardDelete=true")[0] == 200
-    assert shared.ask("GET", f"{path}/odcs/yaml")[0] == 404
-    assert put(shared, contract["entity"], FULL).status_code == 201
-
-
-def test_document_of_a_name_with_a_slash_is_found(shared: Client) -> None:
-    contract = made(shared, canonical({**MINIMAL, "name": "a/odcs"}))
-    assert contract["fullyQualifiedName"].endswith(".dataContract_a/odcs")
-    assert served(shared, contract)["name"] == "a/odcs"
-    name = quote(contract["fullyQualifiedName"], safe="")
-    assert shared.get(f"/v1/dataContracts/name/{name}")["id"] == contract["id"]
-
-
-def test_document_has_conditions(shared: Client) -> None:
-    contract = made(shared)
-    path = f"/v1/dataContracts/{contract['id']}/odcs"
-    tag = shared.request("GET", path).headers["ETag"]
-    for end in ("", "/yaml"):
-        again = shared.request("GET", path + end, headers={"If-None-Match": tag})
-        assert (again.status_code, again.content) == (304, b"")
-    stale = put(shared, contract["entity"], FULL, headers={"If-Match": '"0.7"'})
-    assert stale.status_code == 412
-    assert put(shared, contract["entity"], FULL, headers={"If-Match": tag}).status_code == 200
-    headers = {"If-None-Match": "*"}
-    assert put(shared, contract["entity"], FULL, headers=headers).status_code == 412
-
-
 def test_bot_gives_a_document_and_leaves_what_people_wrote(shared: Client) -> None:
     contract = made(shared)
     path = f"/v1/dataContracts/{contract['id']}"
@@ -456,135 +314,7 @@ def test_history_and_audit_tell_of_a_document(shared: Client) -> None:
     assert events[1]["patch"] == [{"op": "replace", "path": "/odcs/text", "value": given_text}]
 
 
-ROLES = {
-    "admin": {"post": 201, "put": 200, "get": 200, "judge": 200},
-    "editor": {"post": 201, "put": 200, "get": 200, "judge": 200},
-    "bot": {"post": 201, "put": 200, "get": 200, "judge": 200},
-    "reader": {"post": 403, "put": 403, "get": 200, "judge": 200},
-    "scraper": {"post": 403, "put": 403, "get": 403, "judge": 403},
-    "nobody": {"post": 403, "put": 403, "get": 403, "judge": 403},
-}
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_each_role_may_do_what_it_may_do_with_contracts(shared: Client, role: str) -> None:
-    contract = made(shared)
-    text = FULL.encode()
-    for end, body_type in (("", "application/json"), ("/yaml", "application/yaml")):
-        body = canonical(read_yaml(text)).encode() if not end else text
-        request: dict[str, Any] = {
-            "role": role,
-            "content": body,
-            "headers": {"Content-Type": body_type},
-        }
-        params = of(new_table(shared))
-        post = shared.request("POST", ODCS + end, params=params, **request)
-        params = of(contract["entity"])
-        put_answer = shared.request("PUT", ODCS + end, params=params, **request)
-        path = f"/v1/dataContracts/{contract['id']}/odcs{end}"
-        name = f"/v1/dataContracts/name/{contract['fullyQualifiedName']}/odcs{end}"
-        gets = [shared.request("GET", each, role=role) for each in (path, name)]
-        answers = {"post": post, "put": put_answer, "get": gets[0]}
-        statuses = {key: each.status_code for key, each in answers.items()}
-        assert statuses | {"judge": ROLES[role]["judge"]} == ROLES[role]
-        assert gets[1].status_code == ROLES[role]["get"]
-    for done in ("parse", "validate"):
-        judged = shared.request(
-            "POST",
-            f"{ODCS}/{done}/yaml",
-            role=role,
-            content=text,
-            headers=YAML,
-            params=of(contract["entity"]) if done == "validate" else {},
-        )
-        assert judged.status_code == ROLES[role]["judge"]
-
-
-POLICIES = """
-[[rule]]
-role = "admin"
-allow = ["list", "view", "search", "create", "edit", "delete"]
-
-[[rule]]
-role = "guest"
-allow = ["list", "view", "search", "create", "edit", "delete"]
-withhold = [{}]
-
-[[rule]]
-role = "contracts"
-allow = ["list", "view", "search", "create", "edit", "delete"]
-kinds = ["dataContract"]
-"""
-WITHHELD = {
-    '"odcs.servers.password"': ("servers", "password"),
-    '"odcs.price"': ("price",),
-    '"sla"': ("slaProperties",),
-    '"description"': ("description",),
-    '"security.policies"': ("roles",),
-    '"owners"': ("team",),
-    '"schema.description"': ("schema",),
-}
-
-
-@pytest.mark.parametrize("paths", WITHHELD)
-def test_what_is_withheld_of_a_contract_is_withheld_of_its_document(
-    tmp_path: Path, paths: str
-) -> None:
-    with running_under(tmp_path, POLICIES.format(paths)) as client:
-        client.schema()
-        contract = made(client)
-        document = read_yaml(FULL.encode())
-        first, *below = WITHHELD[paths]
-        for each in document[first] if below else ():
-            each.pop(below[0], None)
-        expected = {key: value for key, value in document.items() if key != first or below}
-        if paths == '"security.policies"':
-            del expected["schema"][1]["properties"][1]["classification"]
-        assert served(client, contract, role="guest") == expected
-        tags = [
-            client.request("GET", f"/v1/dataContracts/{contract['id']}/odcs", role=role)
-            for role in ("admin", "guest")
-        ]
-        assert tags[0].headers["ETag"] != tags[1].headers["ETag"]
-
-        refused = put(client, contract["entity"], FULL, role="guest")
-        assert (refused.status_code, refused.json()["errorType"]) == (403, "FORBIDDEN")
-        assert "withheld from your roles" in refused.json()["message"]
-        assert served(client, contract) == read_yaml(FULL.encode())
-
-
-def test_keys_at_every_depth_of_the_schema_are_withheld(tmp_path: Path) -> None:
-    policies = POLICIES.format('"odcsQualityRules", "odcs.schema.properties.businessName"')
-    with running_under(tmp_path, policies) as client:
-        client.schema()
-        contract = made(client)
-        shown = json.dumps(served(client, contract, role="guest"))
-        assert "quality" not in shown
-        assert "businessName" not in shown
-        whole = json.dumps(served(client, contract))
-        assert (whole.count('"quality"'), whole.count('"businessName"')) == (2, 2)
-
-
-def test_whole_document_is_withheld(tmp_path: Path) -> None:
-    with running_under(tmp_path, POLICIES.format('"odcs"')) as client:
-        client.schema()
-        contract = made(client)
-        for end in ("", "/yaml"):
-            path = f"/v1/dataContracts/{contract['id']}/odcs{end}"
-            assert client.request("GET", path, role="guest").status_code == 403
-
-
-def test_entity_that_is_not_visible_is_not_compared(tmp_path: Path) -> None:
-    with running_under(tmp_path, POLICIES.format('"columns"')) as client:
-        client.schema()
-        table = new_table(client)
-        request: dict[str, Any] = {"params": of(table), "headers": YAML, "content": FULL.encode()}
-        for role in ("guest", "contracts"):
-            status, _ = client.ask("POST", f"{ODCS}/validate/yaml", role=role, **request)
-            assert status == 403
-
-
-def test_document_is_there_after_a_restart(tmp_path: Path, run_filled: RunFilled) -> None:
+def test_document_is_there_after_a_restart(tmp_path: Path) -> None:
     with running(tmp_path) as client:
         client.schema()
         contract = made(client)
