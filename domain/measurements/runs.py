@@ -120,9 +120,13 @@ def points(runs: Iterable[PipelineRun], oldest: int) -> Iterator[Point]:
     """
     for run in runs:
         if run.timestamp >= oldest:
-            parameters = {key: _masked(key, value) for key, value in (run.parameters or {}).items()}
-            kept = replace(run, parameters=parameters or None)
+            kept = replace(run, parameters=masked_values(run.parameters))
             yield Point(RUN, "", run.timestamp, msgspec.json.encode(kept))
+
+
+def masked_values(given: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Values by their names as they are kept: what may hold a secret, or is long, is masked."""
+    return {key: _masked(key, value) for key, value in given.items()} if given else None
 
 
 def _masked(name: str, value: Any) -> Any:
