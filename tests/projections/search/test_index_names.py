@@ -71,7 +71,11 @@ def test_index_that_only_openmetadata_has_means_no_kind(index: str) -> None:
 def test_suites_and_cases_are_found_by_their_own_names_alone() -> None:
     assert kinds_of("testSuite") == {"testSuite", "testCase", "ingestionPipeline"}
     assert kinds_of("test_case_search_index") == {"testCase"}
-    assert not kinds_of("database,service,dataAsset") & {"testSuite", "testCase", "ingestionPipeline"}
+    assert not kinds_of("database,service,dataAsset") & {
+        "testSuite",
+        "testCase",
+        "ingestionPipeline",
+    }
 
 
 @pytest.mark.parametrize("index", ["", "tables", "Table", "table_search_index,", "all,", "*"])
