@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from domain.kinds.bodies.components import Integer, Part
 from domain.measurements.reports import Point, Timestamp
-from domain.measurements.runs import RUN, masked_values
+from domain.measurements.runs import RUN, masked_lines, masked_values
 
 MAX_STEPS = 1_000
 """Steps of one run."""
@@ -21,6 +21,13 @@ class Failure(Part, kw_only=True):
     name: str
     error: str
     stack_trace: str | None = None
+
+    def masked(self) -> "Failure":
+        """The failure without the lines that may hold a secret, such as the address of a source."""
+        trace = self.stack_trace
+        return replace(
+            self, error=masked_lines(self.error), stack_trace=trace and masked_lines(trace)
+        )
 
 
 class StepSummary(
@@ -46,6 +53,10 @@ class StepSummary(
     source_time_ms: float | None = None
     sink_time_ms: float | None = None
 
+    def masked(self) -> "StepSummary":
+        """The summary with its failures masked."""
+        return replace(self, failures=self.failures and [each.masked() for each in self.failures])
+
 
 class IngestionRun(Part, kw_only=True):
     """A run of an ingestion pipeline, which its `runId` tells apart from others."""
@@ -69,7 +80,8 @@ class IngestionRun(Part, kw_only=True):
     def points(self, now: int, earlier: int | None) -> Iterator[Point]:
         """The only point of the run; `earlier` is the time of what was reported of it before.
 
-        A value of the configuration that may hold a secret is masked.
+        A value of the configuration that may hold a secret is masked, and so is each line of a
+        failure that may.
         """
         at = next(at for at in (earlier, self.timestamp, self.start_date, now) if at is not None)
         kept = replace(
@@ -77,5 +89,6 @@ class IngestionRun(Part, kw_only=True):
             timestamp=at if self.timestamp is None else self.timestamp,
             config=masked_values(self.config),
             metadata=masked_values(self.metadata),
+            status=self.status and [step.masked() for step in self.status],
         )
         yield Point(RUN, self.part, at, msgspec.json.encode(kept))

@@ -13,11 +13,11 @@ from domain.errors import InvalidInput, NotPermitted, shown
 from domain.event_store.stored import Claim
 from domain.events import Body
 from domain.kinds.bodies.components import Identified, Reference
-from domain.kinds.bodies.custom_properties import PROPERTIES, CustomProperty
 from domain.kinds.bodies.profiling import PROFILER_CONFIG, read_profiler_config
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ALL_KINDS
 from domain.patches import json_patch
+from domain.requests.property_checks import property_checks
 from domain.write_context import WriteContext
 
 
@@ -83,14 +83,12 @@ def check_extension(
         return
     old = (before.value(EXTENSION) if before is not None else None) or {}
     new = msgspec.json.decode(body[EXTENSION])
-    for definition in defined.value(PROPERTIES) or ():
-        name = definition["name"]
-        value = new.get(name)
+    checks = property_checks(defined)
+    for name, value in new.items():
         if value is None or json_patch.same(value, old.get(name)):
             continue
-        # The others, of which there may be many with long lists of values, are not looked at.
-        check = msgspec.convert(definition, CustomProperty).value_check()
-        if not check.fits(value):
+        check = checks.of(name)
+        if check is not None and not check.fits(value):
             given = _CONTAINERS.get(type(value)) or shown(value)
             raise InvalidInput(
                 f"{EXTENSION}.{name} of a {kind.name} must be {check.allowed}, got {given}"

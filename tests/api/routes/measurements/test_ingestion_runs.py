@@ -131,6 +131,20 @@ def test_values_that_may_hold_a_secret_are_masked(client: Client, pipeline: Any)
     assert shown["metadata"] == {"key": masked}
 
 
+def test_lines_of_failures_that_may_hold_a_secret_are_masked(client: Client, pipeline: Any) -> None:
+    said = "cannot connect to postgres://u:s3cret@h/db"
+    failure = {"name": "x", "error": said, "stackTrace": f"Traceback\n  {said}\nValueError: no"}
+    steps = [{"name": "Source", "failures": [failure]}]
+    put(client, {"runId": "a", "timestamp": NOW, "status": steps})
+    (shown,) = client.get(f"{RUNS}/a")["status"][0]["failures"]
+    masked = "*********"
+    assert shown == {
+        "name": "x",
+        "error": masked,
+        "stackTrace": f"Traceback\n{masked}\nValueError: no",
+    }
+
+
 @pytest.mark.parametrize(
     ("body", "says"),
     [
