@@ -30,6 +30,7 @@ _identified = msgspec.json.Decoder(list[Identified])
 _columns = msgspec.json.Decoder(list[_Column])
 _reference = msgspec.json.Decoder(Reference)
 _CONTAINERS: dict[type, str] = {list: "a list", dict: "an object"}
+_MOST_ABOVE = 1_000
 EXTENSION = "extension"
 """Key of the body that holds the values of custom properties."""
 
@@ -122,6 +123,33 @@ def check_described(
             "Schema validation failed. The following fields specified in the data contract do"
             f" not exist in the {parent.kind}: {', '.join(missing)}"
         )
+
+
+def check_circles(
+    kind: EntityKind,
+    body: Body,
+    before: Entity | None,
+    state_of: Callable[[str], Entity | None],
+) -> None:
+    """Raise InvalidInput when an entity would stand below itself, as a team could by its `parents`.
+
+    `state_of` gives the present state of an entity by its id, None for one that is gone. Of what
+    stands above, `_MOST_ABOVE` entities are looked at.
+    """
+    if before is None:
+        return  # Nothing can stand below it yet.
+    for field in kind.members.values():
+        key = kind.filters.get(field.parameter, field.parameter)
+        fixed = field.kind != kind.name or key in kind.parents
+        if fixed or not _changes(key, body, before):
+            continue
+        above, waiting = set[str](), _ids(body, key)
+        while waiting and len(above) < _MOST_ABOVE:
+            if before.id in waiting:
+                raise InvalidInput(f"{key}: the {kind.name} would stand below itself")
+            above |= waiting
+            states = [state for each in sorted(waiting) if (state := state_of(each)) is not None]
+            waiting = set[str]().union(*(_ids(each.body, key) for each in states)) - above
 
 
 def check_sole(

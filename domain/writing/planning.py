@@ -148,7 +148,7 @@ class Planner(ChangePlanner):
                     raise InvalidInput(f"{field} may not have the {kind.name} itself")
                 own = [Reference(type=kind.name, id=entity.id)]
                 joined.append(planner.put_into(other, member_id, key, own, plain).own)
-                size += sum(map(len, joined[-1].after.body.values()))
+                size += joined[-1].size
                 check_joined(size)
         return replace(plan, after=[*plan.after, *joined], joined_bytes=size)
 

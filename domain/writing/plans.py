@@ -46,6 +46,11 @@ class Step(msgspec.Struct, frozen=True):
     """With their places in the entity's stream."""
     after: Entity
 
+    @property
+    def size(self) -> int:
+        """Bytes of the body that the entity has after it."""
+        return sum(map(len, self.after.body.values()))
+
 
 class Plan(msgspec.Struct, frozen=True):
     """The events of a write, and what they amount to for the entity that was asked about."""

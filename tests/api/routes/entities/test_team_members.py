@@ -180,6 +180,22 @@ def test_domains_name_those_right_below(client: Client) -> None:
     assert [each["fullyQualifiedName"] for each in shown] == ["sales.online", "sales.retail"]
 
 
+def test_no_team_stands_below_itself(client: Client) -> None:
+    client.create("teams", name="inner", teamType="Group")
+    client.create("teams", name="middle", teamType="Group", children=["inner"])
+    client.create("teams", name="outer", teamType="Group", children=["middle"])
+    given = {"name": "inner", "teamType": "Group", "children": ["outer"]}
+    answer = client.request("PUT", "/v1/teams", json=given)
+    assert (answer.status_code, "would stand below itself" in answer.text) == (400, True)
+    outer = client.get("/v1/teams/name/outer")["id"]
+    for above in ("inner", "outer"):
+        parent = {"id": client.get(f"/v1/teams/name/{above}")["id"], "type": "team"}
+        patch = [{"op": "add", "path": "/parents", "value": [parent]}]
+        assert client.ask("PATCH", f"/v1/teams/{outer}", json=patch)[0] == 400
+    assert members(client, "children", "inner") == []
+    assert members(client, "children", "outer") == ["middle"]
+
+
 def test_request_adds_to_entities_of_so_many_bytes_together(client: Client) -> None:
     user(client, "ann", description="x" * 3_000_000)
     user(client, "bob")
