@@ -46,6 +46,7 @@ from api.routes.entities.reads import read_routes
 from api.routes.entities.writes import write_routes
 from api.routes.lineage.reads import lineage_read_routes
 from api.routes.lineage.writes import lineage_write_routes
+from api.routes.measurements.ingestion_runs import ingestion_run_routes
 from api.routes.measurements.reports import measurement_routes, test_result_routes
 from api.routes.measurements.runs import pipeline_run_routes
 from api.routes.measurements.samples import sample_routes
@@ -160,6 +161,7 @@ def create_app(
         *query_cost_routes(services),
         *test_result_routes(services),
         *pipeline_run_routes(services),
+        *ingestion_run_routes(services),
         *system_routes(services, metrics, verifier),
         *docs_routes(),
         *browse_pages(services, renderer),

@@ -108,6 +108,7 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
                 ("Topic", "A topic, with `sampleData`."),
                 ("TestCase", "A test case, with `failedRowsSample`."),
                 ("Pipeline", "A pipeline."),
+                ("IngestionPipeline", "An ingestion pipeline."),
             )
         },
         **{
@@ -118,6 +119,7 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
                 "SystemProfile",
                 "TestResult",
                 "PipelineRun",
+                "IngestionRun",
             )
         },
         "EntityTypeList": closed_object(

@@ -160,6 +160,16 @@ def now() -> int:
     return int(time.time() * 1_000)
 
 
+def newest_point(
+    services: Services, entity_id: str, series: str, part: str
+) -> tuple[int, bytes] | None:
+    """Time and JSON of the newest point of a part of a series of an entity; None without any."""
+    wanted = PageRequest(entity_id=entity_id, series=series, part=part, limit=1, most_bytes=1)
+    points = services.measurements.page(wanted).points
+    return points[0] if points else None
+
+
+_RUNS_SHOWN = 10
 _MOST_SHOWN = 10_000
 _MOST_BYTES = 4_000_000
 
@@ -203,6 +213,14 @@ def _newest_result(services: Services, access: Access, case_id: str) -> bytes | 
     return None if body is None else shown_result(access, body)
 
 
+def _newest_runs(services: Services, _: Access, pipeline_id: str) -> bytes | None:
+    wanted = PageRequest(
+        entity_id=pipeline_id, series=RUN, limit=_RUNS_SHOWN, most_bytes=_PAGE_BYTES
+    )
+    points = services.measurements.page(wanted).points
+    return b"[%b]" % b",".join(body for _, body in points) if points else None
+
+
 Measured = Callable[[Services, Access, str], bytes | None]
 """The JSON of a field, from the measurements of the entity with an id; None without any."""
 
@@ -213,6 +231,7 @@ _MEASURED: Mapping[str, Mapping[str, Measured]] = {
             pipeline_id, RUN
         )
     },
+    "ingestionPipeline": {"pipelineStatuses": _newest_runs},
     "testCase": {"testCaseResult": _newest_result},
 }
 

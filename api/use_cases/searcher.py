@@ -1,16 +1,20 @@
 """Carries out searches for routes: in a thread, in the caller's turn, within what it may see."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
 from api.answers.bodies import has_left
 from api.answers.remembered_answers import key_of
 from api.answers.responses import Finished, Large
-from api.callers.permissions import Access, Action
+from api.callers.permissions import Access, Action, Permission
 from api.declaring.signatures import AnyRequest
 from api.errors import Forbidden
 from api.services import Services
+from api.use_cases.edge_sight import sight_of
+from api.use_cases.measured import with_member
+from domain.edges import EDGE
+from projections.entities.upstream_edges import UPSTREAM, UpstreamEdges
 from projections.search.answers.queries import SearchAnswer
 from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
@@ -58,6 +62,28 @@ class Searcher:
 
         left = partial(has_left, request.receive)
         return await services.searches.run(request.user.name, work, left)
+
+    def with_upstream(self, access: Access, ask: Ask[T]) -> Ask[T]:
+        """The same search, whose documents have the visible edges that end at their entities.
+
+        They come from the sorted read model, and are in no index.
+        """
+        if not access.may(Permission(Action.VIEW, EDGE)):
+            return ask
+
+        def asked(engine: SearchEngine, read_sources: ReadSources, visibility: Visibility) -> T:
+            with self._services.stores.entities.use() as entities, entities.edges() as reader:
+                edges = UpstreamEdges(reader, sight_of(access, Action.VIEW))
+
+                def read(ids: Sequence[str]) -> Mapping[str, bytes]:
+                    return {
+                        entity_id: with_member(body, UPSTREAM, edges.ending_at(entity_id))
+                        for entity_id, body in read_sources(ids).items()
+                    }
+
+                return ask(engine, read, visibility)
+
+        return asked
 
     def revision(self) -> Hashable:
         """Return a value that differs before answers may differ."""

@@ -59,6 +59,7 @@ class Assets(Tables):
                 yield from self._tests(number, tables[0])
             case 3:
                 yield self._query(number, tables[0])
+                yield self._ingestion(number, stem)
 
     def _topic(self, number: int, stem: str, subject: words.Subject) -> Line:
         name = f"{stem}_{subject.plural}_events"
@@ -212,6 +213,19 @@ class Assets(Tables):
             "service": reference("databaseService", service),
             "queryUsedIn": [reference("table", table.fqn)],
             "users": [self._some_user()],
+        }
+
+    def _ingestion(self, number: int, stem: str) -> Line:
+        """The ingestion pipeline that a connector reads a schema by."""
+        service, database, schema = schema_place(number)
+        config = {"type": "DatabaseMetadata", "schemaFilterPattern": {"includes": [schema]}}
+        return {
+            **entity_line("ingestionPipeline", service, f"{stem}_ingestion"),
+            "service": reference("databaseService", service),
+            "description": f"Reads {schema} of {database} every night.",
+            "pipelineType": "metadata",
+            "sourceConfig": {"config": config},
+            "airflowConfig": {"scheduleInterval": "0 3 * * *"},
         }
 
     def _api(self, number: int, stem: str, area: words.Area) -> Iterator[Line]:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from domain.edges import EDGE
 from domain.kinds.bodies import custom_properties, lineage
 from domain.kinds.entity_kind import EntityKind
-from domain.kinds.rows import assets, databases, people, promises, services, vocabularies
+from domain.kinds.rows import assets, databases, ingestion, people, promises, services, vocabularies
 
 ROWS: tuple[EntityKind, ...] = (
     *people.ROWS,
@@ -20,6 +20,7 @@ ROWS: tuple[EntityKind, ...] = (
     *databases.ROWS,
     *assets.ROWS,
     *promises.ROWS,
+    *ingestion.ROWS,
 )
 
 KINDS: Mapping[str, EntityKind] = MappingProxyType({row.name: row for row in ROWS})

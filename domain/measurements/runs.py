@@ -116,13 +116,34 @@ class PipelineRun(Part, kw_only=True):
 def points(runs: Iterable[PipelineRun], oldest: int) -> Iterator[Point]:
     """The points of runs, but of those before `oldest`, which would be deleted at once.
 
-    A parameter that may hold a secret, or is longer than 2,000 characters, is masked.
+    A parameter that may hold a secret, or is longer than 2,000 characters, is masked, and so is
+    each line of an error that may.
     """
     for run in runs:
         if run.timestamp >= oldest:
-            parameters = {key: _masked(key, value) for key, value in (run.parameters or {}).items()}
-            kept = replace(run, parameters=parameters or None)
+            kept = replace(
+                run, parameters=masked_values(run.parameters), error=run.error and _told(run.error)
+            )
             yield Point(RUN, "", run.timestamp, msgspec.json.encode(kept))
+
+
+def masked_values(given: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Values by their names as they are kept: what may hold a secret, or is long, is masked."""
+    return {key: _masked(key, value) for key, value in given.items()} if given else None
+
+
+def _told(error: RunError) -> RunError:
+    message, trace = error.error_message, error.stack_trace
+    return replace(
+        error,
+        error_message=message and masked_lines(message),
+        stack_trace=trace and masked_lines(trace),
+    )
+
+
+def masked_lines(text: str) -> str:
+    """A text, such as a stack trace, with each line masked that may hold a secret."""
+    return "\n".join(MASK if holds_secret(line) else line for line in text.split("\n"))
 
 
 def _masked(name: str, value: Any) -> Any:

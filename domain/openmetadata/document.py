@@ -28,6 +28,7 @@ _STAND_INS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "dashboardDataModel": {"columns": []},
         "mlmodel": {"algorithm": "mlmodel"},
         "searchIndex": {"fields": []},
+        "ingestionPipeline": {"sourceConfig": {}, "airflowConfig": {}},
     }
 )
 """Kind -> the keys that its entities cannot be read without, and what is shown for each."""

@@ -50,6 +50,10 @@ _NOT_HELD: Mapping[str, str] = MappingProxyType(
             autoCloseIncident failedRowsSample incidentId incidentStatus testCaseResult
             testCaseStatus
         """,
+        "ingestionPipeline": """
+            applicationType deployed enabled ingestionRunner openMetadataServerConnection
+            pipelineStatuses
+        """,
         "dataContract": "contractUpdates createdAt createdBy inherited latestResult testSuite",
     }
 )

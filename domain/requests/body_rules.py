@@ -13,11 +13,11 @@ from domain.errors import InvalidInput, NotPermitted, shown
 from domain.event_store.stored import Claim
 from domain.events import Body
 from domain.kinds.bodies.components import Identified, Reference
-from domain.kinds.bodies.custom_properties import PROPERTIES, CustomProperty
 from domain.kinds.bodies.profiling import PROFILER_CONFIG, read_profiler_config
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ALL_KINDS
 from domain.patches import json_patch
+from domain.requests.property_checks import property_checks
 from domain.write_context import WriteContext
 
 
@@ -30,6 +30,7 @@ _identified = msgspec.json.Decoder(list[Identified])
 _columns = msgspec.json.Decoder(list[_Column])
 _reference = msgspec.json.Decoder(Reference)
 _CONTAINERS: dict[type, str] = {list: "a list", dict: "an object"}
+_MOST_ABOVE = 1_000
 EXTENSION = "extension"
 """Key of the body that holds the values of custom properties."""
 
@@ -83,14 +84,12 @@ def check_extension(
         return
     old = (before.value(EXTENSION) if before is not None else None) or {}
     new = msgspec.json.decode(body[EXTENSION])
-    for definition in defined.value(PROPERTIES) or ():
-        name = definition["name"]
-        value = new.get(name)
+    checks = property_checks(defined)
+    for name, value in new.items():
         if value is None or json_patch.same(value, old.get(name)):
             continue
-        # The others, of which there may be many with long lists of values, are not looked at.
-        check = msgspec.convert(definition, CustomProperty).value_check()
-        if not check.fits(value):
+        check = checks.of(name)
+        if check is not None and not check.fits(value):
             given = _CONTAINERS.get(type(value)) or shown(value)
             raise InvalidInput(
                 f"{EXTENSION}.{name} of a {kind.name} must be {check.allowed}, got {given}"
@@ -124,6 +123,33 @@ def check_described(
             "Schema validation failed. The following fields specified in the data contract do"
             f" not exist in the {parent.kind}: {', '.join(missing)}"
         )
+
+
+def check_circles(
+    kind: EntityKind,
+    body: Body,
+    before: Entity | None,
+    state_of: Callable[[str], Entity | None],
+) -> None:
+    """Raise InvalidInput when an entity would stand below itself, as a team could by its `parents`.
+
+    `state_of` gives the present state of an entity by its id, None for one that is gone. Of what
+    stands above, `_MOST_ABOVE` entities are looked at.
+    """
+    if before is None:
+        return  # Nothing can stand below it yet.
+    for field in kind.members.values():
+        key = kind.filters.get(field.parameter, field.parameter)
+        fixed = field.kind != kind.name or key in kind.parents
+        if fixed or not _changes(key, body, before):
+            continue
+        above, waiting = set[str](), _ids(body, key)
+        while waiting and len(above) < _MOST_ABOVE:
+            if before.id in waiting:
+                raise InvalidInput(f"{key}: the {kind.name} would stand below itself")
+            above |= waiting
+            states = [state for each in sorted(waiting) if (state := state_of(each)) is not None]
+            waiting = set[str]().union(*(_ids(each.body, key) for each in states)) - above
 
 
 def check_sole(

@@ -18,7 +18,7 @@ from domain.requests.references import Name, add_looked_up, names_and_ids
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
 from domain.writing.planning import Planner
-from domain.writing.plans import Change, Step, append_of
+from domain.writing.plans import Change, Step, append_of, check_joined
 from domain.writing.staged_log import StagedLog
 
 MAX_REQUESTS = 1_000
@@ -64,6 +64,7 @@ class BulkPut:
         self._entities = EntityCache(self.staged)
         self._planner = Planner(self.staged, self._entities, now, make_id)
         self.epoch = epoch
+        self._joined_bytes = 0
         self.steps: list[Step] = []
         """Changes of each entity that a request changes."""
 
@@ -84,7 +85,7 @@ class BulkPut:
         names, ids = set[Name](), set[str]()
         for draft in good:
             add_looked_up(kind, draft, names, ids)
-        decided = self.decide_drafts(good, names, ids, context)
+        decided = self.decide_drafts(good, names, ids, context, bounded=True)
         return [next(decided) if isinstance(each, Draft) else each for each in read]
 
     def decide_drafts(
@@ -93,8 +94,12 @@ class BulkPut:
         names: Collection[Name],
         ids: Collection[str],
         context: WriteContext,
+        *,
+        bounded: bool = False,
     ) -> Iterator[Done | CatalogError]:
         """Decide on request bodies that have been read, each when the iterator comes to it.
+
+        They are `bounded` where all of them are one request (`check_joined`).
 
         `names` and `ids` are those of `add_looked_up` for all of them together. No more states are
         held than `EntityCache` and one read of the log hold, however large the entities are. Raises
@@ -111,7 +116,7 @@ class BulkPut:
                     state = next(states)
                     del waiting[state.id]
                     self._entities.remember([state], self.epoch)
-            yield self._decide(draft, context)
+            yield self._decide(draft, context, bounded=bounded)
 
     def append(self) -> Append:
         """Make the append that stores all that was decided."""
@@ -157,10 +162,15 @@ class BulkPut:
         claims = (self.staged.claim(*name) for name in names_and_ids(ref, kind.refers_to[key])[0])
         return [claim.id for claim in claims if claim is not None]
 
-    def _decide(self, draft: Draft, context: WriteContext) -> Done | CatalogError:
+    def _decide(self, draft: Draft, context: WriteContext, *, bounded: bool) -> Done | CatalogError:
         try:
             kind = KINDS[draft.kind]
+            if bounded and draft.members:
+                check_joined(self._joined_bytes)
             plan = self._planner.put_draft(kind, draft, context, self.staged)
+            self._joined_bytes += plan.joined_bytes
+            if bounded and plan.joined_bytes:
+                check_joined(self._joined_bytes)
         except StoreUnavailable:
             raise
         except CatalogError as error:

@@ -19,14 +19,20 @@ from domain.kinds.registry import TYPE
 from domain.openmetadata import document
 from domain.patches import json_patch
 from domain.requests import drafts, payloads
-from domain.requests.body_rules import EXTENSION, check_body, check_described, check_extension
+from domain.requests.body_rules import (
+    EXTENSION,
+    check_body,
+    check_circles,
+    check_described,
+    check_extension,
+)
 from domain.requests.drafts import Draft
 from domain.requests.exclusive_tags import EXCLUSIVE, Above, ExclusiveTags
 from domain.requests.references import Name, add_looked_up, find, recorded_parent
 from domain.write_context import WriteContext
 from domain.writing.deletion import DeletionPlanner
 from domain.writing.entity_cache import ByName
-from domain.writing.plans import Change, Plan, Step, step
+from domain.writing.plans import Change, Plan, Step, check_joined, step
 from domain.writing.staged_log import StagedLog
 
 
@@ -95,12 +101,17 @@ class ChangePlanner(DeletionPlanner):
         elements: Sequence[Ref],
         context: WriteContext,
     ) -> list[Step]:
-        """Add to a list of each of these entities, or of none; raises what `put_into` raises."""
-        return [
-            one
-            for entity_id in dict.fromkeys(entity_ids)
-            for one in self.put_into(kind, entity_id, key, elements, context).steps
-        ]
+        """Add to a list of each of these entities, or of none.
+
+        Raises what `put_into` and `check_joined` raise.
+        """
+        steps: list[Step] = []
+        size = 0
+        for entity_id in dict.fromkeys(entity_ids):
+            steps += self.put_into(kind, entity_id, key, elements, context).steps
+            size += steps[-1].size
+            check_joined(size)
+        return steps
 
     def take_from(
         self,
@@ -201,6 +212,7 @@ class ChangePlanner(DeletionPlanner):
         """
         if not context.contract_first:
             check_described(kind, body, state, parent_id, self._entities.known)
+        check_circles(kind, body, state, self._entities.newest)
         check_body(self._store.claim_by_id, kind, body, state, context)
         gives_way = ingesting and context.by_bot and not context.override_metadata
         if state is None or not (gives_way and EXTENSION in state.body):

@@ -33,8 +33,10 @@ class EntityCache:
     may have lost.
     """
 
-    def __init__(self, store: EntityReads) -> None:
+    def __init__(self, store: EntityReads, below: "EntityCache | None" = None) -> None:
+        """`below` is a cache over the log on which `store` stands, whose states are known too."""
         self._store = store
+        self._below = below
         self._recent = RecentEntities(_REMEMBERED)
         self._epoch = store.epoch()
         """The epoch from before any of the remembered states was read or planned."""
@@ -130,7 +132,8 @@ class EntityCache:
     def _remembered(self, entity_id: str) -> Entity | None:
         with self._lock:
             self._begin_epoch()
-            return self._recent.get(entity_id)
+            held = self._recent.get(entity_id)
+        return self._below._remembered(entity_id) if held is None and self._below else held
 
     def _begin_epoch(self) -> None:
         """Forget everything if the log may have lost some of it; the caller has the lock."""

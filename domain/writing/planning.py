@@ -22,7 +22,7 @@ from domain.requests.references import find
 from domain.write_context import WriteContext
 from domain.writing.changing import ChangePlanner
 from domain.writing.entity_cache import EntityCache
-from domain.writing.plans import Change, Plan, Step, creation
+from domain.writing.plans import Change, Plan, Step, check_joined, creation
 from domain.writing.staged_log import StagedLog
 
 
@@ -121,7 +121,7 @@ class Planner(ChangePlanner):
         for one in steps:
             if one.events:
                 staged.stage(one.events, one.after)
-        return Planner(staged, EntityCache(staged), self._now, self._make_id)
+        return Planner(staged, EntityCache(staged, self._entities), self._now, self._make_id)
 
     def _with_members(
         self, kind: EntityKind, draft: Draft, plan: Plan, context: WriteContext
@@ -136,6 +136,7 @@ class Planner(ChangePlanner):
         entity, planner = plan.own.after, self._knowing(plan.steps)
         plain = WriteContext(actor=context.actor, request_id=context.request_id)
         joined: list[Step] = []
+        size = 0
         for field, refs in draft.members.items():
             other = KINDS[kind.members[field].kind]
             key = other.filters[kind.members[field].parameter]
@@ -147,7 +148,9 @@ class Planner(ChangePlanner):
                     raise InvalidInput(f"{field} may not have the {kind.name} itself")
                 own = [Reference(type=kind.name, id=entity.id)]
                 joined.append(planner.put_into(other, member_id, key, own, plain).own)
-        return replace(plan, after=[*plan.after, *joined])
+                size += joined[-1].size
+                check_joined(size)
+        return replace(plan, after=[*plan.after, *joined], joined_bytes=size)
 
     def _creation(
         self,

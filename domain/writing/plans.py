@@ -9,7 +9,7 @@ import msgspec
 from domain.aggregate import commands
 from domain.aggregate.entity import Entity, decide, evolve
 from domain.edges import EDGE, edge_ends
-from domain.errors import StaleVersion
+from domain.errors import InvalidInput, StaleVersion
 from domain.event_store.appends import prepared
 from domain.event_store.entity_reads import EntityReads, RecordedEvent
 from domain.event_store.writes import Append, Expectations, RememberedAnswer
@@ -18,6 +18,11 @@ from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
 
+MAX_JOINED_BYTES = 16_000_000
+"""Bytes of JSON of all entities that one request has refer to others, counted once for each time.
+
+To add a reference to an entity takes time in proportion to all that it has.
+"""
 _MAKE_LIVE = frozenset((EntityCreated, EntityRestored))
 
 
@@ -41,6 +46,11 @@ class Step(msgspec.Struct, frozen=True):
     """With their places in the entity's stream."""
     after: Entity
 
+    @property
+    def size(self) -> int:
+        """Bytes of the body that the entity has after it."""
+        return sum(map(len, self.after.body.values()))
+
 
 class Plan(msgspec.Struct, frozen=True):
     """The events of a write, and what they amount to for the entity that was asked about."""
@@ -53,11 +63,22 @@ class Plan(msgspec.Struct, frozen=True):
     """Steps of other entities, before it and after it."""
     dropped: Sequence[str] = ()
     """The labels that a bot gave and that were left out, each with its place."""
+    joined_bytes: int = 0
+    """Bytes of JSON of the entities that are to refer to the own one besides what they refer to."""
 
     @property
     def steps(self) -> list[Step]:
         """One for every entity concerned."""
         return [*self.before, self.own, *self.after]
+
+
+def check_joined(size: int) -> None:
+    """Raise InvalidInput when one request would have entities of more bytes refer to others."""
+    if size > MAX_JOINED_BYTES:
+        raise InvalidInput(
+            f"the entities that a request adds references to may have {MAX_JOINED_BYTES} bytes of"
+            " JSON, each counted as often as it is added to: add them with several requests"
+        )
 
 
 class PlannerBase:

@@ -36,6 +36,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "topic": {"partitions": 1},
     "dashboardDataModel": {"dataModelType": "SupersetDataModel"},
     "query": {"query": "SELECT 1"},
+    "ingestionPipeline": {"pipelineType": "metadata", "sourceConfig": {}, "airflowConfig": {}},
     "testDefinition": {"entityType": "TABLE", "testPlatforms": ["dbt"]},
 }
 """Keys that a kind needs beside its name and parent."""
@@ -58,8 +59,13 @@ _COSTS = "/v1/queryCostRecord"
 _COLUMNS_NAMED = ("excludeColumns", "includeColumns")
 """Keys of profiler configurations that name columns, which have to be there."""
 _RUNS = "/v1/pipelines/{pipeline}"
+_INGESTIONS = "/v1/services/ingestionPipelines/{pipeline}"
 _TOPICS, _FAILED = "/v1/topics/{topic}", "/v1/dataQuality/testCases/{case}"
-_MEASURED = ("/v1/tables/{table}", "/v1/usage/", _RUNS, _TOPICS, _FAILED, _RESULTS, _COSTS)
+_MEASURED = (
+    "/v1/tables/{table}",
+    "/v1/usage/",
+    *(_RUNS, _INGESTIONS, _TOPICS, _FAILED, _RESULTS, _COSTS),
+)
 _COLLECTIONS = {kind.collection: kind for kind in KINDS.values()}
 
 
@@ -240,6 +246,10 @@ class World:
             for each in case.body if isinstance(case.body, list) else [case.body]:
                 if isinstance(each, dict):
                     each["timestamp"] = NOW
+        if case.path.startswith(_INGESTIONS):
+            kind = "ingestionPipeline"
+            if isinstance(case.body, dict):
+                case.body["timestamp"] = NOW
         if case.path.startswith(_TOPICS):
             kind = "topic"
         if case.path.startswith((_RESULTS, _FAILED)):
@@ -259,6 +269,7 @@ class World:
             "at": NOW,
             "day": str(date.today()),
             "service": target["id"],
+            "run": "a",
         }
         for name in case.path_parameters:
             case.path_parameters[name] = named[name]

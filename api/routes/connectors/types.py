@@ -17,6 +17,7 @@ from api.use_cases.entity_writes import Asked, answer_write, plan_patch
 from api.use_cases.list_parameters import named_in
 from api.use_cases.measured import reading
 from domain.errors import InvalidInput, NotFound
+from domain.errors import shown as shown_value
 from domain.kinds.bodies.custom_properties import PROPERTIES, CustomProperty
 from domain.kinds.bodies.property_types import PROPERTY_TYPES, type_id
 from domain.kinds.registry import KINDS, TYPE
@@ -126,11 +127,13 @@ def type_routes(services: Services) -> list[HTTPRouteHandler]:
 
             def patched() -> Plan:
                 try:
-                    return plan()
+                    planned = plan()
                 except NotFound:
                     raise NotFound(
                         f"{name} has no custom property yet: a PUT defines one"
                     ) from None
+                _refuse_new(planned)
+                return planned
 
             return patched
 
@@ -183,6 +186,17 @@ _PATCH = Write(
     body="JsonPatch",
     tag="system",
 )
+
+
+def _refuse_new(planned: Plan) -> None:
+    """Raise InvalidInput for a patch that defines a property, or gives one another name."""
+    old, new = (
+        {each["name"] for each in state.value(PROPERTIES) or ()} if state else set[str]()
+        for state in (planned.own.before, planned.own.after)
+    )
+    if added := sorted(new - old):
+        name = shown_value(added[0])
+        raise InvalidInput(f"{PROPERTIES}: {name} is not defined: a PUT defines it")
 
 
 def _identity(name: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from domain.patches.json_input import decode
 from domain.requests.references import find
 from domain.writing.bulk_put import MAX_REQUESTS
 from domain.writing.catalog import NOTHING, Proposal
-from domain.writing.plans import Change, Step
+from domain.writing.plans import Change, Step, check_joined
 
 _Operation = Literal["add", "remove"]
 
@@ -67,12 +67,17 @@ def offered_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandle
                 product = find(log, wanted, (kind.name,), "the path")
                 items.clear()
                 steps: dict[str, list[Step]] = {}
+                size = 0
                 for ref in body.assets:
                     try:
                         asset = find(log, ref, (), "assets")
                         done = steps.get(asset.id)
                         if done is None:
-                            done = steps[asset.id] = changed(product, asset)
+                            check_joined(size)
+                            done = changed(product, asset)
+                            size += done[0].size
+                            check_joined(size)
+                            steps[asset.id] = done
                             change = Change.UPDATED if done[0].events else Change.NO_CHANGE
                         else:
                             change = Change.NO_CHANGE

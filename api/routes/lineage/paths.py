@@ -8,7 +8,6 @@ import msgspec
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.signatures import AnyRequest
 from api.errors import Forbidden
-from domain.edges import EDGE
 from domain.errors import InvalidInput, NotFound, shown
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.refused_values import converted
@@ -16,7 +15,6 @@ from domain.kinds.ids import parse_id
 from domain.kinds.registry import KINDS
 from domain.patches.json_input import decode
 from domain.writing.lineage import Ends
-from projections.visibility.edges import EdgeSight
 
 BASE = "/v1/lineage"
 _OF_EDGE = 6
@@ -111,16 +109,6 @@ def edge_in_body(access: Access, body: bytes) -> tuple[Ends, dict[str, Any]]:
         _referred(access, edge.to_entity, "toEntity"),
     )
     return ends, details
-
-
-def sight_of(access: Access, action: Action) -> EdgeSight:
-    """Return the part of the lineage that a caller may see: details of edges under an action."""
-    shown_of = {kind: access.withheld(Action.VIEW, kind) for kind in access.kinds(Action.VIEW)}
-    withheld = {**shown_of, EDGE: access.withheld(action, EDGE)}
-    return EdgeSight(
-        access.kinds(Action.VIEW),
-        {kind: fields for kind, fields in withheld.items() if fields is not None},
-    )
 
 
 def _referred(access: Access, given: dict[str, Any], where: str) -> Reference:

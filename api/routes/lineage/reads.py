@@ -11,8 +11,9 @@ from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import ENTITY_HEADERS, Operation
 from api.declaring.signatures import AnyRequest, name_in_path
 from api.routes.lineage import paths as paths
-from api.routes.lineage.paths import BASE, sight_of
+from api.routes.lineage.paths import BASE
 from api.services import Services
+from api.use_cases.edge_sight import sight_of
 from api.use_cases.entity_reads import etag
 from api.use_cases.measured import reading
 from domain.edges import EDGE

@@ -14,8 +14,9 @@ from api.callers.permissions import Access, Action, Permission
 from api.declaring.operation import Write, WriteOfMany
 from api.declaring.signatures import AnyRequest
 from api.routes.lineage import paths as paths
-from api.routes.lineage.paths import BASE, sight_of
+from api.routes.lineage.paths import BASE
 from api.services import Services
+from api.use_cases.edge_sight import sight_of
 from api.use_cases.entity_reads import etag
 from api.use_cases.entity_writes import Asked, read_asked, refuse_headers_of_one, write_entity
 from domain.aggregate.lifecycle import format_version

@@ -94,7 +94,9 @@ def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHan
         return await searcher.answer(request, sought.index, partial(search, sought))
 
     async def by_id(request: AnyRequest, index: str, entity_id: str) -> Large:
-        ask = partial(single_document, index, id_in_path(entity_id))
+        ask = searcher.with_upstream(
+            request.auth, partial(single_document, index, id_in_path(entity_id))
+        )
         return await searcher.answer(request, index, ask)
 
     def as_csv(request: AnyRequest, **given: Any) -> Heavy:

@@ -10,10 +10,17 @@ from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Search
 from api.declaring.signatures import AnyRequest
-from api.use_cases.searcher import Searcher
+from api.use_cases.searcher import Ask, Searcher
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
-from projections.search.answers.queries import MAX_SIZE, MAX_WINDOW, SearchRequest, search
+from projections.entities.upstream_edges import UPSTREAM
+from projections.search.answers.queries import (
+    MAX_SIZE,
+    MAX_WINDOW,
+    SearchAnswer,
+    SearchRequest,
+    search,
+)
 from projections.search.documents.documents import SORTABLE
 from projections.search.engine import SCORE
 from projections.search.index_names import ALL, meanings
@@ -143,7 +150,10 @@ def search_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
         return await answer(request, sought)
 
     async def answer(request: AnyRequest, sought: SearchRequest) -> Large:
-        return await searcher.answer(request, sought.index, partial(search, sought))
+        ask: Ask[SearchAnswer] = partial(search, sought)
+        if any(field.partition(".")[0] == UPSTREAM for field in sought.include_source_fields):
+            ask = searcher.with_upstream(request.auth, ask)
+        return await searcher.answer(request, sought.index, ask)
 
     searching, revision = Permission(Action.SEARCH), searcher.remembered
     return [

@@ -179,8 +179,8 @@ _SECRET = """
     accessToken accessTokenPassword apiKey apiSecret authString awsAccessKeyId
     awsSecretAccessKey awsSessionToken azureClientSecret basicAuthUserInfo caCertValue
     caCertificate clientCertValue clientCertificate clientKeyCertificate clientSecret
-    consumerKey consumerSecret credentials jwt jwtToken keyfile license logdata password
-    personalAccessToken personalAccessTokenSecret privateKey privateKeyId
+    consumerKey consumerSecret credentials dbtCloudAuthToken jwt jwtToken keyfile license
+    logdata password personalAccessToken personalAccessTokenSecret privateKey privateKeyId
     privateKeyPassphrase privateKeyValue proxyAuthentication rootCertificate saslPassword
     secretToken securityToken snowflakePrivatekeyPassphrase sslCertificate sslKey token
     userKey
@@ -191,10 +191,11 @@ SECRET_KEYS = frozenset(_SECRET.split())
 _OBJECTS = """
     authConfig authenticationMode awsConfig awsCredentials azureConfig brokerConfig certificates
     cloudConfig config configSource connection consumerConfigSSL credentials databaseConnection
+    dbtConfigSource dbtPrefixConfig dbtSSLConfig dbtSecurityConfig
     gcpConfig gcpImpersonateServiceAccount gitCredentials httpConnection KafkaConnectConfig
     metastoreConnection mwaaConfig nifiConfig openAPISchemaConnection packageConnection
     pbitFilesSource policyAgentConfig sampleDataStorageConfig saslConfig schemaRegistrySSL
-    securityConfig sslConfig storageConfig
+    securityConfig sslConfig storageConfig storageMetadataConfigSource
 """
 OBJECT_KEYS = frozenset(_OBJECTS.split())
 """Names whose values are objects; anything else in their place may be a whole key file."""
@@ -225,11 +226,12 @@ def without_secrets(service_type: str, connection: Mapping[str, Any]) -> dict[st
     config = connection.get("config")
     if not isinstance(config, dict):
         return None
-    kept = _kept_object(config, kept_keys(service_type))
+    kept = kept_object(config, kept_keys(service_type))
     return {"config": kept} if kept else None
 
 
-def _kept_object(given: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
+def kept_object(given: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
+    """An object as it is recorded: of it and of the objects in it these keys, secrets masked."""
     kept: dict[str, Any] = {}
     for key, value in given.items():
         if value is None:
@@ -244,7 +246,7 @@ def _kept_object(given: Mapping[str, Any], keys: frozenset[str]) -> dict[str, An
 def _kept(key: str, value: Any, keys: frozenset[str]) -> Any:
     """The value of a key that is kept, without the secrets in it."""
     if isinstance(value, dict):
-        return _kept_object(value, keys)
+        return kept_object(value, keys)
     if isinstance(value, list):
         return [_kept(key, item, keys) for item in value]
     if key in OBJECT_KEYS:

@@ -125,6 +125,10 @@ OF_ONE_KIND = {
         *((method, "/{pipeline}/status") for method in ("put", "get")),
         *(("put", "/{pipeline}/status/bulk"), ("delete", "/{pipeline}/status/{at}")),
     },
+    "ingestionPipeline": {
+        *((method, "/{pipeline}/pipelineStatus") for method in ("put", "get", "delete")),
+        ("get", "/{pipeline}/pipelineStatus/{run}"),
+    },
     "topic": {(method, "/{topic}/sampleData") for method in ("put", "get", "delete")},
     "user": {("get", "/loggedInUser")},
     "domain": {("get", "/hierarchy")},

@@ -44,7 +44,7 @@ def parent_kinds(kind: EntityKind) -> set[str]:
 
 
 def test_registry_names_are_unique() -> None:
-    assert len(KINDS) == len(ROWS) == 36
+    assert len(KINDS) == len(ROWS) == 37
     assert len({row.collection for row in ROWS}) == len(ROWS)
     assert len({row.index for row in ROWS}) == len(ROWS)
     assert len({row.body for row in ROWS}) == len(ROWS)

@@ -26,6 +26,9 @@ from metadata.generated.schema.api.services.createDatabaseService import (
 from metadata.generated.schema.api.services.createMessagingService import (
     CreateMessagingServiceRequest,
 )
+from metadata.generated.schema.api.services.ingestionPipelines.createIngestionPipeline import (
+    CreateIngestionPipelineRequest,
+)
 from metadata.generated.schema.api.teams.createTeam import CreateTeamRequest
 from metadata.generated.schema.api.teams.createUser import CreateUserRequest
 from metadata.generated.schema.api.tests.createLogicalTestCases import CreateLogicalTestCases
@@ -40,6 +43,12 @@ from metadata.generated.schema.entity.services.connections.metadata.openMetadata
     OpenMetadataConnection,
 )
 from metadata.generated.schema.entity.services.databaseService import DatabaseService
+from metadata.generated.schema.entity.services.ingestionPipelines.ingestionPipeline import (
+    AirflowConfig,
+    IngestionPipeline,
+    PipelineState,
+    PipelineStatus,
+)
 from metadata.generated.schema.entity.teams.team import Team
 from metadata.generated.schema.entity.teams.user import User
 from metadata.generated.schema.tests.basic import TestCaseResult
@@ -287,6 +296,33 @@ def assets_of_a_data_product() -> None:
         BulkOperationResult.model_validate(call(name, assets))
         found = client.get_by_id(Table, table("customers").id, fields=["dataProducts"])
         assert [each.name for each in found.dataProducts.root] == expected
+
+
+@call
+def ingestion_pipeline_and_its_runs() -> None:
+    service = client.get_by_name(DatabaseService, "calls")
+    config = {"type": "DatabaseMetadata", "threads": 2}
+    made = client.create_or_update(
+        CreateIngestionPipelineRequest(
+            name="nightly",
+            service=EntityReference(id=service.id, type="databaseService"),
+            pipelineType="metadata",
+            sourceConfig={"config": config},
+            airflowConfig=AirflowConfig(scheduleInterval="0 3 * * *"),
+        )
+    )
+    assert made.fullyQualifiedName.root == "calls.nightly"
+    assert client.get_by_name(IngestionPipeline, "calls.nightly").sourceConfig.config.threads == 2
+    assert client.get_pipeline_status("calls.nightly", "1") is None
+    now = int(time.time() * 1_000)
+    run = PipelineStatus(runId="1", pipelineState=PipelineState.running, timestamp=now)
+    client.create_or_update_pipeline_status("calls.nightly", run)
+    run.pipelineState = PipelineState.success
+    client.create_or_update_pipeline_status("calls.nightly", run)
+    read = client.get_pipeline_status("calls.nightly", "1")
+    assert (read.runId, read.pipelineState) == ("1", PipelineState.success)
+    (listed,) = client.get_pipeline_status_between_ts("calls.nightly", now - 1_000, now + 1_000)
+    assert listed == read
 
 
 @call

@@ -136,10 +136,13 @@ def test_sqlite_file_is_read_and_read_again(tmp_path: Path) -> None:
     shop = source("sqlite", "shop", connection, type="DatabaseMetadata")
 
     with catalog_for_connectors(tmp_path / "data") as catalog:
-        catalog.run("ingest", source=shop, sink=SINK)
+        catalog.run("ingest", source=shop, sink=SINK, ingestionPipelineFQN="shop.nightly")
         head = catalog.head()
-        catalog.run("ingest", source=shop, sink=SINK)
+        catalog.run("ingest", source=shop, sink=SINK, ingestionPipelineFQN="shop.nightly")
 
+        runs = catalog.server.get("/v1/services/ingestionPipelines/shop.nightly/pipelineStatus")
+        assert [run["pipelineState"] for run in runs["data"]] == ["success", "success"]
+        assert {step["name"] for step in runs["data"][0]["status"]} >= {"OpenMetadata"}
         orders = catalog.table("shop.shop.main.orders")
         assert [column["name"] for column in orders["columns"]] == ["id", "customer", "amount"]
         assert [key["columns"] for key in orders["tableConstraints"]] == [["customer"]]

@@ -13,12 +13,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from domain.aggregate.entity import Entity
-from domain.errors import NotFound
+from domain.errors import InvalidInput, NotFound
 from domain.kinds.registry import KINDS
 from projections.entities.lineage import Bounds, Lineage, lineage_json, read_edge, read_lineage
 from projections.entities.sqlite.bulk_load import load
 from projections.entities.sqlite.file_check import check
 from projections.entities.sqlite.model import open_read_model
+from projections.entities.upstream_edges import UpstreamEdges
 from projections.visibility.edges import EdgeSight
 from tests.domain.drawing import draw, erase, redraw, reference
 from tests.projections.conftest import Fixture
@@ -285,3 +286,22 @@ def test_entities_of_hidden_kinds_are_left_out_with_what_lies_behind(catalog: Fi
         read_edge(catalog.entities, a.id, run.id, sight)
     everything = msgspec.json.decode(lineage_json(ask(catalog, a), ALL))
     assert {node["id"] for node in everything["nodes"]} == {b.id, run.id}
+
+
+@pytest.mark.parametrize("bounds", [Bounds(shown=6), Bounds(seen=13), Bounds(bytes=2_000)])
+def test_edges_of_an_answer_beyond_the_bounds_are_refused(
+    star: tuple[Fixture, list[Entity]], bounds: Bounds
+) -> None:
+    catalog, tables = star
+    ids = [table.id for table in tables]
+    with catalog.entities.edges() as reader:
+        within = UpstreamEdges(reader, ALL)
+        ending = {each: msgspec.json.decode(within.ending_at(each)) for each in ids}
+        assert sum(map(len, ending.values())) == 14
+        assert all(edge["toEntity"]["id"] == each for each in ids for edge in ending[each])
+        beyond = UpstreamEdges(reader, ALL, bounds)
+        with pytest.raises(InvalidInput, match="fewer hits"):
+            [beyond.ending_at(each) for each in ids]
+        late = UpstreamEdges(reader, ALL, Bounds(clock_every=1), count(0.0, 0.3).__next__)
+        with pytest.raises(InvalidInput, match="fewer hits"):
+            late.ending_at(ids[0])

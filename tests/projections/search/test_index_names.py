@@ -58,7 +58,7 @@ def test_data_assets_are_no_people_and_no_services() -> None:
     [
         "test_case_result_search_index",
         "testCaseResult",
-        "ingestion_pipeline_search_index",
+        "metadata_service_search_index",
         "entity_report_data_index",
         "web_analytic_user_activity_report_data_index",
         "raw_cost_analysis_report_data_index",
@@ -69,9 +69,13 @@ def test_index_that_only_openmetadata_has_means_no_kind(index: str) -> None:
 
 
 def test_suites_and_cases_are_found_by_their_own_names_alone() -> None:
-    assert kinds_of("testSuite") == {"testSuite", "testCase"}
+    assert kinds_of("testSuite") == {"testSuite", "testCase", "ingestionPipeline"}
     assert kinds_of("test_case_search_index") == {"testCase"}
-    assert not kinds_of("database,service,dataAsset") & {"testSuite", "testCase"}
+    assert not kinds_of("database,service,dataAsset") & {
+        "testSuite",
+        "testCase",
+        "ingestionPipeline",
+    }
 
 
 @pytest.mark.parametrize("index", ["", "tables", "Table", "table_search_index,", "all,", "*"])

@@ -100,6 +100,10 @@ def test_properties_are_patched_and_removed(client: Client) -> None:
     assert properties(client) == ["rank"]
     wrong = [{"op": "remove", "path": "/customProperties/0/customPropertyConfig"}]
     assert client.ask("PATCH", path, json=wrong)[0] == 400
+    renamed = [{"op": "replace", "path": "/customProperties/0/name", "value": "order"}]
+    status, answer = client.ask("PATCH", path, json=renamed)
+    assert (status, "'order' is not defined" in answer["message"]) == (400, True)
+    assert properties(client) == ["rank"]
 
 
 @pytest.mark.parametrize(

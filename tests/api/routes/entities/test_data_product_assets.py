@@ -120,3 +120,13 @@ def test_assets_are_changed_by_those_who_may_edit_them(tmp_path: Path) -> None:
         body = {"assets": [one]}
         assert client.ask("PUT", f"{ASSETS}/add", json=body, role="reader")[0] == 403
         assert products(client) == {"one": [], "two": [], "events": ["orders"]}
+
+
+def test_assets_of_one_request_have_so_many_bytes_together(client: Client) -> None:
+    fill(client)
+    large = [client.table(f"t{n}", description="x" * 5_000_000)["id"] for n in range(4)]
+    done = change(client, "add", [{"id": each, "type": "table"} for each in large])
+    assert (done["numberOfRowsPassed"], done["numberOfRowsFailed"]) == (3, 1)
+    assert "16000000 bytes" in done["failedRequest"][0]["message"]
+    shown = products(client)
+    assert [shown[f"t{n}"] for n in range(4)] == [["orders"]] * 3 + [[]]

@@ -178,3 +178,32 @@ def test_domains_name_those_right_below(client: Client) -> None:
         client.create("domains", name=name, domainType="Aggregate", parent=parent)
     shown = client.get("/v1/domains/name/sales", fields="children")["children"]
     assert [each["fullyQualifiedName"] for each in shown] == ["sales.online", "sales.retail"]
+
+
+def test_no_team_stands_below_itself(client: Client) -> None:
+    client.create("teams", name="inner", teamType="Group")
+    client.create("teams", name="middle", teamType="Group", children=["inner"])
+    client.create("teams", name="outer", teamType="Group", children=["middle"])
+    given = {"name": "inner", "teamType": "Group", "children": ["outer"]}
+    answer = client.request("PUT", "/v1/teams", json=given)
+    assert (answer.status_code, "would stand below itself" in answer.text) == (400, True)
+    outer = client.get("/v1/teams/name/outer")["id"]
+    for above in ("inner", "outer"):
+        parent = {"id": client.get(f"/v1/teams/name/{above}")["id"], "type": "team"}
+        patch = [{"op": "add", "path": "/parents", "value": [parent]}]
+        assert client.ask("PATCH", f"/v1/teams/{outer}", json=patch)[0] == 400
+    assert members(client, "children", "inner") == []
+    assert members(client, "children", "outer") == ["middle"]
+
+
+def test_request_adds_to_entities_of_so_many_bytes_together(client: Client) -> None:
+    user(client, "ann", description="x" * 3_000_000)
+    user(client, "bob")
+    names = [f"t{number}" for number in range(7)]
+    bulk = [{"name": name, "teamType": "Group", "users": ["ann"]} for name in names]
+    bulk.append({"name": "alone", "teamType": "Group"})
+    answer = client.request("PUT", "/v1/teams/bulk", json=bulk).json()
+    assert (answer["numberOfRowsPassed"], answer["numberOfRowsFailed"]) == (6, 2)
+    assert all("16000000 bytes" in failed["message"] for failed in answer["failedRequest"])
+    assert teams_of(client, "ann") == names[:5]
+    assert put(client, users=["ann", "bob"]).status_code == 201

@@ -54,6 +54,16 @@ allow = ["create", "edit"]
 role = "deaf"
 kinds = ["table"]
 allow = ["view"]
+
+[[rule]]
+role = "careful"
+allow = ["view", "search"]
+withhold = ["columns"]
+
+[[rule]]
+role = "finder"
+kinds = ["table"]
+allow = ["view", "search"]
 """
 A, B = "service.database.schema.a", "service.database.schema.b/c"
 MAPPING = {"fromColumns": [f"{A}.id"], "toColumn": f"{B}.id"}
@@ -453,3 +463,49 @@ def test_auditors_see_no_pipeline_of_an_edge_that_they_may_not_view(shop: Shop) 
             ["/sqlQuery"],
             [],
         ]
+
+
+def hit_of(shop: Shop, name: str, fields: str | None, role: str = "admin") -> Any:
+    """The document of a table in a search, once it is found."""
+    given = {"q": f'name.keyword:"{name}"', "include_source_fields": fields}
+    shop.client.search_until(lambda found: found["hits"]["hits"], q=given["q"])
+    path = "/v1/search/query"
+    answer = shop.client.request("GET", path, params=given, role=role)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["hits"]["hits"][0]["_source"]
+
+
+def test_search_documents_show_the_edges_that_end_at_them(shop: Shop) -> None:
+    over = {"id": shop.run["id"], "type": "pipeline"}
+    shop.draw(sqlQuery="select 1", columnsLineage=[MAPPING], pipeline=over)
+    shop.draw(beginning=("pipeline", shop.run))
+    whole = hit_of(shop, "b/c", "upstreamLineage")["upstreamLineage"]
+    ends = [(edge["fromEntity"]["fullyQualifiedName"], edge["toEntity"]["id"]) for edge in whole]
+    assert sorted(ends) == [("runs.daily", shop.b["id"]), (A, shop.b["id"])]
+    (edge,) = (edge for edge in whole if edge["fromEntity"]["type"] == "table")
+    assert edge.keys() >= {"pipeline", "sqlQuery", "columns", "source"}
+    assert (edge["columns"], edge["pipeline"]["id"]) == ([MAPPING], shop.run["id"])
+
+    narrow = hit_of(shop, "b/c", "id,upstreamLineage.fromEntity.id")
+    assert narrow["id"] == shop.b["id"]
+    assert {each["fromEntity"]["id"] for each in narrow["upstreamLineage"]} == {
+        shop.a["id"],
+        shop.run["id"],
+    }
+    assert hit_of(shop, "a", "upstreamLineage") == {"upstreamLineage": []}
+    assert "upstreamLineage" not in hit_of(shop, "b/c", None)
+    path = f"/v1/search/get/table_search_index/doc/{shop.b['id']}"
+    assert shop.client.get(path)["upstreamLineage"] == whole
+
+    assert shop.client.request("DELETE", f"/v1/lineage/{shop.between}").status_code == 200
+    left = hit_of(shop, "b/c", "upstreamLineage")["upstreamLineage"]
+    assert [edge["fromEntity"]["id"] for edge in left] == [shop.run["id"]]
+
+
+def test_search_documents_show_no_edge_that_a_caller_may_not_see(shop: Shop) -> None:
+    shop.draw(sqlQuery="select 1", columnsLineage=[MAPPING])
+    shop.draw(beginning=("pipeline", shop.run))
+    seen = hit_of(shop, "b/c", "upstreamLineage", "careful")["upstreamLineage"]
+    assert len(seen) == 2
+    assert not any({"sqlQuery", "columns"} & edge.keys() for edge in seen)
+    assert hit_of(shop, "b/c", "id,upstreamLineage", "finder") == {"id": shop.b["id"]}

@@ -74,6 +74,17 @@ def test_parameters_that_may_hold_a_secret_are_masked(client: Client, path: str)
     assert shown == {**dict.fromkeys(given, "*********"), "day": "2026-01-01"}
 
 
+def test_lines_of_errors_that_may_hold_a_secret_are_masked(client: Client, path: str) -> None:
+    told = {"errorMessage": "password=x1", "stackTrace": "Traceback\n  password=x1\nno"}
+    put(client, path, run(error={"errorType": "a", **told}))
+    masked = "*********"
+    assert client.get(path)["data"][0]["error"] == {
+        "errorType": "a",
+        "errorMessage": masked,
+        "stackTrace": f"Traceback\n{masked}\nno",
+    }
+
+
 @pytest.mark.parametrize(
     ("body", "says"),
     [

@@ -214,7 +214,7 @@ def test_source_url_is_matched_whole(shop: Client) -> None:
 def test_document_is_given_by_index_and_id(shop: Client) -> None:
     table = shop.get("/v1/tables/name/service.database.schema.orders")
     path = f"/v1/search/get/table_search_index/doc/{table['id']}"
-    always = {"deleted": False, "owners": [], "tags": []}
+    always = {"deleted": False, "owners": [], "tags": [], "upstreamLineage": []}
     assert shop.get(path) == {**always, **table, "entityType": "table"}
     gone = shop.get("/v1/tables/name/service.database.schema.gone", include="deleted")
     assert shop.get(f"/v1/search/get/all/doc/{gone['id']}")["deleted"] is True
