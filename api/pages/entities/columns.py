@@ -25,6 +25,9 @@ class ShownColumn(msgspec.Struct, frozen=True, gc=False):
     dataType: Any = None
     dataTypeDisplay: Any = None
     arrayDataType: Any = None
+    dataLength: int | None = None
+    precision: int | None = None
+    scale: int | None = None
     constraint: Any = None
     description: str | None = None
     tags: list[dict[str, Any]] | None = None

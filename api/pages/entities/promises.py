@@ -15,6 +15,7 @@ from api.pages.frame.documents import cut
 from api.services import Services
 from api.use_cases.entity_reads import read_entity
 from api.use_cases.measured import find, id_of
+from domain.contracts.data_types import DataType, agrees, of_column
 from domain.errors import NotFound
 from domain.kinds import names
 from domain.kinds.bodies.quality import SUITE
@@ -183,20 +184,28 @@ class Agreement(msgspec.Struct, frozen=True):
 
 
 def compare(promised: Iterable[ShownColumn], there: Iterable[ShownColumn]) -> Agreement:
-    """Compare columns by their names and types, nested ones by their paths."""
+    """Compare columns by their names and types, nested ones by their paths.
+
+    A type agrees with what is promised where it is the same, or narrower.
+    """
     wanted, actual = dict(_types(promised)), dict(_types(there))
     differences = [
-        ColumnDifference(path, wanted[path], actual.get(path))
-        for path in wanted
-        if path not in actual or wanted[path] != actual[path]
+        ColumnDifference(path, shown, actual[path][0] if path in actual else None)
+        for path, (shown, data_type) in wanted.items()
+        if path not in actual or not agrees(data_type, actual[path][1])
     ]
     return Agreement(len(wanted), tuple(differences), len(actual.keys() - wanted.keys()))
 
 
-def _types(given: Iterable[ShownColumn]) -> Iterator[tuple[str, str]]:
+def _types(given: Iterable[ShownColumn]) -> Iterator[tuple[str, tuple[str, DataType]]]:
+    """Path of each column -> its type as it is shown, and as it is compared."""
     for row in unfold(given):
-        column, inner = row.column, row.column.arrayDataType
-        yield row.path, f"{column.dataType}<{inner}>" if inner else column.dataType
+        column, item = row.column, row.column.arrayDataType
+        data_type = of_column(
+            str(column.dataType), item, column.dataLength, column.precision, column.scale
+        )
+        sizes = f"({','.join(map(str, data_type.sizes))})" if data_type.sizes else ""
+        yield row.path, (f"{column.dataType}{sizes}{f'<{item}>' if item else ''}", data_type)
 
 
 def agreement_with_entity(at: EntityRequest, contract: Mapping[str, Any]) -> Agreement | None:

@@ -197,4 +197,13 @@ def test_columns_are_compared_by_path_and_type() -> None:
     )
     assert compared(array, [{**array[0], "arrayDataType": "TEXT"}]).agreeing == 0
     assert compared(array, array).differences == ()
+    # Of what is promised without the type of its items, any will do.
+    assert compared(columns(("a", "ARRAY")), array).differences == ()
+    assert compared(array, columns(("a", "ARRAY"))).differences == (
+        ColumnDifference("a", "ARRAY<INT>", "ARRAY"),
+    )
+    sized = [{"name": "a", "dataType": "VARCHAR", "dataLength": 20}]
+    assert compared(sized, [{**sized[0], "dataLength": 30}]).differences == (
+        ColumnDifference("a", "VARCHAR(20)", "VARCHAR(30)"),
+    )
     assert compared(columns(("A", "INT")), columns(("a", "INT"))).differences != ()
