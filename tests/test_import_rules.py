@@ -24,6 +24,7 @@ DATABASE = "Only the event store touches its database and the event sourcing lib
 PAGES = "Only the pages know templates and Markdown"
 WHOOSH = "Only the rooms of the search index touch Whoosh"
 CLUSTER = "Only the connection to a search cluster touches its client"
+YAML = "Only the room of ODCS documents reads YAML and JSON Schema"
 ENGINES = "The search engines do not know each other: what both use is beside them"
 
 PLANTED = [
@@ -62,6 +63,8 @@ PLANTED = [
     ("api/routes/entities/reads.py", "import sqlite3", DATABASE),
     ("replay_tool/inspection.py", "import sqlite3", DATABASE),
     ("projections/search/answers/queries.py", "from whoosh.query import Term", WHOOSH),
+    ("api/answers/bodies.py", "import yaml", YAML),
+    ("domain/writing/recent.py", "from jsonschema_rs import validate", YAML),
     ("projections/search/language/text.py", "from whoosh import qparser", WHOOSH),
     ("domain/writing/recent.py", "import whoosh", WHOOSH),
     ("api/routes/search/searches.py", "import whoosh", WHOOSH),

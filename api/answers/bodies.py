@@ -19,6 +19,9 @@ MAX_BODY_BYTES_OF_ALL = 256_000_000
 """Bytes that the bodies of all callers' requests may have together."""
 JSON_TYPES = ("application/json",)
 PATCH_TYPES = ("application/json-patch+json", "application/json")
+YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
+"""Media types of YAML: that of RFC 9512, and those before it, of which OpenMetadata's client has
+the first."""
 TEXT_TYPES = ("text/plain", *JSON_TYPES)
 """Media types of a text that is no JSON; OpenMetadata's client calls every body JSON."""
 
@@ -50,16 +53,21 @@ class BodyBytes:
             self._size = size
 
 
-def check_media_type(given: str | None, allowed: tuple[str, ...]) -> None:
-    """Raise UnsupportedMediaType for a Content-Type that is not allowed; none at all is allowed."""
+def check_media_type(given: str | None, allowed: tuple[str, ...]) -> str:
+    """The media type of a Content-Type, the first that is allowed where none is given.
+
+    Raises UnsupportedMediaType for one that is not allowed.
+    """
     if given is None:
-        return
+        return allowed[0]
     media_type, _, parameters = given.partition(";")
-    known = media_type.strip().lower() in allowed
+    media_type = media_type.strip().lower()
+    known = media_type in allowed
     if not known or (parameters.strip() and not _CHARSET.fullmatch(parameters.strip())):
         raise UnsupportedMediaType(
             f"Content-Type must be {' or '.join(allowed)}, in UTF-8, got {given[:80]!r}"
         )
+    return media_type
 
 
 async def read_body(request: Request[Any, Any, Any], most: int = MAX_BODY) -> bytes:

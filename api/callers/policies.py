@@ -18,7 +18,7 @@ from domain.errors import InvalidInput
 from domain.kinds.registry import ALL_KINDS, KINDS
 from domain.machine import durable_files
 from domain.openmetadata.status_names import OWN, StatusNames
-from projections.visibility.field_paths import field_paths
+from projections.visibility.field_paths import field_path
 from projections.visibility.withholding import Withheld, in_both, simplest
 
 ANY_KIND = "*"
@@ -143,11 +143,11 @@ def _problem(rule: Rule) -> str | None:
             return f"{action} concerns no kind: it needs kinds = [{ANY_KIND!r}]"
     kinds = [kind for kind in ALL_KINDS if rule.concerns(kind)]
     for path in rule.withhold:
-        known = [kind for kind in kinds if path in field_paths(kind)]
+        known = [(kind, about) for kind in kinds if (about := field_path(kind, path)) is not None]
         if not known:
             return f"unknown field {path!r}: no kind of this rule has it"
-        for kind in known:
-            if field_paths(kind)[path].needed:
+        for kind, about in known:
+            if about.needed:
                 return f"{path!r} cannot be withheld: {kind} is not whole without it"
     return None
 
@@ -165,7 +165,7 @@ def combine(rules: Sequence[Rule], roles: Iterable[str], statuses: StatusNames =
         for kind in ALL_KINDS:
             about = [rule for rule in own if rule.concerns(kind)]
             paths = simplest(path for rule in about for path in rule.withhold)
-            paths = frozenset(path for path in paths if path in field_paths(kind))
+            paths = frozenset(path for path in paths if field_path(kind, path) is not None)
             granted = {action for rule in about for action in rule.allow}
             if Action.OPERATE in granted:
                 granted.add(Action.METRICS)

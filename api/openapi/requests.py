@@ -45,7 +45,8 @@ _POINTER: Schema = {
 
 def request(kind: EntityKind, given: Schema) -> Schema:
     """The schema of the body of POST and PUT of a kind."""
-    properties = {**given["properties"], "name": NAME}
+    own = {key: schema for key, schema in given["properties"].items() if key not in kind.apart}
+    properties = {**own, "name": NAME}
     for attribute, kinds in kind.references.items():
         key = kind.key_of[attribute]
         if key in kind.loose:
@@ -107,6 +108,16 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
                 _having(fullyQualifiedName=_QUALIFIED),
                 _having(name={**TEXT, "minLength": 1}),
             ],
+        },
+        "OdcsDocument": {
+            "type": "object",
+            "description": "A document of the Open Data Contract Standard.",
+            "required": ["id", "kind", "apiVersion"],
+            "properties": {
+                "id": {"anyOf": [{**TEXT, "minLength": 1}, {"type": "number"}]},
+                "kind": {"const": "DataContract"},
+                "apiVersion": {**TEXT, "pattern": r"^v3\.[0-9]{1,4}\.[0-9]{1,4}$"},
+            },
         },
         "QueryText": {**TEXT, "pattern": _OUTER, "description": "SQL."},
         "QueryUsage": array(to_kinds(())),

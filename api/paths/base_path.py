@@ -1,4 +1,4 @@
-"""Paths as clients ask for them, and as routes have them: those below `/api/v1`, and of columns.
+"""Paths as clients ask for them, and as routes have them: below `/api/v1`, and behind names.
 
 The prefix `/api` is taken off a request before anything looks at its path, and put back where an
 answer shows a path. So there is one set of routes, which is looked up, measured and logged alike.
@@ -54,13 +54,20 @@ def with_location_as_asked(scope: Any, headers: Headers) -> Headers:
 SLASH = "\x1f"
 """Stands in the path of a request for a slash of a name; no name holds it."""
 _ENCODED_SLASH = re.compile(rb"%2[fF]").search
-_BEFORE, _AFTER = "/v1/tables/name/", "/columns"
 COLUMNS_OF = "/v1/tables/columns/name/"
 """The path of a table's columns, up to the name of the table."""
+DOCUMENT_OF, YAML_OF = "/v1/dataContracts/odcs/name/", "/v1/dataContracts/odcs/yaml/name/"
+"""The paths of a contract's document, in JSON and in YAML, up to the name of the contract."""
+_BEHIND_NAMES = (
+    ("/v1/tables/name/", "/columns", COLUMNS_OF),
+    ("/v1/dataContracts/name/", "/odcs", DOCUMENT_OF),
+    ("/v1/dataContracts/name/", "/odcs/yaml", YAML_OF),
+)
+"""What stands before and behind a name in a path, and the path that ends in the name."""
 
 
 def reroute(scope: Any) -> None:
-    """Change the path of a request for the columns of a table that it names.
+    """Change the path of a request for a part of an entity, which goes on behind the name.
 
     A slash that the client has encoded is kept apart from those between the parts of the path: it
     belongs to a name, wherever that stands.
@@ -70,11 +77,12 @@ def reroute(scope: Any) -> None:
         parts = raw_path.decode("latin-1").split("/")
         scope["path"] = "/".join(unquote(part).replace("/", SLASH) for part in parts)
     path: str = scope["path"]
-    if not (path.endswith(_AFTER) and path.startswith(_BEFORE)):
-        return
-    raw: bytes = scope["raw_path"].partition(b"?")[0]
-    name = raw.partition(b"/name/")[2]
-    # Percent-encoded, the slash would belong to the name.
-    if name.endswith(_AFTER.encode()) and name != _AFTER.encode():
-        scope["path"] = f"{COLUMNS_OF}{path[len(_BEFORE) : -len(_AFTER)]}"
-        scope["raw_path"] = COLUMNS_OF.encode() + name.removesuffix(_AFTER.encode())
+    for before, after, instead in _BEHIND_NAMES:
+        if path.endswith(after) and path.startswith(before):
+            raw: bytes = scope["raw_path"].partition(b"?")[0]
+            name = raw.partition(b"/name/")[2]
+            # Percent-encoded, the slash would belong to the name.
+            if name.endswith(after.encode()) and name != after.encode():
+                scope["path"] = f"{instead}{path[len(before) : -len(after)]}"
+                scope["raw_path"] = instead.encode() + name.removesuffix(after.encode())
+            return

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from api.answers.bodies import JSON_TYPES, check_media_type, read_body
+from api.answers.bodies import JSON_TYPES, YAML_TYPES, check_media_type, read_body
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.signatures import AnyRequest
@@ -21,6 +21,7 @@ from api.services import Services, Written
 from api.use_cases.deletes import check_recursive, may_delete_attached
 from api.use_cases.entity_reads import etag
 from domain.aggregate.lifecycle import format_version
+from domain.contracts.yaml_input import read_yaml
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
@@ -50,6 +51,16 @@ class Asked(msgspec.Struct, frozen=True):
     """The conditions of the write, without the digest, which takes long for a large body."""
     access: Access
     """The rights of the caller."""
+    is_yaml: bool = False
+    """True if the body is said to be YAML."""
+
+    def values(self) -> dict[str, Any]:
+        """The decoded body, an object; raises InvalidInput for anything else."""
+        if not self.is_yaml:
+            return decode(self.body, dict[str, Any], "the body")
+        if not isinstance(value := read_yaml(self.body), dict):
+            raise InvalidInput("the body must be a mapping at its top")
+        return value
 
 
 def refuse_headers_of_one(request: AnyRequest, what: str) -> None:
@@ -63,7 +74,7 @@ async def read_asked(request: AnyRequest, media_types: tuple[str, ...]) -> Asked
     """Read a request for a write; its body is not decoded yet."""
     headers = request.scope["headers"]
     content_types = (value.decode("latin-1") for name, value in headers if name == b"content-type")
-    check_media_type(next(content_types, None), media_types)
+    given_type = check_media_type(next(content_types, None), media_types)
     body = await read_body(request)
     key = _only(headers, b"idempotency-key")
     if key is not None and not 1 <= len(key) <= MAX_KEY_LENGTH:
@@ -84,7 +95,7 @@ async def read_asked(request: AnyRequest, media_types: tuple[str, ...]) -> Asked
     # No write may depend on an entity not being at a version.
     if unless is not None and unless.strip() != "*":
         raise InvalidInput(f"If-None-Match must be *, got {unless[:64]!r}")
-    return Asked(target, body, context, request.auth)
+    return Asked(target, body, context, request.auth, given_type in YAML_TYPES)
 
 
 def _only(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str | None:

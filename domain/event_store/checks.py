@@ -11,11 +11,13 @@ from msgspec.structs import asdict
 
 from domain import events
 from domain.aggregate.entity import Entity, evolve
+from domain.contracts.proof import document_fault
 from domain.errors import LaterRelease
 from domain.event_store.appends import claim_of
 from domain.event_store.mapper import decode_event
 from domain.event_store.stored import Claim, Problem, StoredRow
 from domain.events import Event
+from domain.kinds.bodies.contracts import GIVEN
 
 _DAY_MS = 24 * 60 * 60 * 1000
 
@@ -108,7 +110,8 @@ class StreamReader:
                     event = decode_event(type_name, payload)
                     wrong = self._misfit(state, event)
                     if wrong is None:
-                        state = evolve(state, event, entity_id)
+                        before, state = state, evolve(state, event, entity_id)
+                        wrong = _misread_document(before, state)
                         if event.at > self._latest:
                             self.future.add(position, event.at)
                 except LaterRelease as error:
@@ -142,6 +145,13 @@ class StreamReader:
         if event.version < state.version:
             return f"version {event.version} (in tenths) after {state.version}"
         return None
+
+
+def _misread_document(before: Entity | None, state: Entity) -> str | None:
+    """What is wrong with the document that an event gave a contract; None for any other event."""
+    if GIVEN not in state.body or (before and before.body.get(GIVEN) == state.body[GIVEN]):
+        return None
+    return document_fault(state)
 
 
 class ClaimChecker:

@@ -116,9 +116,14 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The keys of the body that are recorded."""
-        unkept = annotated_fields(self.body, "unkept")
-        return frozenset(key for attribute, key in self.key_of.items() if attribute not in unkept)
+        """The keys of the body that are recorded and shown."""
+        left_out = {*annotated_fields(self.body, "unkept"), *annotated_fields(self.body, "apart")}
+        return frozenset(key for attribute, key in self.key_of.items() if attribute not in left_out)
+
+    @cached_property
+    def apart(self) -> frozenset[str]:
+        """Keys of the body that are recorded, and that paths of their own show and change alone."""
+        return frozenset(self.key_of[each] for each in annotated_fields(self.body, "apart"))
 
     @cached_property
     def optional(self) -> tuple[str, ...]:

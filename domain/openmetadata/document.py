@@ -78,6 +78,8 @@ def fields(entity: Entity) -> Body:
     for key, value in _stand_ins(entity).items():
         shown[key] = Raw(_raw(value))
     shown |= body
+    for key in ALL_KINDS[entity.kind].apart:
+        shown.pop(key, None)
     suites = ALL_KINDS[entity.kind].suites
     if suites is not None and suites.key in body:
         # OpenMetadata has whole suites there, which have no type as references have.

@@ -16,6 +16,7 @@ from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.port import EventStore
 from domain.events import TYPE_NAMES, Body, EntityPurged
 from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import ALL_KINDS
 from domain.openmetadata import document
 from domain.patches.json_patch import Operation
 from domain.reading import changes
@@ -48,7 +49,11 @@ class Revision(msgspec.Struct, frozen=True):
             raise Conflict("this is the first version: there is none before it")
         if self.before.deleted != self.entity.deleted:
             raise Conflict("the last step was no change, but a deletion or a restoration")
-        old, new = self.before.body, self.entity.body
+        apart = ALL_KINDS[self.entity.kind].apart
+        old, new = (
+            {key: raw for key, raw in state.body.items() if key not in apart}
+            for state in (self.before, self.entity)
+        )
         return [
             {"op": "add", "path": f"/{key}", "value": msgspec.json.decode(old[key])}
             if key in old

@@ -48,7 +48,7 @@ class ChangePlanner(DeletionPlanner):
     ) -> Plan:
         """Apply an RFC 6902 patch to the entity's document; raises InvalidInput when it fails."""
         json_patch.check_size(patch)
-        return self._patch(kind, self._live(kind, which), patch, context)
+        return self._patch(kind, self.live(kind, which), patch, context)
 
     def put_alone(
         self,
@@ -59,7 +59,7 @@ class ChangePlanner(DeletionPlanner):
         context: WriteContext,
     ) -> Plan:
         """Replace one of the keys that `OwnPaths.put` names; raises what `patch` raises."""
-        state = self._live(kind, entity_id)
+        state = self.live(kind, entity_id)
         before = state.value(key) or {}
         kept = {
             inner: before[inner]
@@ -81,7 +81,7 @@ class ChangePlanner(DeletionPlanner):
         The elements are references, or texts where the list is one of texts. Raises what `patch`
         raises.
         """
-        state = self._live(kind, entity_id)
+        state = self.live(kind, entity_id)
         before = state.value(key) or []
         added: list[Any]
         if key not in kind.refers_to:
@@ -127,7 +127,7 @@ class ChangePlanner(DeletionPlanner):
 
         Raises NotFound where it is not there, unless the caller does not `insist` that it is.
         """
-        state = self._live(kind, entity_id)
+        state = self.live(kind, entity_id)
         before = state.value(key) or []
         left = [each for each in before if each["id"] != element_id]
         if insist and len(left) == len(before):
@@ -142,8 +142,8 @@ class ChangePlanner(DeletionPlanner):
         staged.claims(names=names, ids=ids)
         return staged
 
-    def _live(self, kind: EntityKind, which: str | ByName) -> Entity:
-        """The entity, which must not be soft-deleted."""
+    def live(self, kind: EntityKind, which: str | ByName) -> Entity:
+        """The newest state of an entity; raises NotFound also for one that is soft-deleted."""
         state = self._entities.existing(kind, which)
         if state.deleted:
             raise NotFound(f"{kind.name} instance for {state.id} not found: it is deleted")
@@ -164,7 +164,8 @@ class ChangePlanner(DeletionPlanner):
             raise InvalidInput(f"{field} follows from what is said of each {other}: patch that")
         claims = self.claims(kind, draft, recorded_parent(kind, state))
         payload = payloads.resolve(kind, draft, claims, self._entities.body, lambda _: state)
-        kept = {key: raw for key, raw in state.body.items() if key not in changed}
+        replaced = changed - kind.apart
+        kept = {key: raw for key, raw in state.body.items() if key not in replaced}
         body = {**kept, **payload.body}
         if STATUS in state.body and STATUS not in body:
             raise InvalidInput(f"{STATUS} cannot be removed")
@@ -209,7 +210,8 @@ class ChangePlanner(DeletionPlanner):
         `ingesting` is for a PUT, in which what a bot says of `extension` gives way. Raises
         InvalidInput and NotPermitted.
         """
-        check_described(kind, body, state, parent_id, self._entities.known)
+        if not context.contract_first:
+            check_described(kind, body, state, parent_id, self._entities.known)
         check_circles(kind, body, state, self._entities.newest)
         check_body(self._store.claim_by_id, kind, body, state, context)
         gives_way = ingesting and context.by_bot and not context.override_metadata

@@ -100,6 +100,11 @@ class PlannerBase:
         self._now = now
         self._make_id = make_id
 
+    @property
+    def log(self) -> EntityReads:
+        """What plans are made from."""
+        return self._store
+
 
 def step(
     command_type: type[commands.Command],

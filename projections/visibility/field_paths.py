@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Union
 
@@ -73,7 +73,19 @@ def field_paths(kind_name: str) -> Mapping[str, FieldPath]:
             fixed = key in ("name", STATUS) or key in kind.fixed
             needed = fixed or (field.required and key not in kind.optional)
             paths |= _walk(field, key, needed, (body,))
+        elif key in kind.apart:
+            paths[key] = FieldPath(open=False, needed=False)
     return paths
+
+
+def field_path(kind_name: str, path: str) -> FieldPath | None:
+    """The properties of a path; None when entities of the kind have none such.
+
+    What is below a key that is apart is a document of any shape.
+    """
+    first = path.partition(".")[0]
+    apart = first if first in ALL_KINDS[kind_name].apart and all(path.split(".")) else path
+    return field_paths(kind_name).get(apart)
 
 
 def _walk(
@@ -122,8 +134,8 @@ def path_tree(paths: Iterable[str]) -> PathTree:
     return root
 
 
-def pruned(value: Any, tree: PathTree, *, through: str | None = None) -> Any:
-    """The value without the paths of the tree; a key that is `through` adds no step to them.
+def pruned(value: Any, tree: PathTree, *, through: Collection[str] = ()) -> Any:
+    """The value without the paths of the tree; a key in `through` adds no step to them.
 
     Only what a path goes into is decoded.
     """
@@ -135,7 +147,7 @@ def pruned(value: Any, tree: PathTree, *, through: str | None = None) -> Any:
         return value
     left: dict[str, Any] = {}
     for key, inner in value.items():
-        if key == through:
+        if key in through:
             left[key] = pruned(inner, tree, through=through)
         elif key not in tree:
             left[key] = inner

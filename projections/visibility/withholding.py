@@ -48,7 +48,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
                 if below is None:
                     del shown[key]
                 else:
-                    inner = pruned(shown[key], below, through=NESTED)
+                    inner = pruned(shown[key], below, through=(NESTED,))
                     shown[key] = Raw(msgspec.json.encode(inner))
         return msgspec.json.encode(shown)
 
@@ -72,7 +72,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
             key = REQUEST_ALIASES.get(given, given)
             if key in self._tree:
                 below = self._tree[key]
-                if below is None or replacing or pruned(value, below, through=NESTED) != value:
+                if below is None or replacing or pruned(value, below, through=(NESTED,)) != value:
                     raise self._refusal(given)
 
     def refuse_patching(self, operations: Iterable[Mapping[str, Any]]) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
-from api.answers.bodies import JSON_TYPES, PATCH_TYPES
+from api.answers.bodies import JSON_TYPES, PATCH_TYPES, YAML_TYPES
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
@@ -31,7 +31,6 @@ from api.use_cases.entity_writes import (
 )
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
-from domain.patches.json_input import decode
 from domain.writing.entity_cache import ByName
 from domain.writing.planning import Planner
 from domain.writing.plans import Plan
@@ -45,9 +44,13 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     planner = services.catalog.planner
     answer = partial(answer_write, services, kind)
 
+    # OpenMetadata takes YAML for contracts too, and for nothing else.
+    body_types = (*JSON_TYPES, *YAML_TYPES) if kind.agreement is not None else JSON_TYPES
+
     def by_body(action: Action, plan_of: _PlanOf) -> Callable[..., Any]:
         async def write(request: AnyRequest, **given: bool) -> Finished:
-            return await answer(request, action, partial(plan_of, planner, kind, **given))
+            do = partial(plan_of, planner, kind, **given)
+            return await answer(request, action, do, body_types)
 
         return write
 
@@ -93,8 +96,10 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         executable = f"{path}/executable"
         below.append(_PUT_BELOW.at("PUT", executable, putting, put_below, OVERRIDE_METADATA))
     return [
-        _CREATE.at("POST", path, creating, by_body(Action.CREATE, _plan_create)),
-        _PUT.at("PUT", path, putting, put, OVERRIDE_METADATA),
+        replace(_CREATE, body_types=body_types).at(
+            "POST", path, creating, by_body(Action.CREATE, _plan_create)
+        ),
+        replace(_PUT, body_types=body_types).at("PUT", path, putting, put, OVERRIDE_METADATA),
         *_PATCH.by_id_and_name("PATCH", path, editing, of_one(plan_patch, PATCH_TYPES)),
         *_DELETE.by_id_and_name("DELETE", path, deleting, delete, _HOW_TO_DELETE),
         _DELETE_ASYNC.at(
@@ -182,8 +187,7 @@ def _wanted(
 
 def _given(kind: EntityKind, action: Action, asked: Asked) -> Mapping[str, Any]:
     """The body of a request that creates or changes an entity; raises as `taken_values` does."""
-    values = decode(asked.body, dict[str, Any], "the body")
-    return taken_values(kind, action, asked.access, values)
+    return taken_values(kind, action, asked.access, asked.values())
 
 
 def _plan_create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
@@ -204,6 +208,6 @@ def _plan_put_below(
 ) -> Callable[[], Plan]:
     """A PUT of the one entity of a kind below its parent, which the body has to name."""
     parent = kind.parents[0]
-    if not decode(asked.body, dict[str, Any], "the body").get(parent):
+    if not asked.values().get(parent):
         raise InvalidInput(f"{kind.name}: needs its parent in {parent}")
     return _plan_put(planner, kind, asked, override_metadata)

@@ -159,8 +159,8 @@ def annotated_fields(body: type[EntityBody], key: str) -> Mapping[str, Any]:
 
     `refers_to` has the kinds that the field may refer to (empty: any), `outside` a kind that is not
     kept here, `or_outside` is there where the field may also refer to what is not held here,
-    `unordered` where it holds a list whose order means nothing, and `unkept` where it is not
-    recorded.
+    `unordered` where it holds a list whose order means nothing, `unkept` where it is not recorded,
+    and `apart` where paths of its own alone show and change it.
     """
     return MappingProxyType(
         {

@@ -76,6 +76,8 @@ UNORDERED = Meta(extra={"unordered": True})
 """Annotates a field that holds a list whose order means nothing."""
 UNKEPT = Meta(extra={"unkept": True})
 """Annotates a field that OpenMetadata's client sends and that is not recorded, such as a secret."""
+APART = Meta(extra={"apart": True})
+"""Annotates a field that paths of its own write and read: no other way shows or changes it."""
 
 
 def as_reference(given: Ref, kind: str) -> Reference:

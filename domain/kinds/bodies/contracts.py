@@ -9,6 +9,7 @@ from domain.errors import InvalidInput
 from domain.kinds.bodies.base import EntityBody, Owners
 from domain.kinds.bodies.columns import Column, check_parts
 from domain.kinds.bodies.components import (
+    APART,
     Extension,
     Integer,
     Part,
@@ -158,6 +159,22 @@ class ElementExtension(Part, kw_only=True):
     transform_source_objects: list[str] | None = None
 
 
+GIVEN = "odcs"
+"""Key of the document that a contract was given."""
+
+
+class GivenDocument(Part, kw_only=True):
+    """A document of the Open Data Contract Standard, as a contract was given it."""
+
+    text: str
+    """The document in its canonical form; see `domain.contracts.canonical`."""
+    values: dict[str, str]
+    """Digests of the contract's values right after it was given the document: of one that has
+    another digest by now, the document no longer says what the contract says."""
+    place: int | None = None
+    """Place of the schema object that stands for the entity of the contract."""
+
+
 class DataContract(EntityBody, kw_only=True):
     """A contract attached to one entity of any kind.
 
@@ -182,6 +199,12 @@ class DataContract(EntityBody, kw_only=True):
     effective_from: datetime | None = None
     effective_until: datetime | None = None
     source_url: str | None = None
+    odcs: Annotated[GivenDocument | None, APART] = None
+
+    def check(self) -> None:
+        """Raise InvalidInput for a document, which has paths of its own."""
+        if self.odcs is not None:
+            raise InvalidInput(f"{GIVEN}: POST or PUT the document to dataContracts/{GIVEN}")
 
     def name_parts(self, fqn: str) -> None:
         """Check the columns, which have the names of those of the entity and none of their own."""

@@ -92,11 +92,12 @@ def is_indexed(entity: Entity) -> bool:
 
 def document(entity: Entity) -> SearchDocument:
     """The search document of an entity."""
-    unsearched = KINDS[entity.kind].body.unsearched
+    kind = KINDS[entity.kind]
+    unsearched = {*kind.body.unsearched, *kind.apart}
     body = {key: _decode(raw) for key, raw in entity.body.items() if key not in unsearched}
     votes = body.get("votes")
     whole = {
-        **KINDS[entity.kind].search_defaults,
+        **kind.search_defaults,
         **body,
         "id": entity.id,
         "name": entity.name,

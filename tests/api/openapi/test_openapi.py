@@ -132,6 +132,12 @@ OF_ONE_KIND = {
     "topic": {(method, "/{topic}/sampleData") for method in ("put", "get", "delete")},
     "user": {("get", "/loggedInUser")},
     "domain": {("get", "/hierarchy")},
+    "dataContract": {
+        *((method, f"/odcs{form}") for method in ("post", "put") for form in ("", "/yaml")),
+        *(("get", f"/{{entity_id}}/odcs{form}") for form in ("", "/yaml")),
+        *(("get", f"/name/{{fqn}}/odcs{form}") for form in ("", "/yaml")),
+        *(("post", f"/odcs/{done}/yaml") for done in ("parse", "validate")),
+    },
     "dataProduct": {("put", f"/{{name}}/assets/{done}") for done in ("add", "remove")},
     "testSuite": {("put", "/executable")},
     "testCase": {

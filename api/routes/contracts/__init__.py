@@ -1,0 +1,1 @@
+"""Contracts as documents of the Open Data Contract Standard."""

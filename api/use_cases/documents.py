@@ -1,0 +1,150 @@
+"""Documents of contracts: written, read as far as a caller may see them, and judged."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from api.callers.permissions import Access, Action, Permission
+from api.errors import Forbidden
+from api.services import Services
+from api.use_cases.entity_reads import etag
+from api.use_cases.entity_writes import Asked
+from domain.aggregate.entity import Entity
+from domain.aggregate.lifecycle import format_version
+from domain.contracts.canonical import Document, read_json
+from domain.contracts.columns import column_names
+from domain.contracts.exporting import document_of
+from domain.contracts.importing import find_object, object_at
+from domain.contracts.judging import check_shape, faults, refuse_faults
+from domain.contracts.yaml_input import read_yaml
+from domain.errors import InvalidInput
+from domain.kinds.bodies.components import Reference
+from domain.kinds.registry import KINDS
+from domain.writing.documents import DocumentRequest, plan_document
+from domain.writing.entity_cache import ByName
+from domain.writing.planning import Planner
+from domain.writing.plans import Plan
+from projections.visibility.documents import cut_document, document_is_withheld
+from projections.visibility.withholding import FieldWithheld
+
+CONTRACT = KINDS["dataContract"]
+
+
+class SchemaValidation(msgspec.Struct, rename="camel"):
+    """The columns that a contract promises, held against those that its entity has."""
+
+    passed: int
+    failed: int
+    total: int
+    failed_fields: list[str]
+    """Promised columns that are not there."""
+    duplicate_fields: list[str]
+    """Columns that are promised twice."""
+
+
+class ContractValidation(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Tells if a document is valid by the standard, and its entity has what it promises."""
+
+    valid: bool
+    schema_validation: SchemaValidation | None = None
+    """There where the entity is of a kind that has columns."""
+    entity_errors: list[str] = []
+    """JSON path and fault of each place that the schema of the standard refuses, 100 at most."""
+
+
+def refuse_withheld(access: Access, action: Action) -> None:
+    """Raise FieldWithheld for a document of a caller who may not see all that documents say.
+
+    A document is written as a whole, and what of it is withheld would be overwritten unseen.
+    """
+    withheld = access.withheld(action, CONTRACT.name)
+    if withheld and document_is_withheld(withheld):
+        named = ", ".join(sorted(withheld.paths))
+        raise FieldWithheld(
+            f"a document says all of a contract, of which {named[:200]} is withheld from your roles"
+        )
+
+
+def plan_of_document(
+    planner: Planner,
+    action: Action,
+    entity: Reference,
+    object_name: str | None,
+    asked: Asked,
+    *,
+    strict: bool,
+    replaces: bool = False,
+) -> Callable[[], Plan]:
+    """Write the contract of an entity from the document in a body.
+
+    Raises InvalidInput for a document that is not taken, which of one that is `strict` are all that
+    are not valid; and FieldWithheld.
+    """
+    refuse_withheld(asked.access, action)
+    document = check_shape(read_yaml(asked.body) if asked.is_yaml else read_json(asked.body))
+    if strict:
+        refuse_faults(document)
+    request = DocumentRequest(
+        document=document, entity=entity, object_name=object_name, replaces=replaces
+    )
+    creating = action is Action.CREATE
+    return partial(plan_document, planner, request, asked.context, creating=creating)
+
+
+def read_document(
+    services: Services, access: Access, which: str | ByName, encode: Callable[[Document], bytes]
+) -> tuple[bytes, Mapping[str, Any]]:
+    """The document of a contract as far as a caller may see it, and what else is answered.
+
+    Raises NotFound, and FieldWithheld where all of a document is withheld.
+    """
+    contract = services.catalog.planner.live(CONTRACT, which)
+    document, digest = document_of(contract), None
+    if withheld := access.withheld(Action.VIEW, CONTRACT.name):
+        document, digest = cut_document(document, withheld), withheld.digest
+    tag = etag(format_version(contract.version), contract.last_event, digest)
+    return encode(document), {"headers": {"ETag": tag}, "conditional": True}
+
+
+def validate_document(
+    services: Services, access: Access, entity: Reference, object_name: str | None, value: Any
+) -> ContractValidation:
+    """Judge a document for the contract of an entity; nothing is stored.
+
+    Raises InvalidInput for what is no mapping and for the name of no schema object, NotFound
+    without the entity, and Forbidden and FieldWithheld where the caller may not see it.
+    """
+    if not isinstance(value, dict):
+        raise InvalidInput("an ODCS document is a mapping at its top")
+    kind = KINDS[entity.type or ""]
+    if not access.may(Permission(Action.VIEW, kind.name)):
+        raise Forbidden(f"you have no permission to view {kind.name}")
+    columns = kind.columns
+    if columns and (withheld := access.withheld(Action.VIEW, kind.name)):
+        withheld.refuse_field(columns, "entityType")
+    state = services.catalog.planner.live(kind, entity.id or "")
+    found = [str(fault) for fault in faults(value)]
+    compared = None
+    if columns:
+        place = find_object(value, state.name, object_name)
+        compared = _compared(column_names(object_at(value, place)), state, columns)
+    is_valid = not found and (compared is None or not compared.failed)
+    return ContractValidation(valid=is_valid, schema_validation=compared, entity_errors=found)
+
+
+def _compared(promised: list[str], state: Entity, columns: str) -> SchemaValidation:
+    held = {column["name"] for column in state.value(columns) or ()}
+    promises = Counter(promised)
+    twice = [name for name, count in promises.items() if count > 1]
+    missing = [name for name in promises if name not in held]
+    failed = len(missing) + len(twice)
+    return SchemaValidation(
+        passed=max(len(promised) - failed, 0),
+        failed=failed,
+        total=len(promised),
+        failed_fields=missing,
+        duplicate_fields=twice,
+    )

@@ -1,0 +1,1 @@
+"""Documents of the Open Data Contract Standard (ODCS), and what they say of contracts."""

@@ -1,0 +1,116 @@
+"""The values of a contract that a document gives."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from domain.contracts.canonical import Document
+from domain.contracts.columns import read_columns
+from domain.contracts.elements import Element, elements, is_name, text
+from domain.contracts.quality import read_rules
+from domain.contracts.roles import read_security
+from domain.contracts.sla import read_sla
+from domain.errors import InvalidInput, shown
+from domain.kinds.names import check_name
+
+STATUSES: Mapping[str, str] = MappingProxyType(
+    {
+        "active": "Active",
+        "deprecated": "Deprecated",
+        "retired": "Deprecated",
+        "proposed": "Draft",
+        "draft": "Draft",
+    }
+)
+"""Status of a document -> that of the contract; of another one nothing follows."""
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What a document says of a contract."""
+
+    name: str
+    """Its `name`, or else its `id`."""
+    place: int | None
+    """Place of the schema object that stands for the entity of the contract; None without any."""
+    values: dict[str, Any]
+    """Key of the contract's body -> value, for each of `KEYS` of which the document says something;
+    `termsOfUse` as its text."""
+
+
+def read_document(document: Document, name: str, object_name: str | None = None) -> Said:
+    """What a document says of the contract of an entity that is called `name`.
+
+    `object_name` names the schema object that stands for the entity. Raises InvalidInput when there
+    is none of this name, or the contract can have neither the name nor the id of the document.
+    """
+    place = find_object(document, name, object_name)
+    return Said(_name(document), place, read_values(document, place))
+
+
+def read_values(document: Document, place: int | None) -> dict[str, Any]:
+    """The values that follow from a document, of whose schema objects the one at a place counts."""
+    described = description(document)
+    schema_object = object_at(document, place)
+    status = document.get("status")
+    values = {
+        "entityStatus": STATUSES.get(status.lower()) if isinstance(status, str) else None,
+        "description": text(described, "purpose"),
+        "termsOfUse": text(described, "limitations"),
+        "schema": read_columns(schema_object),
+        "odcsQualityRules": read_rules(schema_object),
+        "sla": read_sla(document),
+        "security": read_security(document),
+    }
+    return {key: value for key, value in values.items() if value}
+
+
+def description(document: Document) -> Element:
+    """The description of a document as an object; where it is a text, that is the purpose."""
+    held = document.get("description")
+    if isinstance(held, str):
+        return {"purpose": held}
+    return held if isinstance(held, dict) else {}
+
+
+def object_at(document: Document, place: int | None) -> Element:
+    """The schema object at a place; an empty one where there is none."""
+    schema = document.get("schema")
+    if place is None or not isinstance(schema, list) or place >= len(schema):
+        return {}
+    held = schema[place]
+    return held if isinstance(held, dict) else {}
+
+
+def object_names(document: Document) -> list[str]:
+    """The names of the schema objects that have one."""
+    return [name for each in elements(document, "schema") if (name := text(each, "name"))]
+
+
+def find_object(document: Document, name: str, object_name: str | None) -> int | None:
+    """The place of the schema object that stands for an entity.
+
+    That is the one named `object_name`, or else the one that has the name of the entity, or has it
+    as physical name, or else the first. Raises InvalidInput when none is named `object_name`.
+    """
+    schema = document.get("schema")
+    placed = enumerate(schema if isinstance(schema, list) else ())
+    objects = [(place, each) for place, each in placed if isinstance(each, dict)]
+    if object_name is not None:
+        for place, each in objects:
+            if each.get("name") == object_name:
+                return place
+        known = ", ".join(object_names(document)) or "none at all"
+        raise InvalidInput(f"no schema object is named {shown(object_name)}; there are {known}")
+    for key in ("name", "physicalName"):
+        for place, each in objects:
+            if str(each.get(key)).lower() == name.lower():
+                return place
+    return objects[0][0] if objects else None
+
+
+def _name(document: Document) -> str:
+    if is_name(name := document.get("name")):
+        return name
+    return check_name(str(document["id"]), "id of the document")
