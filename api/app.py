@@ -40,6 +40,7 @@ from api.pages.sign_in import sign_in_routes
 from api.routes.connectors.first_questions import first_question_routes
 from api.routes.connectors.types import type_routes
 from api.routes.contracts.documents import odcs_routes
+from api.routes.contracts.results import contract_result_routes
 from api.routes.entities.columns import column_routes
 from api.routes.entities.logical_suites import logical_suite_routes
 from api.routes.entities.reads import read_routes
@@ -157,6 +158,7 @@ def create_app(
         *join_routes(services),
         *column_routes(services),
         *odcs_routes(services),
+        *contract_result_routes(services),
         *logical_suite_routes(services),
         *query_cost_routes(services),
         *test_result_routes(services),

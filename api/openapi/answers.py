@@ -120,6 +120,7 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
                 "TestResult",
                 "PipelineRun",
                 "IngestionRun",
+                "ContractResult",
             )
         },
         "EntityTypeList": closed_object(

@@ -119,7 +119,7 @@ def _lineage_schemas(given: Schema) -> dict[str, Schema]:
             description="How the entity at the end of an edge is made of the one at its beginning.",
         ),
         "LineageEdge": closed_object({"edge": ref("LineageDetails")}),
-        "LineageDeletion": closed_object({"deleted": {"type": "integer", "minimum": 0}}),
+        "Deleted": closed_object({"deleted": {"type": "integer", "minimum": 0}}),
         "LineageStep": closed_object(step),
         "EntityLineage": closed_object(
             {

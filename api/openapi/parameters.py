@@ -83,6 +83,8 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     "table": ("Id or qualified name of the table, or qualified name of a column.", _QUALIFIED),
     "pipeline": ("Id or qualified name of the pipeline.", _QUALIFIED),
     "run": ("`runId` of the run.", TEXT),
+    "contract": ("Id of the contract.", ID),
+    "result": ("Id of the result.", ID),
     "topic": ("Id or qualified name of the topic.", _QUALIFIED),
     "name": ("Id or qualified name of the entity.", _QUALIFIED),
     "case": ("Id or qualified name of the test case.", _QUALIFIED),

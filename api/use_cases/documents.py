@@ -1,6 +1,5 @@
 """Documents of contracts: written, read as far as a caller may see them, and judged."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -15,13 +14,17 @@ from api.use_cases.entity_writes import Asked
 from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.contracts.canonical import Document, read_json
-from domain.contracts.columns import column_names
+from domain.contracts.columns import column_names, read_columns
+from domain.contracts.elements import Element
 from domain.contracts.exporting import document_of
 from domain.contracts.importing import find_object, object_at
 from domain.contracts.judging import check_shape, faults, refuse_faults
+from domain.contracts.validation.columns import columns_of, compare, paths_to_columns
+from domain.contracts.validation.results import SchemaValidation
 from domain.contracts.yaml_input import read_yaml
 from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Reference
+from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.writing.documents import DocumentRequest, plan_document
 from domain.writing.entity_cache import ByName
@@ -33,18 +36,6 @@ from projections.visibility.withholding import FieldWithheld
 CONTRACT = KINDS["dataContract"]
 
 
-class SchemaValidation(msgspec.Struct, rename="camel"):
-    """The columns that a contract promises, held against those that its entity has."""
-
-    passed: int
-    failed: int
-    total: int
-    failed_fields: list[str]
-    """Promised columns that are not there."""
-    duplicate_fields: list[str]
-    """Columns that are promised twice."""
-
-
 class ContractValidation(msgspec.Struct, rename="camel", omit_defaults=True):
     """Tells if a document is valid by the standard, and its entity has what it promises."""
 
@@ -52,7 +43,10 @@ class ContractValidation(msgspec.Struct, rename="camel", omit_defaults=True):
     schema_validation: SchemaValidation | None = None
     """There where the entity is of a kind that has columns."""
     entity_errors: list[str] = []
-    """JSON path and fault of each place that the schema of the standard refuses, 100 at most."""
+    """What is wrong with the contract itself; of a document JSON path and fault of each place that
+    the schema of the standard refuses, 100 at most."""
+    constraint_errors: list[str] = []
+    """What is wrong with it beside what is there already."""
 
 
 def refuse_withheld(access: Access, action: Action) -> None:
@@ -122,29 +116,24 @@ def validate_document(
     kind = KINDS[entity.type or ""]
     if not access.may(Permission(Action.VIEW, kind.name)):
         raise Forbidden(f"you have no permission to view {kind.name}")
-    columns = kind.columns
+    columns = paths_to_columns(kind)
     if columns and (withheld := access.withheld(Action.VIEW, kind.name)):
-        withheld.refuse_field(columns, "entityType")
+        for path in columns:
+            withheld.refuse_field(path, "entityType")
     state = services.catalog.planner.live(kind, entity.id or "")
     found = [str(fault) for fault in faults(value)]
     compared = None
     if columns:
         place = find_object(value, state.name, object_name)
-        compared = _compared(column_names(object_at(value, place)), state, columns)
+        compared = _compared(object_at(value, place), state, kind)
     is_valid = not found and (compared is None or not compared.failed)
     return ContractValidation(valid=is_valid, schema_validation=compared, entity_errors=found)
 
 
-def _compared(promised: list[str], state: Entity, columns: str) -> SchemaValidation:
-    held = {column["name"] for column in state.value(columns) or ()}
-    promises = Counter(promised)
-    twice = [name for name, count in promises.items() if count > 1]
-    missing = [name for name in promises if name not in held]
-    failed = len(missing) + len(twice)
-    return SchemaValidation(
-        passed=max(len(promised) - failed, 0),
-        failed=failed,
-        total=len(promised),
-        failed_fields=missing,
-        duplicate_fields=twice,
-    )
+def _compared(holder: Element, state: Entity, kind: EntityKind) -> SchemaValidation:
+    """The properties of a schema object held against the columns of its entity."""
+    promised = {column["name"]: column for column in read_columns(holder)}
+    # A property that can stand for no column is none that is there.
+    unfit = {"dataType": "UNKNOWN"}
+    wanted = [promised.get(name, {"name": name, **unfit}) for name in column_names(holder)]
+    return compare(wanted, columns_of(kind, state), strict=False)

@@ -14,6 +14,7 @@ from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.signatures import AnyRequest
 from api.services import Services
+from domain.contracts.validation.results import latest
 from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Identified
 from domain.kinds.bodies.refused_values import converted
@@ -221,6 +222,11 @@ def _newest_runs(services: Services, _: Access, pipeline_id: str) -> bytes | Non
     return b"[%b]" % b",".join(body for _, body in points) if points else None
 
 
+def _newest_of_contract(services: Services, _: Access, contract_id: str) -> bytes | None:
+    newest = services.measurements.latest(contract_id, RESULT)
+    return newest and msgspec.json.encode(latest(newest))
+
+
 Measured = Callable[[Services, Access, str], bytes | None]
 """The JSON of a field, from the measurements of the entity with an id; None without any."""
 
@@ -233,6 +239,7 @@ _MEASURED: Mapping[str, Mapping[str, Measured]] = {
     },
     "ingestionPipeline": {"pipelineStatuses": _newest_runs},
     "testCase": {"testCaseResult": _newest_result},
+    "dataContract": {"latestResult": _newest_of_contract},
 }
 
 

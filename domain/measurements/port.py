@@ -101,6 +101,16 @@ class Measurements(ABC):
     def delete(self, entity_id: str, series: str, at: int | None = None) -> int:
         """Delete the points of a series at a time, or all of them; returns how many there were."""
 
+    def delete_before(self, entity_id: str, series: str, time: int) -> int:
+        """Delete the points of a series from before a time; returns how many there were."""
+        wanted = PageRequest(
+            entity_id=entity_id, series=series, until=time - 1, limit=1_000, most_bytes=1_000_000
+        )
+        deleted = 0
+        while points := self.page(wanted).points:
+            deleted += sum(self.delete(entity_id, series, at) for at in {at for at, _ in points})
+        return deleted
+
     def rank_usage(self, kind: str, day: int, now: int) -> None:
         """Store for each entity of a kind that was used on a day its rank in the kind.
 

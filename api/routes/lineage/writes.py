@@ -168,7 +168,7 @@ _DELETE_SOURCE = WriteOfMany(
     "Remove the edges of a source",
     "Those that end at the entity; of `PipelineLineage` and `OpenLineage` also those that name it"
     " as their pipeline.",
-    answer="LineageDeletion",
+    answer="Deleted",
     errors=(400, 404, 408, 409, 413, 415, 503),
 )
 

@@ -1,0 +1,188 @@
+"""Validations of contracts for a caller: the evidence is gathered, and the result kept."""
+
+import time
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from api.callers.permissions import Access, Action, Permission
+from api.errors import Forbidden
+from api.services import Services
+from api.use_cases.documents import CONTRACT, ContractValidation
+from api.use_cases.entity_writes import Asked, taken_values
+from api.use_cases.measured import newest_point, now
+from domain.aggregate.entity import Entity
+from domain.contracts.validation import columns
+from domain.contracts.validation.results import ContractResult, shown
+from domain.contracts.validation.sla import Recorded
+from domain.contracts.validation.verdict import Evidence, judge
+from domain.errors import AlreadyExists, CatalogError, NotFound, StoreUnavailable
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
+from domain.measurements.port import PageRequest
+from domain.measurements.reports import (
+    COLUMN,
+    RESULT,
+    SYSTEM,
+    ColumnProfile,
+    Point,
+    TestResult,
+)
+from domain.writing.entity_cache import ByName
+from domain.writing.plans import Plan
+from projections.entities.single_entities import read_one
+from projections.visibility.withholding import FieldWithheld
+
+_WRITING = ("INSERT", "UPDATE", "WRITE")
+"""Operations on a table that renew its data."""
+_MOST_REFRESHES = 1_000
+_PAGE_BYTES = 1_000_000
+
+
+def find_contract(services: Services, which: str | ByName) -> Entity:
+    """The newest state of a live contract; raises NotFound."""
+    return services.catalog.planner.live(CONTRACT, which)
+
+
+def contract_about(services: Services, entity_id: str, kind: str) -> Entity:
+    """The live contract of an entity; raises NotFound where there is none."""
+    for claim in services.stores.log.claims(parents=[entity_id]):
+        if claim.kind == CONTRACT.name and not claim.deleted:
+            return find_contract(services, claim.id)
+    raise NotFound(f"{CONTRACT.name} instance for {kind} {entity_id} not found")
+
+
+def validate_contract(
+    services: Services, access: Access, contract: Entity, *, strict: bool
+) -> ContractResult:
+    """Hold a contract against what is known of its entity, and keep the result.
+
+    Raises NotFound where the entity is gone, and Forbidden and FieldWithheld for callers who may
+    not see all of it: what rules come to tells of it.
+    """
+    begun, moment = time.perf_counter(), now()
+    held = contract.value(CONTRACT.parents[0])
+    kind = KINDS[held["type"]]
+    entity = _visible_entity(services, access, kind, held["id"])
+    result = judge(contract, _evidence(services, contract, kind, entity), moment, strict=strict)
+    result = replace(result, execution_time=int((time.perf_counter() - begun) * 1_000))
+    return keep_result(services, contract, result)
+
+
+def keep_result(services: Services, contract: Entity, result: ContractResult) -> ContractResult:
+    """Store a result of a contract in place of one of its time, and return it as it is kept.
+
+    Raises InvalidInput for a time that is too old or in the future.
+    """
+    kept = result.of(contract.id, contract.fqn)
+    point = Point(RESULT, "", kept.timestamp, msgspec.json.encode(kept))
+    services.measurements.write(contract.id, [point], now())
+    return kept
+
+
+def shown_result(access: Access, contract: Entity, result: bytes) -> bytes:
+    """The JSON of a result as the caller's client knows it, and as far as the caller may see it.
+
+    What failed tells of the entity, so that who may not see all of that is told how it ended.
+    """
+    kind = contract.value(CONTRACT.parents[0])["type"]
+    sees_all = access.may(Permission(Action.VIEW, kind)) and not access.withheld(Action.VIEW, kind)
+    return shown(result, with_version=not access.statuses, with_details=sees_all)
+
+
+def validate_request(services: Services, asked: Asked) -> ContractValidation:
+    """Tell if a request to create a contract would be taken, and fit its entity.
+
+    Nothing is stored. Raises StoreUnavailable, and Forbidden and FieldWithheld as
+    `validate_contract` does.
+    """
+    access, errors, constraints = asked.access, list[str](), list[str]()
+    try:
+        values = taken_values(CONTRACT, Action.CREATE, access, asked.values())
+        planner = services.catalog.planner
+        context = replace(asked.context, contract_first=True)
+        plan: Plan | None = planner.create(CONTRACT, values, context)
+    except (StoreUnavailable, FieldWithheld):
+        raise
+    except AlreadyExists as error:
+        plan = None
+        constraints.append(error.message)
+    except CatalogError as error:
+        plan = None
+        errors.append(error.message)
+    compared = None
+    if plan is not None:
+        contract = plan.own.after
+        held = contract.value(CONTRACT.parents[0])
+        kind = KINDS[held["type"]]
+        entity = _visible_entity(services, access, kind, held["id"])
+        if (promised := contract.value("schema")) and columns.paths_to_columns(kind):
+            there = columns.columns_of(kind, entity)
+            compared = columns.compare(promised, there, strict=False)
+    return ContractValidation(
+        valid=plan is not None and not (compared and compared.failed),
+        schema_validation=compared,
+        entity_errors=errors,
+        constraint_errors=constraints,
+    )
+
+
+def _visible_entity(services: Services, access: Access, kind: EntityKind, entity_id: str) -> Entity:
+    """The newest state of an entity that the caller may see all of."""
+    if not access.may(Permission(Action.VIEW, kind.name)):
+        raise Forbidden(f"you have no permission to view {kind.name}")
+    if withheld := access.withheld(Action.VIEW, kind.name):
+        named = ", ".join(sorted(withheld.paths))
+        raise FieldWithheld(
+            f"a validation tells of all of a {kind.name}, of which {named[:200]} is withheld from"
+            " your roles"
+        )
+    return services.catalog.planner.live(kind, entity_id)
+
+
+def _evidence(services: Services, contract: Entity, kind: EntityKind, entity: Entity) -> Evidence:
+    answer = services.stores.entities.read(
+        lambda model: read_one(model, kind, entity_id=entity.id, fields=kind.optional)
+    )
+    expected = contract.value("qualityExpectations") or ()
+    promised = contract.value("sla") or {}
+    return Evidence(
+        entity=entity,
+        entity_json=answer.body,
+        tests={each["id"]: _test_status(services, each) for each in expected},
+        recorded=_recorded(services, entity, promised) if promised else Recorded(),
+    )
+
+
+def _test_status(services: Services, case: dict[str, Any]) -> str | None:
+    newest = services.measurements.latest(case["id"], RESULT)
+    if newest is None:
+        return None
+    return msgspec.json.decode(newest, type=TestResult).test_case_status
+
+
+def _recorded(services: Services, entity: Entity, promised: dict[str, Any]) -> Recorded:
+    """What is known of the data of a table."""
+    refreshes = []
+    for operation in _WRITING:
+        wanted = PageRequest(
+            entity_id=entity.id,
+            series=SYSTEM,
+            part=operation,
+            limit=_MOST_REFRESHES,
+            most_bytes=_PAGE_BYTES,
+        )
+        refreshes += [at for at, _ in services.measurements.page(wanted).points]
+    life_cycle = entity.value("lifeCycle") or {}
+    touched = (life_cycle.get(key) for key in ("created", "updated"))
+    refreshes += [each["timestamp"] for each in touched if each]
+    profile = None
+    if column := promised.get("columnName"):
+        newest = newest_point(services, entity.id, COLUMN, column)
+        profile = newest and msgspec.json.decode(newest[1], type=ColumnProfile)
+    return Recorded(
+        refreshes=refreshes,
+        profiled_at=profile.timestamp if profile else None,
+        newest_value=profile.max if profile else None,
+    )

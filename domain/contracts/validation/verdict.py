@@ -1,0 +1,117 @@
+"""The verdict on a contract: what failed, what passed, and what was promised and not measured."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from domain.aggregate.entity import Entity
+from domain.aggregate.lifecycle import format_version
+from domain.contracts.validation import columns, semantics, sla
+from domain.contracts.validation.results import (
+    ContractResult,
+    QualityValidation,
+    Status,
+    result_id,
+)
+from domain.contracts.validation.sla import Recorded
+from domain.kinds.registry import KINDS
+
+_SAID = 20
+"""Things that the text of a result names of each sort."""
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the entity of a contract."""
+
+    entity: Entity
+    entity_json: bytes
+    """The entity as it is shown to a caller who may see all of it."""
+    tests: Mapping[str, str | None] = {}
+    """Id of each expected test case -> the status of its newest result; None without any."""
+    recorded: Recorded = Recorded()
+
+
+def judge(contract: Entity, evidence: Evidence, now: int, *, strict: bool) -> ContractResult:
+    """Hold a contract against its evidence; `now` is in milliseconds since 1970.
+
+    Failed is what is missing or does not hold; with `strict` also a column of a wider type. What
+    was promised and not measured makes a PartialSuccess, and never a Success.
+    """
+    result = ContractResult(
+        timestamp=now,
+        contract_execution_status="Success",
+        id=result_id(contract.id, now),
+        data_contract_fqn=contract.fqn,
+        data_contract_version=contract.version / 10,
+    )
+    failed: list[str] = []
+    unmeasured: list[str] = []
+    kind = KINDS[evidence.entity.kind]
+    if promised := contract.value("schema"):
+        if columns.paths_to_columns(kind):
+            there = columns.columns_of(kind, evidence.entity)
+            held = result.schema_validation = columns.compare(promised, there, strict=strict)
+            failed += _numbered(held.failed, "column")
+        else:
+            unmeasured.append(f"schema: a {kind.name} has no columns")
+    if rules := contract.value("semantics"):
+        found = result.semantics_validation = semantics.validate(rules, evidence.entity_json)
+        failed += _numbered(found.failed, "rule")
+    if evidence.tests:
+        tested = result.quality_validation = _quality(evidence.tests)
+        failed += _numbered(tested.failed, "test")
+        unmeasured += _numbered(list(evidence.tests.values()).count(None), "test", "quality: ")
+    if rules := contract.value("odcsQualityRules"):
+        unmeasured += _numbered(len(rules), "rule", "quality: ")
+    if promised := contract.value("sla"):
+        times, missing = sla.validate(promised, evidence.recorded, now)
+        unmeasured += [f"sla: {each}" for each in missing]
+        broken = _broken(times)
+        failed += broken
+        if times != type(times)():
+            result.sla_validation = times
+    if not failed and not unmeasured and not _measured(result):
+        unmeasured.append("nothing: the contract promises nothing that can be measured")
+    status: Status = "Failed" if failed else "PartialSuccess" if unmeasured else "Success"
+    result.contract_execution_status = status
+    result.result = _text(format_version(contract.version), failed, unmeasured)
+    return result
+
+
+def _quality(tests: Mapping[str, str | None]) -> QualityValidation:
+    """The validation of tests: of those that ran, all but a success has failed."""
+    ran = [status for status in tests.values() if status is not None]
+    passed = ran.count("Success")
+    return QualityValidation(
+        passed=passed,
+        failed=len(ran) - passed,
+        total=len(tests),
+        quality_score=100 * passed / len(ran) if ran else None,
+    )
+
+
+def _broken(times: Any) -> list[str]:
+    names = {
+        "refresh_frequency_met": "refresh frequency",
+        "latency_met": "latency",
+        "availability_met": "availability",
+    }
+    return [f"sla: {name}" for key, name in names.items() if getattr(times, key) is False]
+
+
+def _measured(result: ContractResult) -> bool:
+    held = result.schema_validation, result.semantics_validation
+    return any((*held, result.quality_validation, result.sla_validation))
+
+
+def _numbered(count: int | None, noun: str, before: str = "") -> list[str]:
+    return [f"{before}{count} {noun}{'' if count == 1 else 's'}"] if count else []
+
+
+def _text(version: str, failed: Sequence[str], unmeasured: Sequence[str]) -> str:
+    parts = [f"version {version}"]
+    for word, named in (("failed", failed), ("not evaluated", unmeasured)):
+        if named:
+            parts.append(f"{word}: {', '.join(named[:_SAID])}")
+    return "; ".join(parts)
