@@ -24,7 +24,7 @@ DATABASE = "Only the event store touches its database and the event sourcing lib
 PAGES = "Only the pages know templates and Markdown"
 WHOOSH = "Only the rooms of the search index touch Whoosh"
 CLUSTER = "Only the connection to a search cluster touches its client"
-YAML = "Only the room of ODCS documents reads YAML and JSON Schema"
+YAML = "Only the room of contracts reads YAML, JSON Schema and JSON logic"
 ENGINES = "The search engines do not know each other: what both use is beside them"
 
 PLANTED = [

@@ -87,9 +87,9 @@ class DeclaredQuery:
         snake_too: bool = False,
     ) -> None:
         """`unsupported` are the parameters that a list refuses by their values: see
-        api.declaring.unsupported_parameters. A list refuses all that it does not know, too; where
-        None is given, unknown parameters are ignored. With `snake_too` each may be given in
-        snake_case as well.
+        api.declaring.unsupported_parameters. A list, or a write, refuses all that it does not
+        know, too; where None is given, unknown parameters are ignored. With `snake_too` each may be
+        given in snake_case as well.
         """
         self._parameters = parameters
         self._unsupported = unsupported
@@ -117,7 +117,8 @@ class DeclaredQuery:
         Those of the path are in `path_params` of the scope. Raises InvalidInput for a value that
         does not fit, a parameter that is missing or given twice, `null` for one that is no text,
         and an unknown one. Unknown parameters are ignored, except names that are nearly known
-        ones; a list refuses them all, since one that is ignored might have narrowed or ordered it.
+        ones; a list refuses them all, since one that is ignored might have narrowed or ordered it,
+        and so does a write, which might have been meant as a dry run.
         """
         query_string = scope["query_string"]
         convert = _remembered if len(query_string) <= MOST_REMEMBERED_BYTES else DeclaredQuery._read
@@ -201,8 +202,9 @@ class DeclaredQuery:
         if meant := meant_name(name, self._spellings):
             raise InvalidInput(f"unknown parameter {shown}: did you mean {meant!r}?")
         if self._unsupported is not None:
-            known = ", ".join(self._spellings)
-            raise InvalidInput(f"unknown parameter {shown}: this list takes {known}")
+            known = ", ".join(self._spellings) or "none"
+            takes = "list" if "limit" in self._spellings else "request"
+            raise InvalidInput(f"unknown parameter {shown}: this {takes} takes {known}")
 
     @cached_property
     def _spellings(self) -> Mapping[str, str]:

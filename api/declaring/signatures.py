@@ -146,6 +146,10 @@ _RESERVED = frozenset({"deleteStale", "entity"})
 """Words that OpenMetadata's client sends in place of an id; only a 404 makes it fall back."""
 
 
+_SEARCHES = "/v1/search/"
+"""Beginning of the paths of searches, some of which are POSTs."""
+
+
 def route(
     method: str,
     path: str,
@@ -161,8 +165,11 @@ def route(
     """A handler that calls `function` with a request and the declared parameters by keyword.
 
     `permission` is what the access middleware demands; see api.callers.permissions. `unsupported`
-    and `snake_too` are those of DeclaredQuery. For `revision` and `prepare` see JsonRoute.
+    and `snake_too` are those of DeclaredQuery; writes refuse all parameters that they do not know.
+    For `revision` and `prepare` see JsonRoute.
     """
+    if unsupported is None and method != "GET" and not path.startswith(_SEARCHES):
+        unsupported = {}
     query = DeclaredQuery(parameters, unsupported, snake_too=snake_too)
     declared = JsonRoute(path, permission, function, query, revision, prepare)
 

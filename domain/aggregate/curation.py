@@ -34,7 +34,6 @@ _TEXTS = ("displayName", "description")
 """Keys of entities and parts whose text a bot's patch does not empty."""
 _EMPTY = frozenset((b"null", b"[]", b"{}", b'""'))
 
-_EMPTY_TEXT = Raw(b'""')
 
 _LIFE_CYCLE = "lifeCycle"
 _SAME_MS = 86_400_000
@@ -50,15 +49,15 @@ _decode = msgspec.json.decode
 def patched(kind: EntityKind, before: Body, body: Body) -> Body:
     """The body that a bot's patch leaves of an entity; a person's patch would leave `body`.
 
-    An empty text replaces none that is there: OpenMetadata's dbt workflow sends one for what has no
-    description in the project.
+    An empty or blank text replaces none that is there: OpenMetadata's dbt workflow sends one for
+    what has no description in the project.
 
     When the patch changes more than what people curate, such as the foreign keys that a connector
     adds once it knows all tables, `sourceHash` no longer stands for what is there. It goes, so that
     the bot's next write is compared with the entity in full.
     """
     body = _with_settled_times(before, body)
-    emptied = (key for key in _TEXTS if body.get(key) == _EMPTY_TEXT and _has_value(before, key))
+    emptied = (key for key in _TEXTS if _is_blank(body.get(key)) and _has_value(before, key))
     kept = {key: before[key] for key in emptied}
     curated = {*_OF_ENTITIES, _TAGS, _LIFE_CYCLE}
     for path in kind.body.parts:
@@ -138,8 +137,15 @@ def _keep_texts(before: list[_Part], given: list[_Part]) -> None:
     known = {part["name"]: part for part in before}
     for part in given:
         old = known.get(part["name"], {})
-        part.update({key: old[key] for key in _TEXTS if part.get(key) == "" and old.get(key)})
+        part.update({key: old[key] for key in _TEXTS if _is_blank(part.get(key)) and old.get(key)})
         _keep_texts(old.get(_CHILDREN) or [], part.get(_CHILDREN) or [])
+
+
+def _is_blank(text: Any) -> bool:
+    """True for a text without anything but blanks, as a value or as its JSON."""
+    if isinstance(text, Raw):
+        text = _decode(text)
+    return isinstance(text, str) and not text.strip()
 
 
 def _has_value(body: Body, key: str) -> bool:

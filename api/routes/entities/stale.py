@@ -22,7 +22,7 @@ from api.use_cases.deletes import (
     may_delete_attached,
     purge_beforehand,
 )
-from domain.errors import CatalogError, InvalidInput
+from domain.errors import CatalogError
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import kinds_above
 from domain.patches.json_input import decode
@@ -52,9 +52,6 @@ class DeleteStale(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """Delete what is below them as well; without it an entity with something below it fails."""
 
 
-_KEYS = frozenset(field.encode_name for field in msgspec.structs.fields(DeleteStale))
-
-
 def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     """The route that deletes entities of a kind which OpenMetadata's connectors no longer find.
 
@@ -62,10 +59,6 @@ def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteH
     """
 
     async def delete_stale(request: AnyRequest) -> Large:
-        for name in request.query_params:
-            # Passed over, `dryRun` would delete what was only to be told.
-            if name in _KEYS:
-                raise InvalidInput(f"{name} belongs into the body")
         body = await read_bulk(request)
         access: Access = request.auth
         context = WriteContext(

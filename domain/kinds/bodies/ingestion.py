@@ -50,7 +50,7 @@ class IngestionPipeline(Owned, kw_only=True):
     ]
     pipeline_type: IngestionType
     source_config: dict[str, Any]
-    airflow_config: AirflowConfig
+    airflow_config: AirflowConfig | None = None
     logger_level: Literal["DEBUG", "INFO", "WARN", "ERROR"] | None = None
     raise_on_error: bool | None = None
     enable_streamable_logs: bool | None = None

@@ -51,6 +51,7 @@ _MAX_VALUES = 10_000
 _MAX_COLUMNS = 3
 """Columns of a table; OpenMetadata's client reads no more."""
 _Text = Annotated[str, Meta(min_length=1, max_length=1_000)]
+_Kinds = Annotated[list[_Text], Meta(max_length=1_000)]
 
 
 class _Link(Part, kw_only=True):
@@ -161,7 +162,7 @@ def _object(config: Any, key: str) -> dict[str, Any]:
 
 
 def _references(several: bool, config: Any) -> ValueCheck:
-    if config is not None and not (_is(list[_Text], config) and config):
+    if config is not None and not (_is(_Kinds, config) and config):
         raise InvalidInput("config must be a list of the kinds that may be referred to")
     kinds = frozenset(config or ())
     of = f" that is one of {', '.join(map(shown, config))}" if config else ""

@@ -207,13 +207,14 @@ def patch(client: Client, url: str, *operations: Any, role: str = "bot") -> http
 
 
 @pytest.mark.parametrize("path", ["/description", "/displayName", "/columns/0/description"])
+@pytest.mark.parametrize("empty", ["", " \n"])
 def test_empty_text_that_a_bot_patches_in_replaces_none(
-    client: Client, table: str, path: str
+    client: Client, table: str, path: str, empty: str
 ) -> None:
     ours = {"op": "add", "path": path, "value": "ours"}
     assert patch(client, table, ours, role="editor").status_code == 200
     before = client.get(table)
-    emptying = {"op": "replace", "path": path, "value": ""}
+    emptying = {"op": "replace", "path": path, "value": empty}
 
     answer = patch(client, table, emptying)
     assert answer.headers["X-OpenMetadata-Change"] == "entityNoChange"

@@ -84,9 +84,22 @@ def test_no_secret_of_a_configuration_is_recorded(client: Client, pipeline: Any)
     for same in (given, {**given, "sourceConfig": response.json()["sourceConfig"]}):
         assert client.request("PUT", f"/v1/{COLLECTION}", json=same).status_code == 200
     assert client.get("/v1/system/projections")["head"] == head
-    hits = client.get("/v1/search/query", q="nightly", index="ingestion_pipeline_search_index")
+    asked = {"q": "nightly", "index": "ingestion_pipeline_search_index"}
+    hits = client.search_until(lambda found: found["hits"]["hits"], **asked)
     found = [hit["_source"] for hit in hits["hits"]["hits"]]
     assert [(each["name"], "sourceConfig" in each) for each in found] == [("nightly", False)]
+
+
+def test_pipeline_without_settings_is_patched(client: Client, pipeline: Any) -> None:
+    path = f"/v1/{COLLECTION}/{pipeline['id']}"
+    assert pipeline["airflowConfig"] == {}
+    patch = [
+        {"op": "add", "path": "/description", "value": "d"},
+        {"op": "add", "path": "/airflowConfig", "value": {"retries": 2}},
+    ]
+    assert client.ask("PATCH", path, json=patch)[0] == 200
+    shown = client.get(ONE)
+    assert (shown["description"], shown["airflowConfig"]) == ("d", {"retries": 2})
 
 
 def test_last_report_of_a_run_stands(client: Client, pipeline: Any) -> None:
