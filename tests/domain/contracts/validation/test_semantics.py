@@ -1,0 +1,106 @@
+"""Rules about metadata in JSON logic, and the work that they may take."""
+
+import json
+from typing import Any
+
+import pytest
+
+from domain.contracts.validation.semantics import validate
+
+ENTITY = {
+    "description": "Orders.",
+    "owners": [{"type": "team", "name": "sales"}],
+    "tags": [{"tagFQN": "PII.Sensitive", "source": "Classification"}],
+    "numbers": list(range(3_000)),
+}
+
+
+def outcome(*rules: Any, entity: Any = ENTITY) -> list[str | None]:
+    """The reasons of the rules that failed, None for those that hold."""
+    given = [
+        {"name": str(n), "rule": rule if isinstance(rule, str) else json.dumps(rule)}
+        for n, rule in enumerate(rules)
+    ]
+    found = validate(given, json.dumps(entity).encode())
+    assert found.total == len(rules)
+    reasons = {each.rule_name: each.reason for each in found.failed_rules or ()}
+    return [reasons.get(str(n)) for n in range(len(rules))]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"!!": {"var": "description"}},
+        {"multipleUsersOrSingleTeamOwnership": {"var": "owners"}},
+        {"==": [{"length": {"filterReferenceByType": [{"var": "owners"}, "team"]}}, 1]},
+        {"==": [{"length": {"filterTagsBySource": [{"var": "tags"}, "Glossary"]}}, 0]},
+        {"some": [{"var": "tags"}, {"==": [{"var": "tagFQN"}, "PII.Sensitive"]}]},
+    ],
+)
+def test_rule_holds_when_it_is_true(rule: Any) -> None:
+    assert outcome(rule) == [None]
+
+
+@pytest.mark.parametrize(
+    ("owners", "holds"),
+    [
+        ([], True),
+        ([{"type": "user"}, {"type": "user"}], True),
+        ([{"type": "team"}], True),
+        ([{"type": "team"}, {"type": "user"}], False),
+        ([{"type": "team"}, {"type": "team"}], False),
+    ],
+)
+def test_owners_are_users_or_one_team(owners: Any, holds: bool) -> None:
+    rule = {"multipleUsersOrSingleTeamOwnership": {"var": "owners"}}
+    assert (outcome(rule, entity={"owners": owners}) == [None]) is holds
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ({"==": [1, 2]}, "not true"),
+        ({"var": "description"}, "not true"),
+        ({"isOwner": {"var": "owners"}}, "unknown operator `isOwner`"),
+        ("{", "no JSON"),
+        ({"throw": {"var": "description"}}, "Thrown"),
+        ({"/": [1, 0]}, "not evaluated"),
+    ],
+)
+def test_rule_fails_with_a_reason_that_tells_no_value(rule: Any, says: str) -> None:
+    (reason,) = outcome(rule)
+    assert reason is not None
+    assert says in reason
+    assert "Orders" not in reason
+
+
+DOUBLING = {
+    "reduce": [
+        {"var": "numbers"},
+        {"cat": [{"var": "accumulator"}, {"var": "accumulator"}]},
+        "xxxxxxxxxx",
+    ]
+}
+OF_EACH = {
+    "map": [
+        {"var": "numbers"},
+        {"filterTagsBySource": [{"val": [[-2], "numbers"]}, "Glossary"]},
+    ]
+}
+
+
+@pytest.mark.parametrize("rule", [DOUBLING, OF_EACH])
+def test_rule_that_takes_too_much_work_fails_and_so_may_those_after_it(rule: Any) -> None:
+    first, *others = outcome(rule, *[rule] * 20)
+    assert first is not None
+    assert all(others)
+
+
+def test_deep_rule_fails() -> None:
+    (reason,) = outcome('{"!":' * 5_000 + "1" + "}" * 5_000)
+    assert reason is not None
+
+
+def test_disabled_rules_are_not_counted() -> None:
+    rules = [{"name": "off", "rule": "{", "enabled": False}]
+    assert validate(rules, b"{}").total == 0
