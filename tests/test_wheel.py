@@ -198,6 +198,7 @@ def test_metadata_names_the_licences_and_holds_their_texts(installation: Install
         vendored / "NOTICE",
         *vendored.glob("*.LICENSE.txt"),
         *(ROOT / "api" / "pages" / "static").glob("*.LICENSE.txt"),
+        *(ROOT / "domain" / "contracts" / "schemas").glob("*LICENSE.txt"),
     }
 
     assert header["License-Expression"] == "Apache-2.0"

@@ -25,6 +25,12 @@ REFUSED_WITH = 5
 _VERSION = re.compile(r"(v3\.\d{1,4})\.\d{1,4}")
 _PLAIN_STEP = re.compile(r"\w+")
 _LONGEST = 300
+_LARGE = 500
+"""Values of what is judged in one piece, where it can be parted."""
+MOST_JUDGED = 5_000
+"""Values of what is judged in one piece, where it cannot: some milliseconds."""
+_PARTS = {"properties": "SchemaProperty", "quality": "DataQuality"}
+"""Key of a schema object or property -> definition of the elements of its list."""
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -81,27 +87,69 @@ def refuse_faults(document: Document) -> None:
 
 def is_quality_rule(rule: dict[str, Any]) -> bool:
     """Return True if the schema of what the catalog writes takes this as a quality rule."""
-    return _of_quality().is_valid(rule)
+    return _validator(SCHEMAS[WRITTEN.rpartition(".")[0]], "DataQuality").is_valid(rule)
 
 
 def _errors(schema: str, document: Document) -> Iterator[Fault]:
-    for error in _validator(schema).iter_errors(document):
-        message = error.message
-        cut = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
-        yield Fault(_json_path(error.instance_path), cut)
+    """The faults of a document, which is judged in pieces: the validator holds the interpreter."""
+    for path, definition, piece in _pieces(document):
+        if _is_larger(piece, MOST_JUDGED):
+            yield Fault(_json_path(path), f"more than {MOST_JUDGED} values cannot be judged")
+            continue
+        for error in _validator(schema, definition).iter_errors(piece):
+            message = error.message
+            cut = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
+            yield Fault(_json_path([*path, *error.instance_path]), cut)
+
+
+_Piece = tuple[list[str | int], str, Any]
+"""A path in a document, the definition of the schema that is about it, and the value there."""
+
+
+def _pieces(document: Document) -> Iterator[_Piece]:
+    """The whole document; of a larger one the parts of its schema by themselves."""
+    schema = document.get("schema")
+    if not isinstance(schema, list) or not _is_larger(document, _LARGE):
+        yield [], "", document
+        return
+    yield [], "", {**document, "schema": []}
+    for place, each in enumerate(schema):
+        yield from _pieces_of_element(["schema", place], "SchemaObject", each)
+
+
+def _pieces_of_element(path: list[str | int], definition: str, element: Any) -> Iterator[_Piece]:
+    """A schema object or property; of a larger one its properties and rules by themselves."""
+    if not isinstance(element, dict) or not _is_larger(element, _LARGE):
+        yield path, definition, element
+        return
+    lists = {key: each for key in _PARTS if isinstance(each := element.get(key), list)}
+    yield path, definition, {**element, **{key: [] for key in lists}}
+    for key, parts in lists.items():
+        for place, each in enumerate(parts):
+            yield from _pieces_of_element([*path, key, place], _PARTS[key], each)
+
+
+def _is_larger(value: Any, bound: int) -> bool:
+    """Return True if a value consists of more than so many values."""
+    count, left = 0, [value]
+    while left and count <= bound:
+        each = left.pop()
+        count += 1
+        if isinstance(each, dict | list):
+            count += len(each) if len(each) > bound else 0
+            left += each.values() if isinstance(each, dict) else each
+    return count > bound
 
 
 @cache
-def _validator(schema: str) -> Draft201909Validator:
+def _validator(schema: str, definition: str = "") -> Draft201909Validator:
+    """The validator of a schema, or of one of its definitions."""
+    judged = _read(schema)
+    if definition:
+        judged = {"$defs": judged["$defs"], "$ref": f"#/$defs/{definition}"}
     # Without the value in the messages, of which each level would repeat all that is below it; and
     # patterns in linear time.
-    return Draft201909Validator(_read(schema), mask="the value", pattern_options=RegexOptions())
-
-
-@cache
-def _of_quality() -> Draft201909Validator:
-    schema = _read(SCHEMAS[WRITTEN.rpartition(".")[0]])
-    return Draft201909Validator({"$defs": schema["$defs"], "$ref": "#/$defs/DataQuality"})
+    return Draft201909Validator(judged, mask="the value", pattern_options=RegexOptions())
 
 
 def _read(schema: str) -> Any:

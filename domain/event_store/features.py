@@ -9,6 +9,8 @@ which one, before it reads or writes what it would not understand:
                                    with the type, as fields are only ever added with defaults
     schema:entity.changed.2        a schema of events above 1 (`domain.aggregate.upcasters`)
     kind:table                     a kind of entity
+    key:dataContract.odcs          a key of bodies that paths of its own alone show; a program that
+                                   does not know it would show it to everybody
 """
 
 import re
@@ -21,8 +23,9 @@ import msgspec
 
 from domain.aggregate.upcasters import UPCASTERS, current_schema
 from domain.errors import LaterRelease, shown
-from domain.events import EVENT_TYPES, Event
+from domain.events import EVENT_TYPES, EntityChanged, EntityCreated, Event
 from domain.kinds.registry import ALL_KINDS
+from domain.patches.json_patch import pointer
 from domain.release import RELEASE
 
 FIRST = "0.2.0"
@@ -38,6 +41,7 @@ _OF_EVENTS: Mapping[str, tuple[str, ...]] = {
         "event:entity.purged",
         "field:entity.created.parentId",
     ),
+    "0.3.0": ("key:dataContract.odcs",),
 }
 """Release -> the features other than kinds that it was the first to know. Whoever adds one names
 the release here in which it is to appear, and that of a kind in the kind's row."""
@@ -84,14 +88,28 @@ def features_of(events: Iterable[Event]) -> frozenset[str]:
     sorts = set()
     for event in events:
         optional = _OPTIONAL[type(event)]
-        given = tuple(name for field, default, name in optional if getattr(event, field) != default)
-        sorts.add((type(event), event.kind, given))
+        given = [name for field, default, name in optional if getattr(event, field) != default]
+        given += _apart_keys(event)
+        sorts.add((type(event), event.kind, tuple(given)))
     return frozenset().union(*(_of_sort(*sort) for sort in sorts))
+
+
+def _apart_keys(event: Event) -> list[str]:
+    """The features of the keys with paths of their own that an event gives a body."""
+    keys = ALL_KINDS[event.kind].apart
+    if not keys:
+        return []
+    held: Iterable[str] = ()
+    if isinstance(event, EntityCreated):
+        held = event.body
+    elif isinstance(event, EntityChanged):
+        held = (pointer(operation["path"])[0] for operation in event.patch)
+    return [f"key:{event.kind}.{key}" for key in sorted(keys.intersection(held))]
 
 
 @lru_cache(maxsize=1_000)
 def _of_sort(event_type: type[Event], kind: str, given: tuple[str, ...]) -> frozenset[str]:
-    """The features of events of a type and kind that have these optional fields."""
+    """The features of events of a type and kind that have these optional fields and keys."""
     return _OF_TYPE[event_type] | {f"kind:{kind}", *given}
 
 

@@ -146,14 +146,15 @@ class ChangePlanner(DeletionPlanner):
         context: WriteContext,
     ) -> Plan:
         values = document.patched(state, patch)
-        changed = json_patch.changed_keys(patch, values.keys() | state.body.keys()) - kind.apart
+        changed = json_patch.changed_keys(patch, values.keys() | state.body.keys())
         draft = drafts.draft(kind, values, changed)
         for field in draft.members:
             other = kind.members[field].kind
             raise InvalidInput(f"{field} follows from what is said of each {other}: patch that")
         claims = self.claims(kind, draft, recorded_parent(kind, state))
         payload = payloads.resolve(kind, draft, claims, self._entities.body, lambda _: state)
-        kept = {key: raw for key, raw in state.body.items() if key not in changed}
+        replaced = changed - kind.apart
+        kept = {key: raw for key, raw in state.body.items() if key not in replaced}
         body = {**kept, **payload.body}
         if STATUS in state.body and STATUS not in body:
             raise InvalidInput(f"{STATUS} cannot be removed")

@@ -23,7 +23,10 @@ from domain.kinds.registry import KINDS
 from domain.requests import drafts
 from tests.depth import examples
 from tests.domain.contracts.documents import FULL, documents
+from tests.e2e.conftest import SHARED
 
+DOCUMENTS = SHARED / "odcs"
+"""Where `*.odcs.yaml` of public repositories may be, beside the checkout and not in it."""
 ENTITY = {"id": "01890000-0000-7000-8000-000000000000", "type": "table", "name": "orders"}
 
 
@@ -67,6 +70,18 @@ def test_any_document_comes_out_as_it_went_in(document: dict[str, Any]) -> None:
     state = given_contract(document)
     assert canonical(document_of(state)) == canonical(document)
     assert document_fault(state) is None
+
+
+@pytest.mark.skipif(not DOCUMENTS.exists(), reason="real documents are not beside this checkout")
+def test_real_documents_come_out_as_they_went_in() -> None:
+    """Documents of repositories of others, each of which has a licence of its own."""
+    files = [*DOCUMENTS.rglob("*.odcs.yaml")]
+    assert len(files) >= 20
+    for file in files:
+        document = read_yaml(file.read_bytes())
+        state = given_contract(document)
+        assert canonical(document_of(state)) == canonical(document), file
+        assert document_fault(state) is None, file
 
 
 def test_document_with_most_sections_comes_out_as_it_went_in() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from domain.contracts.judging import MOST_FAULTS, check_shape, faults, refuse_faults
+from domain.contracts.judging import MOST_FAULTS, MOST_JUDGED, check_shape, faults, refuse_faults
 from domain.contracts.yaml_input import read_yaml
 from domain.errors import InvalidInput
 from tests.domain.contracts.documents import FULL, MINIMAL, documents
@@ -49,6 +49,30 @@ def test_faults_are_bounded() -> None:
     with pytest.raises(InvalidInput) as caught:
         refuse_faults({**VALID, "schema": many})
     assert caught.value.message.count("$.schema[") == 5
+
+
+def test_large_document_is_judged_in_pieces_with_the_same_faults() -> None:
+    column = {"name": "a", "logicalType": "integer", "tags": ["x"]}
+    rule = {"type": "library", "metric": "rowCount", "mustBe": 1}
+    inner = {"name": "b", "logicalType": "object", "properties": [column, {"name": 1}]}
+    found = {}
+    for count in (3, 3_000):
+        parts = [column] * count + [{"name": "c", "unknown": 1}, inner]
+        table = {"name": "t", "properties": parts, "quality": [rule, {"type": "x"}]}
+        document = {**VALID, "schema": [{"name": "s"}, table], "status": 1}
+        last = str(count + 1)
+        found[count] = {str(fault).replace(last, "last") for fault in faults(document)}
+        found[count] = {each.replace(f"properties[{count}]", "other") for each in found[count]}
+
+    assert {"$.schema[1].other", "$.status"} < {each.partition(":")[0] for each in found[3]}
+    assert found[3_000] == found[3]
+
+
+def test_part_that_is_too_large_is_not_judged() -> None:
+    tags = ["x"] * (MOST_JUDGED + 1)
+    document = {**VALID, "schema": [{"name": "a", "properties": [{"name": "b", "tags": tags}]}]}
+    (fault,) = faults(document)
+    assert str(fault) == "$.schema[0].properties[0]: more than 5000 values cannot be judged"
 
 
 @given(documents)

@@ -1,6 +1,7 @@
 """Tampering with the file of the log is found, and the first bad position named."""
 
 from contextlib import closing
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -12,7 +13,9 @@ from domain.event_store.checks import ClaimChecker, FutureEvents, Problems, Stre
 from domain.event_store.opening import open_event_log
 from domain.event_store.sqlite.snapshot import connect
 from domain.event_store.stored import Problem
+from domain.kinds.bodies.components import Reference
 from domain.kinds.registry import KINDS
+from domain.writing.documents import DocumentRequest, plan_document
 from tests.domain.conftest import World
 
 
@@ -197,6 +200,32 @@ def test_claim_or_answer_that_departs_from_the_events_is_named(
     tamper(world, statement)
 
     assert told(world) == [(position, what)]
+
+
+DAMAGED = {
+    "3.14150": "the document that is served as JSON is not the one that was given",
+    "x": "entity.created cannot be applied: JSONDecodeError",
+}
+
+
+@pytest.mark.parametrize("number", DAMAGED)
+def test_document_that_is_not_served_as_it_was_given_is_a_problem(
+    tmp_path: Path, number: str
+) -> None:
+    world = World(tmp_path / "events.db")
+    world.schema()
+    entity = Reference(type="table", id=world.table("orders").id)
+    document = {"apiVersion": "v3.1.0", "kind": "DataContract", "id": "a", "number": 3.1415}
+    request = DocumentRequest(document=document, entity=entity)
+    context = world.context()
+    world.catalog.write(context, partial(plan_document, world.catalog.planner, request, context))
+    world.log.close()
+    assert told(world) == []
+
+    tamper(world, change("3.1415", number, 5))
+
+    ((position, what),) = told(world)
+    assert (position, what[: len(DAMAGED[number])]) == (5, DAMAGED[number])
 
 
 def test_states_are_kept_where_they_are_asked_for(world: World) -> None:

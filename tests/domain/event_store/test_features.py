@@ -1,12 +1,14 @@
 """Whatever of the stored format a release adds has a name and names the release."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from domain.aggregate.upcasters import UPCASTERS, current_schema
 from domain.errors import LaterRelease
-from domain.event_store.features import EARLIEST, FIRST, KNOWN, refuse_unknown
-from domain.events import EVENT_TYPES
+from domain.event_store.features import EARLIEST, FIRST, KNOWN, features_of, refuse_unknown
+from domain.events import EVENT_TYPES, EntityChanged, EntityCreated, Event, encode
 from domain.kinds.registry import ALL_KINDS
 from domain.release import RELEASE
 
@@ -20,6 +22,8 @@ REQUIRED = {
 }
 """Of the types of the first release, beside what all events carry. Only the events of a type that
 is new may have other fields that are required."""
+FIELDS: dict[str, Any] = {"kind": "dataContract", "actor": "ann", "at": 1, "version": 1}
+FIELDS["request_id"] = "r"
 COMMON = {"kind", "actor", "at", "version", "requestId"}
 
 
@@ -38,7 +42,21 @@ def test_every_type_field_schema_and_kind_names_its_release() -> None:
         for schema in range(2, current_schema(name, UPCASTERS) + 1)
     }
     kinds = {f"kind:{kind}" for kind in ALL_KINDS}
-    assert {*KNOWN} == types | fields | schemas | kinds
+    keys = {f"key:{kind.name}.{key}" for kind in ALL_KINDS.values() for key in kind.apart}
+    assert {*KNOWN} == types | fields | schemas | kinds | keys
+
+
+@pytest.mark.parametrize(
+    ("event", "uses"),
+    [
+        (EntityCreated(**FIELDS, name="c", fqn="c", body={"odcs": encode({})}), True),
+        (EntityCreated(**FIELDS, name="c", fqn="c", body={"sla": encode({})}), False),
+        (EntityChanged(**FIELDS, patch=[{"op": "replace", "path": "/odcs/text"}]), True),
+        (EntityChanged(**FIELDS, patch=[{"op": "remove", "path": "/sla"}]), False),
+    ],
+)
+def test_event_that_gives_a_contract_a_document_uses_a_feature(event: Event, uses: bool) -> None:
+    assert ("key:dataContract.odcs" in features_of([event])) == uses
 
 
 @pytest.mark.parametrize("name", REQUIRED)

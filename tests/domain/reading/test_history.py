@@ -1,16 +1,20 @@
 """The versions of an entity, from its stream."""
 
 import tracemalloc
+from functools import partial
 from typing import Any
 
 import pytest
 
 from domain.aggregate.lifecycle import format_version
+from domain.contracts.exporting import document_of
 from domain.errors import Conflict, NotFound
 from domain.event_store.entity_reads import RecordedEvent
 from domain.events import EntityChanged
+from domain.kinds.bodies.components import Reference
 from domain.kinds.registry import KINDS
 from domain.reading.history import revisions, version, versions
+from domain.writing.documents import DocumentRequest, plan_document
 
 
 def shown(world: Any, entity: Any) -> list[tuple[int, object, str, bool]]:
@@ -45,6 +49,25 @@ def test_events_that_share_a_version_are_one_version(world: Any) -> None:
         (2, "Active", "x"),
         (1, "Draft", None),
     ]
+
+
+def test_undoing_a_document_gives_the_values_back_and_leaves_the_document(world: Any) -> None:
+    world.schema()
+    table = world.table("t")
+    contract = world.contract("c", table, description="before")
+    document = {"kind": "DataContract", "apiVersion": "v3.1.0", "id": "a"}
+    document["description"] = {"purpose": "after"}
+    entity = Reference(type="table", id=table.id)
+    context = world.context()
+    request = DocumentRequest(document=document, entity=entity)
+    world.catalog.write(context, partial(plan_document, world.catalog.planner, request, context))
+    last = next(versions(world.log, KINDS["dataContract"], contract.id))
+
+    world.patch(contract, *last.undoing())
+
+    state = next(versions(world.log, KINDS["dataContract"], contract.id)).entity
+    assert state.value("description") == "before"
+    assert document_of(state) == {**document, "description": {"purpose": "before"}}
 
 
 def test_deleted_entity_has_versions_and_purged_has_none(world: Any) -> None:
