@@ -1,5 +1,6 @@
 """Changes of schema objects and their columns."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from domain.contracts.changes.constraints import (
@@ -100,14 +101,10 @@ def _key_size(columns: dict[str, Column]) -> int:
 def _compare_column(
     found: Findings, path: str, old: Column, new: Column, *, is_composite: bool = False
 ) -> None:
-    grades: Grades = {
-        **_COLUMN,
-        "primaryKey": _COMPOSITE if is_composite else _SINGLE,
-        "physicalName": _physical_name(old, new),
-        "logicalTypeOptions": compare_options(
-            whole=old.get("logicalType") == new.get("logicalType") == "integer"
-        ),
-    }
+    whole = old.get("logicalType") == new.get("logicalType") == "integer"
+    grades = _COLUMNS[is_composite, whole]
+    if old.get("physicalName") != new.get("physicalName"):
+        grades = {**grades, "physicalName": _physical_name(old, new)}
     compare_keys(found, path, old, new, grades)
 
 
@@ -181,3 +178,13 @@ _COLUMN: Grades = {
     "items": _compare_items,
     "map": _compare_map,
 }
+_COLUMNS: Mapping[tuple[bool, bool], Grades] = {
+    (is_composite, whole): {
+        **_COLUMN,
+        "primaryKey": _COMPOSITE if is_composite else _SINGLE,
+        "logicalTypeOptions": compare_options(whole=whole),
+    }
+    for is_composite in (False, True)
+    for whole in (False, True)
+}
+"""Whether the key is composite, and the column holds whole numbers -> how its keys are graded."""

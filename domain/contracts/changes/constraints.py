@@ -1,8 +1,7 @@
 """Changes of what the values of a column may be."""
 
+import json
 from typing import Any
-
-import msgspec
 
 from domain.contracts.changes.findings import (
     Findings,
@@ -10,6 +9,7 @@ from domain.contracts.changes.findings import (
     Grades,
     compare_keys,
     compare_strays,
+    differing,
     flag,
     joined,
     moves,
@@ -28,7 +28,7 @@ _GROUPS = (
 )
 """Keys of options that bound the same together."""
 _IS_MINIMUM = frozenset(("minLength", "minItems", "minProperties"))
-_IN_GROUPS = frozenset(key for group in _GROUPS for key in group)
+_GROUP_OF = {key: group for group in _GROUPS for key in group}
 _PATTERN = presence("pattern.removed", "pattern.added", "pattern.changed")
 _NO_FIELD = "float32"
 """Type of a vector's elements where none is given, by the standard."""
@@ -39,10 +39,12 @@ def compare_options(*, whole: bool) -> Grade:
 
     def grade(found: Findings, path: str, old: Any, new: Any) -> None:
         before, after = (each if isinstance(each, dict) else {} for each in (old, new))
-        for group in _GROUPS:
+        changed = [key for key, *_ in differing(before, after)]
+        for group in dict.fromkeys(_GROUP_OF[key] for key in changed if key in _GROUP_OF):
             _compare_bounds(found, path, group, before, after, whole=whole)
         left = [
-            {key: each[key] for key in each if key not in _IN_GROUPS} for each in (before, after)
+            {key: each.get(key) for key in changed if key not in _GROUP_OF}
+            for each in (before, after)
         ]
         compare_keys(found, path, left[0], left[1], _OPTIONS)
         if not all(each is None or isinstance(each, dict) for each in (old, new)):
@@ -133,10 +135,10 @@ _OPTIONS: Grades = {
 }
 
 
-def _value(allowed: Any) -> bytes:
+def _value(allowed: Any) -> str:
     """An allowed value as JSON; it may stand alone, or with texts about it."""
     value = allowed.get("value") if isinstance(allowed, dict) else allowed
-    return msgspec.json.encode(value, order="deterministic")
+    return json.dumps(value, sort_keys=True)
 
 
 def _named_keys(relationships: Any) -> dict[str, dict[str, Any]]:

@@ -1,15 +1,15 @@
 """The list of changes while it is made, and the walk over the keys of two mappings."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-
-import msgspec
 
 from domain.contracts.changes.rules import RULES, Change
 from domain.contracts.data_types import Relation
 
 _LONGEST = 300
-"""Characters of a text, and bytes of a list or mapping, that a change shows."""
+"""Characters of a value that a change shows."""
+_encoder = json.JSONEncoder(ensure_ascii=False)
 _NOTHING: tuple[Any, ...] = (None, [], {})
 """Values that say no more than an absent key."""
 
@@ -48,9 +48,11 @@ def moves(wider: str, narrower: str, unrelated: str) -> Moves:
 def differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """The keys whose values differ, with both values; None for what says nothing."""
     for key in dict.fromkeys((*old, *new)):
-        before, after = (_or_none(each.get(key)) for each in (old, new))
+        before, after = old.get(key), new.get(key)
         if before is not after and before != after:
-            yield key, before, after
+            before, after = _or_none(before), _or_none(after)
+            if before is not after:
+                yield key, before, after
 
 
 def compare_keys(
@@ -154,8 +156,15 @@ def _is_set(value: Any) -> bool | None:
 
 
 def _shown(value: Any) -> Any:
-    if isinstance(value, str):
-        return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
+    """A value as a change shows it: what is large is cut, lists and mappings are their JSON."""
     if isinstance(value, dict | list):
-        return value if len(msgspec.json.encode(value)) <= _LONGEST else None
+        # Piece by piece: of a large value no more is written than is shown.
+        pieces, text = _encoder.iterencode(value), ""
+        while len(text) <= _LONGEST and (piece := next(pieces, None)) is not None:
+            text += piece
+        value = text
+    elif isinstance(value, int) and abs(value) >= 2**63:
+        value = str(value)
+    if isinstance(value, str) and len(value) > _LONGEST:
+        return f"{value[:_LONGEST]}…"
     return value

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-from domain.contracts.data_types import Relation
+from domain.contracts.data_types import Relation, of_numbers
 
 Limits = Mapping[str, Any]
 """Key of a limit -> its number, or numbers."""
@@ -28,12 +28,23 @@ THRESHOLDS = tuple(key for key in _PASSES if key.startswith("must"))
 """Keys of the limits of quality rules."""
 
 
+_UPPER = ("maximum", "exclusiveMaximum", "mustBeLessThan", "mustBeLessOrEqualTo")
+_LOWER = ("minimum", "exclusiveMinimum", "mustBeGreaterThan", "mustBeGreaterOrEqualTo")
+
+
 def relation_of_limits(old: Limits, new: Limits, *, whole: bool) -> Relation | None:
     """The numbers that `new` lets through compared with those of `old`; None for other values.
 
     With `whole`, only whole numbers count, so that above 100 is the same as from 101. Dates are
     numbers, too.
     """
+    if len(old) == len(new) == 1:
+        # Nearly all are: one limit with another number.
+        ((key, was), (other, now)) = (*old.items(), *new.items())
+        if key == other and type(was) is type(now) is int and key in _UPPER:
+            return of_numbers(was, now)
+        if key == other and type(was) is type(now) is int and key in _LOWER:
+            return of_numbers(-was, -now)
     read = [_read(each) for each in (old, new)]
     if read[0] is None or read[1] is None:
         return None

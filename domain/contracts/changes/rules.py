@@ -1,7 +1,7 @@
 """The rules by which changes of contracts are graded, each a row of a table."""
 
 from collections.abc import Iterable, Mapping
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
@@ -16,18 +16,13 @@ class Level(StrEnum):
     COMPATIBLE = "compatible"
 
 
-class Bump(IntEnum):
-    """The part of a semantic version that has to rise for a change."""
+class Bump(StrEnum):
+    """The part of a semantic version that has to rise for a change, the least first."""
 
-    NONE = 0
-    PATCH = 1
-    MINOR = 2
-    MAJOR = 3
-
-    @property
-    def word(self) -> str:
-        """The name in answers."""
-        return self.name.lower()
+    NONE = "none"
+    PATCH = "patch"
+    MINOR = "minor"
+    MAJOR = "major"
 
 
 class Perspective(StrEnum):
@@ -69,16 +64,25 @@ class Change(msgspec.Struct, frozen=True):
     `schema.orders.properties.total.physicalType`."""
     before: Any = None
     after: Any = None
+    """The values, cut where they are long; those of lists and mappings as JSON texts."""
+
+    @property
+    def message(self) -> str:
+        """The change as a sentence says it."""
+        said = f"{self.rule.change}: {self.path}"
+        if self.before is None or self.after is None:
+            return said
+        return f"{said} from {self.before!r} to {self.after!r}"
 
 
 def bump_of(changes: Iterable[Change]) -> Bump:
     """The greatest bump of changes."""
-    return max((change.rule.bump for change in changes), default=Bump.NONE)
+    bumps = {change.rule.bump for change in changes}
+    return max(bumps, key=[*Bump].index, default=Bump.NONE)
 
 
 _WORST_FIRST = (Level.BREAKING, Level.REVIEW, Level.COMPATIBLE)
 _GRADES = {"B": Level.BREAKING, "R": Level.REVIEW, "C": Level.COMPATIBLE}
-_BUMPS = {"major": Bump.MAJOR, "minor": Bump.MINOR, "patch": Bump.PATCH}
 _PAIRS = """
 object.removed          | schema object removed                       | B C major
 object.added            | schema object added                         | C B minor
@@ -157,7 +161,7 @@ def _read(table: str, *, in_pairs: bool) -> Iterable[Rule]:
     for place, (word, change, grades) in enumerate(lines):
         consumer, producer, bump = grades.split()
         mirror = lines[place ^ 1][0] if in_pairs else word
-        yield Rule(word, change, _GRADES[consumer], _GRADES[producer], _BUMPS[bump], mirror)
+        yield Rule(word, change, _GRADES[consumer], _GRADES[producer], Bump(bump), mirror)
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(
