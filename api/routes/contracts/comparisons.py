@@ -9,16 +9,12 @@ from litestar.handlers import HTTPRouteHandler
 from api.answers.bodies import JSON_TYPES, YAML_TYPES, check_media_type, read_body
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
+from api.comparisons import Comparison, comparison
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation
 from api.declaring.signatures import AnyRequest, id_in_path
 from api.services import Services
-from api.use_cases.comparisons import (
-    Comparison,
-    compare_documents,
-    compare_stored,
-    comparison,
-)
+from api.use_cases.comparisons import compare_documents, compare_stored
 from api.use_cases.documents import CONTRACT
 from api.use_cases.measured import reading
 from domain.contracts.canonical import MAX_BYTES

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.use_cases.comparisons import MOST_CHANGES
+from api.comparisons import MOST_CHANGES
 from domain.contracts.canonical import canonical
 from domain.contracts.yaml_input import read_yaml
 from domain.contracts.yaml_output import write_yaml
@@ -31,7 +31,7 @@ AT = "schema.orders.properties"
 POLICIES = """
 [[rule]]
 role = "admin"
-allow = ["list", "view", "create", "edit"]
+allow = ["list", "view", "create", "edit", "delete"]
 
 [[rule]]
 role = "half"

@@ -1,0 +1,61 @@
+"""The answer that tells the changes of a contract."""
+
+from typing import Any
+
+import msgspec
+
+from domain.contracts.changes.rules import Bump, Change, Level, Perspective, bump_of
+
+MOST_CHANGES = 5_000
+"""Changes that an answer names, the worst first."""
+_WORST_FIRST = tuple(Level)
+
+
+class ContractChange(msgspec.Struct, rename="camel"):
+    """A difference of two versions of a contract; `docs/contracts.md` has the rules."""
+
+    rule: str
+    path: str
+    level: Level
+    """The grade in the perspective that was asked for."""
+    consumer: Level
+    producer: Level
+    before: Any
+    after: Any
+    message: str
+
+
+class Comparison(msgspec.Struct, rename="camel"):
+    """The changes from one version of a contract to another."""
+
+    compatible: bool
+    """True if no change is breaking in the perspective that was asked for."""
+    bump: Bump
+    """The part of the version that has to rise for these changes."""
+    changes: list[ContractChange]
+    omitted: int
+    """Number of changes that are not named, none of which is worse than those that are."""
+
+
+def comparison(changes: list[Change], perspective: Perspective) -> Comparison:
+    """The answer that tells changes, the worst first."""
+    levels = [change.rule.level(perspective) for change in changes]
+    graded = sorted(zip(levels, changes, strict=True), key=lambda each: _WORST_FIRST.index(each[0]))
+    return Comparison(
+        compatible=Level.BREAKING not in levels,
+        bump=bump_of(changes),
+        changes=[
+            ContractChange(
+                rule=change.rule.word,
+                path=change.path,
+                level=level,
+                consumer=change.rule.consumer,
+                producer=change.rule.producer,
+                before=change.before,
+                after=change.after,
+                message=change.message,
+            )
+            for level, change in graded[:MOST_CHANGES]
+        ],
+        omitted=max(len(changes) - MOST_CHANGES, 0),
+    )
