@@ -25,6 +25,39 @@ class ContractChange(msgspec.Struct, rename="camel"):
     message: str
 
 
+class HitEntity(msgspec.Struct, rename="camel"):
+    """An entity that is made of what a contract is about."""
+
+    type: str
+    id: str
+    name: str
+    fully_qualified_name: str
+    steps: int
+    """Length of the shortest way to it."""
+    columns: list[str]
+    """The first of its columns that are made of those that readers lose."""
+    column_count: int
+    owners: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
+    """Its owners; not there where they are withheld, or were not looked at."""
+    contracts: list[dict[str, str]] | msgspec.UnsetType = msgspec.UNSET
+    """Its contract, if it has one; not there where contracts are withheld."""
+
+
+class Impact(msgspec.Struct, rename="camel"):
+    """The entities downstream that breaking changes hit, by how surely they are hit."""
+
+    breaks: list[HitEntity]
+    """Column lineage leads to them from what readers lose, or all of the entity is lost."""
+    may_break: list[HitEntity]
+    """They are made directly of the entity, nobody knows of which columns."""
+    look_again: list[HitEntity]
+    """They are made of other columns, or further down."""
+    omitted: int
+    """Number of entities that are not named, none of which is hit more surely."""
+    truncated: bool
+    """True if the lineage is larger than what was looked at."""
+
+
 class Comparison(msgspec.Struct, rename="camel"):
     """The changes from one version of a contract to another."""
 
@@ -35,6 +68,8 @@ class Comparison(msgspec.Struct, rename="camel"):
     changes: list[ContractChange]
     omitted: int
     """Number of changes that are not named, none of which is worse than those that are."""
+    impact: Impact | msgspec.UnsetType = msgspec.UNSET
+    """Of a stored contract, for callers who may view the lineage."""
 
 
 def comparison(changes: list[Change], perspective: Perspective) -> Comparison:

@@ -5,6 +5,7 @@ from typing import Any
 from api.callers.permissions import Access, Action
 from api.services import Services
 from api.use_cases.documents import CONTRACT
+from domain.aggregate.entity import Entity
 from domain.contracts.canonical import read_json
 from domain.contracts.changes.comparing import Terms, compare
 from domain.contracts.changes.rules import Change
@@ -34,8 +35,8 @@ def compare_stored(
     exact: bool,
     from_: str | None,
     to: str | None,
-) -> list[Change]:
-    """The changes from a stored contract to the document in a body, or between two versions.
+) -> tuple[Entity, list[Change]]:
+    """A contract, and the changes from it to the document in a body, or between two versions.
 
     Without `to`, a version is compared with the contract as it is now. Raises InvalidInput where
     both or neither are given, NotFound, and FieldWithheld for callers who may not see all of a
@@ -54,11 +55,11 @@ def compare_stored(
     if from_ is None:
         # What no document says stays as it is.
         proposed = Terms(check_shape(_read(body, is_yaml=is_yaml)), terms.beside)
-        return compare(terms, proposed, exact=exact)
+        return now, compare(terms, proposed, exact=exact)
     log = services.stores.log
     before = history.version(log, CONTRACT, contract_id, from_).entity
     after = now if to is None else history.version(log, CONTRACT, contract_id, to).entity
-    return compare(terms_of(before), terms_of(after), exact=exact)
+    return now, compare(terms_of(before), terms_of(after), exact=exact)
 
 
 def _read(body: bytes, *, is_yaml: bool) -> Any:

@@ -13,12 +13,14 @@ from api.comparisons import Comparison, comparison
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation
 from api.declaring.signatures import AnyRequest, id_in_path
+from api.routes.lineage.paths import sight_of
 from api.services import Services
 from api.use_cases.comparisons import compare_documents, compare_stored
 from api.use_cases.documents import CONTRACT
+from api.use_cases.impact import impact_on
 from api.use_cases.measured import reading
 from domain.contracts.canonical import MAX_BYTES
-from domain.contracts.changes.rules import Change, Perspective
+from domain.contracts.changes.rules import Perspective
 
 _Perspectives = Literal["consumer", "producer", "full"]
 _Types = Literal["lattice", "exact"]
@@ -40,7 +42,7 @@ _ANY_TYPE = (*JSON_TYPES, *YAML_TYPES)
 def comparison_routes(services: Services) -> list[HTTPRouteHandler]:
     """The routes that compare contracts; nothing is stored."""
 
-    def comparing(work: Callable[..., list[Change]]) -> Callable[..., Any]:
+    def comparing(work: Callable[..., Comparison]) -> Callable[..., Any]:
         async def handle(
             request: AnyRequest, perspective: str, types: _Types, **given: Any
         ) -> Finished:
@@ -48,24 +50,34 @@ def comparison_routes(services: Services) -> list[HTTPRouteHandler]:
             body = await read_body(request, MAX_BYTES)
 
             def compared(request: AnyRequest) -> bytes:
-                changes = work(
+                found = work(
                     request,
                     body,
+                    Perspective(perspective),
                     is_yaml=media_type in YAML_TYPES,
                     exact=types == "exact",
                     **given,
                 )
-                return msgspec.json.encode(comparison(changes, Perspective(perspective)))
+                return msgspec.json.encode(found)
 
             return await reading(services, compared)(request)
 
         return handle
 
-    def documents(request: AnyRequest, body: bytes, **how: Any) -> list[Change]:
-        return compare_documents(body, **how)
+    def documents(
+        request: AnyRequest, body: bytes, perspective: Perspective, **how: Any
+    ) -> Comparison:
+        return comparison(compare_documents(body, **how), perspective)
 
-    def stored(request: AnyRequest, body: bytes, *, entity_id: str, **how: Any) -> list[Change]:
-        return compare_stored(services, request.auth, id_in_path(entity_id), body, **how)
+    def stored(
+        request: AnyRequest, body: bytes, perspective: Perspective, *, entity_id: str, **how: Any
+    ) -> Comparison:
+        access, contract_id = request.auth, id_in_path(entity_id)
+        contract, changes = compare_stored(services, access, contract_id, body, **how)
+        found = comparison(changes, perspective)
+        sight = sight_of(access, Action.VIEW)
+        found.impact = impact_on(services, access, contract, changes, sight)
+        return found
 
     viewing = Permission(Action.VIEW, CONTRACT.name)
     path = f"/v1/{CONTRACT.collection}"

@@ -61,6 +61,7 @@ def _name(element: Column) -> Any:
 
 
 def _compare_object(found: Findings, path: str, old: Column | None, new: Column | None) -> None:
+    found = found.within(str((old or new or {}).get("name")))
     if old is None or new is None:
         found.add("object.removed" if new is None else "object.added", path, old, new)
         return
@@ -80,15 +81,15 @@ def _compare_columns(found: Findings, path: str, old: Any, new: Any) -> None:
     is_composite = max(map(_key_size, (before, after))) > 1
     matched = {*pairs.values()}
     for name, column in before.items():
-        place = joined(path, name)
+        place, inner = joined(path, name), found.within(name)
         if name not in pairs:
-            found.add("column.removed", place, column)
+            inner.add("column.removed", place, column)
         elif column != after[pairs[name]]:
             same_name = {**after[pairs[name]], "name": column.get("name")}
-            _compare_column(found, place, column, same_name, is_composite=is_composite)
+            _compare_column(inner, place, column, same_name, is_composite=is_composite)
     for name, column in after.items():
         if name not in matched:
-            found.add("column.added", joined(path, name), None, column)
+            found.within(name).add("column.added", joined(path, name), None, column)
     if [*pairs.values()] != [name for name in after if name in matched]:
         found.add("column-order.changed", path)
     compare_strays(found, path, old, new)
@@ -117,7 +118,7 @@ def _compare_items(found: Findings, path: str, old: Any, new: Any) -> None:
 
 def _compare_map(found: Findings, path: str, old: Any, new: Any) -> None:
     """Find the changes of a map's keys and values, of which another type is another map."""
-    inner = Findings(exact=found.exact)
+    inner = Findings(exact=found.exact, place=found.place)
     if isinstance(old, dict) and isinstance(new, dict):
         compare_keys(inner, path, old, new, {"key": _compare_items, "value": _compare_items})
     else:

@@ -17,14 +17,22 @@ _NOTHING: tuple[Any, ...] = (None, [], {})
 class Findings:
     """The changes between two versions that have been found so far."""
 
-    def __init__(self, *, exact: bool) -> None:
+    def __init__(self, *, exact: bool, place: tuple[str, ...] = ()) -> None:
         self.exact = exact
         """True if every other spelling of a type is another type."""
         self.changes: list[Change] = []
+        self.place = place
+        """Where the next changes are found; see `Change.place`."""
+
+    def within(self, name: str) -> "Findings":
+        """The same changes, to which those in an object or column are added."""
+        inner = Findings(exact=self.exact, place=(*self.place, name))
+        inner.changes = self.changes
+        return inner
 
     def add(self, word: str, path: str, before: Any = None, after: Any = None) -> None:
         """Record a change by the word of its rule."""
-        self.changes.append(Change(RULES[word], path, _shown(before), _shown(after)))
+        self.changes.append(Change(RULES[word], path, self.place, _shown(before), _shown(after)))
 
 
 Moves = Mapping[Relation, str]

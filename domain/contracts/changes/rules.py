@@ -62,6 +62,9 @@ class Change(msgspec.Struct, frozen=True):
     path: str
     """Place in the document, with names for the places in lists, as datacontract-cli writes it:
     `schema.orders.properties.total.physicalType`."""
+    place: tuple[str, ...] = ()
+    """Names of the schema object that it is in, and of its column, an inner one behind its outer
+    ones."""
     before: Any = None
     after: Any = None
     """The values, cut where they are long; those of lists and mappings as JSON texts."""
