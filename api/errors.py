@@ -8,11 +8,13 @@ import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 
+from api.comparisons import Comparison
 from api.paths.base_path import as_asked
 from api.refusals import Denial, Refusal
 from domain import errors
 from domain.machine.disk import is_of_full_disk
 from domain.openmetadata.status_names import OWN, StatusNames
+from domain.writing.contract_gate import ContractBroken
 from projections.generations.current_generation import NotBuilt
 from projections.visibility.withholding import FieldWithheld
 
@@ -86,6 +88,14 @@ class Overloaded(Exception):
         self.retry_after = retry_after
 
 
+class ContractBreaks(errors.Conflict):
+    """A write that breaks a contract was refused to a caller who may see all of the contract."""
+
+    def __init__(self, message: str, changes: Comparison) -> None:
+        super().__init__(message)
+        self.comparison = changes
+
+
 class ErrorBody(msgspec.Struct):
     """The body of every error response."""
 
@@ -94,6 +104,8 @@ class ErrorBody(msgspec.Struct):
     message: str
     request_id: str = msgspec.field(name="requestId")
     """The request id that the X-Request-Id header and the log have too."""
+    comparison: Comparison | msgspec.UnsetType = msgspec.UNSET
+    """The changes that break a contract, where that is why its write is refused."""
 
 
 ERROR_TYPES = {
@@ -115,11 +127,14 @@ ERROR_TYPES = {
 }
 """Status -> error type, for errors that CATALOG_ERRORS does not name."""
 
+_BROKEN = "CONTRACT_BROKEN"
 CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
     (errors.EntityOverLimit, 413, "PAYLOAD_TOO_LARGE"),
     (errors.InvalidInput, 400, "BAD_REQUEST"),
     (errors.NotPermitted, 403, "FORBIDDEN"),
     (errors.NotFound, 404, "ENTITY_NOT_FOUND"),
+    (ContractBroken, 409, _BROKEN),
+    (ContractBreaks, 409, _BROKEN),
     (errors.AlreadyExists, 409, "ENTITY_ALREADY_EXISTS"),
     (errors.InvalidTransition, 409, "INVALID_TRANSITION"),
     (errors.Conflict, 409, "CONFLICT"),
@@ -165,8 +180,9 @@ def render(request: Request[Any, Any, Any], error: Exception, instead: str = "")
     def respond(
         status: int, error_type: str, message: str, headers: dict[str, str] | None = None
     ) -> Response[bytes]:
+        changes = error.comparison if isinstance(error, ContractBreaks) else msgspec.UNSET
         return Response(
-            msgspec.json.encode(ErrorBody(status, error_type, message, request_id)),
+            msgspec.json.encode(ErrorBody(status, error_type, message, request_id, changes)),
             status_code=status,
             media_type="application/json",
             headers=headers,

@@ -71,7 +71,12 @@ class ImportRun:
             closing(open_log(self._settings.directory, self._settings.database_url)) as log,
             self._progress,
         ):
-            self._import = BulkImport(log, self._context, now=lambda: time.time_ns() // 1_000_000)
+            self._import = BulkImport(
+                log,
+                self._context,
+                now=lambda: time.time_ns() // 1_000_000,
+                gate=self._settings.gate,
+            )
             yield
 
     @property

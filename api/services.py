@@ -207,7 +207,7 @@ class Services(msgspec.Struct, frozen=True):
 
 def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = None) -> Services:
     """Services over opened stores; `daemon` has the projectors, if they run in this process."""
-    catalog, write_places = Catalog(stores.log), Places(MAX_WRITES, "writes")
+    catalog, write_places = Catalog(stores.log, gate=settings.gate), Places(MAX_WRITES, "writes")
     listed, looking_at_lists = _waiters(
         stores.entities.definition.name,
         stores.listed,

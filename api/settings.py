@@ -3,11 +3,12 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
+from domain.contracts.changes.rules import Perspective
 from domain.errors import InvalidInput
 
 _PREFIX = "CATALOG_"
@@ -66,6 +67,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Scopes to request from that provider, separated by spaces."""
     policies: Text | None = None
     """TOML file of roles and their permissions (`docs/permissions.md`); changes apply at once."""
+    contract_gate: Literal["none", "consumer", "producer", "full"] = "none"
+    """View in which no write may break an Active contract, unless its version announces it."""
     rate_limit: Annotated[float, Meta(ge=0.0, le=1e6)] = 0.0
     """Requests a second that each process accepts from one caller; 0 for no limit."""
     rate_burst: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
@@ -97,6 +100,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def directory(self) -> Path:
         """The data directory."""
         return Path(self.data)
+
+    @property
+    def gate(self) -> Perspective | None:
+        """The view of `contract_gate`; None for no gate."""
+        return None if self.contract_gate == "none" else Perspective(self.contract_gate)
 
     @property
     def makes_secret(self) -> bool:

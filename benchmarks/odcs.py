@@ -1,9 +1,7 @@
 """The import of a document of ODCS that is as large as the standard's largest example, 192 kB."""
 
-import asyncio
 import itertools
 import statistics
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -11,6 +9,7 @@ import yaml
 
 from benchmarks.direct_catalog import DirectCatalog
 from benchmarks.figures import Figure, seconds
+from benchmarks.waiting_loops import longest_wait, spin
 from benchmarks.workspace import Workspace
 from domain.contracts.exporting import document_of
 from domain.contracts.judging import check_shape, faults
@@ -52,8 +51,8 @@ def figures_of(workspace: Workspace, size: int, rounds: int) -> list[Figure]:
 
         import_document()
         imported = _median(import_document, rounds)
-        waits = [_longest_wait(import_document) for _ in range(rounds)]
-        beside_any = [_longest_wait(partial(_spin, imported)) for _ in range(rounds)]
+        waits = [longest_wait(import_document) for _ in range(rounds)]
+        beside_any = [longest_wait(partial(spin, imported)) for _ in range(rounds)]
         held, usual = statistics.median(waits), statistics.median(beside_any)
         contract = next(iter(log.claims(parents=[entity.id or ""])))
         state = catalog.planner.live(KINDS["dataContract"], contract.id)
@@ -95,29 +94,6 @@ def _figure(what: str, median: float, library: float) -> Figure:
 
 def _median(work: Callable[[], object], rounds: int) -> float:
     return statistics.median(seconds(work) for _ in range(rounds))
-
-
-def _longest_wait(work: Callable[[], object]) -> float:
-    """Seconds for which a loop that always has something to do waits at most, beside `work`."""
-
-    async def measured() -> float:
-        done = asyncio.create_task(asyncio.to_thread(work))
-        longest, before = 0.0, time.perf_counter()
-        while not done.done():
-            await asyncio.sleep(0.001)
-            now = time.perf_counter()
-            longest, before = max(longest, now - before), now
-        await done
-        return longest
-
-    return asyncio.run(measured())
-
-
-def _spin(length: float) -> None:
-    """Keep the interpreter busy for so many seconds."""
-    end = time.perf_counter() + length
-    while time.perf_counter() < end:
-        pass
 
 
 def _table(catalog: DirectCatalog) -> Reference:

@@ -119,6 +119,13 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
                 "apiVersion": {**TEXT, "pattern": r"^v3\.[0-9]{1,4}\.[0-9]{1,4}$"},
             },
         },
+        "OdcsDocuments": {
+            "type": "object",
+            "description": "Two versions of a document of the Open Data Contract Standard.",
+            "required": ["before", "after"],
+            "properties": {side: ref("OdcsDocument") for side in ("before", "after")},
+            "additionalProperties": False,
+        },
         "QueryText": {**TEXT, "pattern": _OUTER, "description": "SQL."},
         "QueryUsage": array(to_kinds(())),
         "QueryUsers": array({"anyOf": [to_kinds(("user",)), TEXT]}),

@@ -16,13 +16,15 @@ from msgspec.structs import replace
 from api.answers.bodies import JSON_TYPES, YAML_TYPES, check_media_type, read_body
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
+from api.comparisons import comparison
 from api.declaring.signatures import AnyRequest
+from api.errors import ContractBreaks
 from api.services import Services, Written
 from api.use_cases.deletes import check_recursive, may_delete_attached
 from api.use_cases.entity_reads import etag
 from domain.aggregate.lifecycle import format_version
 from domain.contracts.yaml_input import read_yaml
-from domain.errors import InvalidInput
+from domain.errors import CatalogError, InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
 from domain.kinds.registry import KINDS
@@ -31,6 +33,7 @@ from domain.patches.json_input import decode
 from domain.reading import changes
 from domain.write_context import WriteContext
 from domain.writing.catalog import EntityProposal
+from domain.writing.contract_gate import CONTRACT, ContractBroken
 from domain.writing.entity_cache import ByName
 from domain.writing.planning import Planner
 from domain.writing.plans import Change, Plan
@@ -267,10 +270,21 @@ async def write_entity(
 
     def propose() -> tuple[EntityProposal, T]:
         whole = with_digest(asked)
-        proposal = services.catalog.propose(plan_of(whole), whole.context)
+        try:
+            proposal = services.catalog.propose(plan_of(whole), whole.context)
+        except ContractBroken as error:
+            raise _told(error, asked.access) from None
         return proposal, encode(proposal)
 
     return await services.write(request, propose)
+
+
+def _told(error: ContractBroken, access: Access) -> CatalogError:
+    """The refusal with the changes that break a contract, if the caller may see all of it."""
+    sees = access.may(Permission(Action.VIEW, CONTRACT.name))
+    if not sees or access.withheld(Action.VIEW, CONTRACT.name):
+        return error
+    return ContractBreaks(error.message, comparison(error.changes, error.perspective))
 
 
 def _shown(

@@ -8,7 +8,7 @@ from domain.contracts.canonical import Document
 from domain.contracts.elements import Element, append, elements, remove, text
 from domain.kinds.bodies.enumerations import Timezone
 
-_UNITS: Mapping[str, str] = MappingProxyType(
+UNITS: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("min", "minute", "minutes"), "minute"),
         **dict.fromkeys(("h", "hr", "hour", "hours"), "hour"),
@@ -56,7 +56,7 @@ def read_sla(document: Document) -> dict[str, Any]:
     sla: dict[str, Any] = {}
     for promise in _PROMISES:
         if (held := _find(document, promise.names)) is not None:
-            number, unit = _whole(held.get("value")), _UNITS.get(str(held.get("unit")).lower())
+            number, unit = _whole(held.get("value")), UNITS.get(str(held.get("unit")).lower())
             if number is not None and unit in promise.units:
                 sla[promise.key] = {promise.number: number, "unit": unit}
                 _read_element(sla, held)

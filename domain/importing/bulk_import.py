@@ -10,6 +10,7 @@ from itertools import zip_longest
 
 import msgspec
 
+from domain.contracts.changes.rules import Perspective
 from domain.errors import (
     AlreadyExists,
     CatalogError,
@@ -81,11 +82,14 @@ class BulkImport:
         *,
         now: Callable[[], int],
         make_id: Callable[[], str] = new_id,
+        gate: Perspective | None = None,
     ) -> None:
+        """`gate` is that of planners."""
         self._store = store
         self._context = context
         self._now = now
         self._make_id = make_id
+        self._gate = gate
 
     def load(self, chunk: Chunk) -> Batch:
         """Import the lines in one transaction; when another writer interferes, one by one.
@@ -109,7 +113,7 @@ class BulkImport:
         Raises StoreUnavailable, the refusal of the append, and ConcurrentChange when the log has
         begun another epoch.
         """
-        puts = BulkPut(self._store, self._now, self._make_id, epoch)
+        puts = BulkPut(self._store, self._now, self._make_id, epoch, self._gate)
         try:
             batch = self._decide_lines(chunk, puts)
             if puts.steps:

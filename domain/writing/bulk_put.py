@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from domain.aggregate.entity import Entity
+from domain.contracts.changes.rules import Perspective
 from domain.errors import CatalogError, StoreUnavailable
 from domain.event_store.entity_reads import EntityReads
 from domain.event_store.writes import Append
@@ -57,12 +58,15 @@ class BulkPut:
         now: Callable[[], int],
         make_id: Callable[[], str],
         epoch: int,
+        gate: Perspective | None = None,
     ) -> None:
-        """`epoch` is that of the log before anything was read for these requests."""
+        """`epoch` is that of the log before anything was read for these requests; `gate` is that of
+        planners.
+        """
         self.staged = StagedLog(log)
         """The log with all that was decided."""
         self._entities = EntityCache(self.staged)
-        self._planner = Planner(self.staged, self._entities, now, make_id)
+        self._planner = Planner(self.staged, self._entities, now, make_id, gate)
         self.epoch = epoch
         self._joined_bytes = 0
         self.steps: list[Step] = []

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from domain.aggregate.entity import Entity
+from domain.contracts.changes.rules import Perspective
 from domain.errors import CatalogError, ConcurrentChange, KeyReused, NotFound, StoreUnavailable
 from domain.event_store.appends import prepared
 from domain.event_store.port import ANSWERS_KEPT_MS, EventStore
@@ -72,13 +73,15 @@ class Catalog:
         *,
         now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         make_id: Callable[[], str] = new_id,
+        gate: Perspective | None = None,
     ) -> None:
-        """`now` gives milliseconds since the epoch."""
+        """`now` gives milliseconds since the epoch; `gate` is that of planners."""
         self.store = store
         self._now = now
         self._make_id = make_id
         self._entities = EntityCache(store)
-        self.planner = Planner(store, self._entities, now, make_id)
+        self._gate = gate
+        self.planner = Planner(store, self._entities, now, make_id, gate)
         self.lineage = LineagePlanner(store, self._entities, now, make_id)
         """This and `planner` make the plans of `propose`."""
 
@@ -139,7 +142,7 @@ class Catalog:
         """Decide on many PUTs together; see `BulkPut.decide`. Raises StoreUnavailable."""
 
         def decide(epoch: int) -> tuple[Proposal, list[Done | CatalogError]]:
-            puts = BulkPut(self.store, self._now, self._make_id, epoch)
+            puts = BulkPut(self.store, self._now, self._make_id, epoch, self._gate)
             results = puts.decide(kind, requests, context, taken)
             return self._unless_stored(puts.append()), results
 

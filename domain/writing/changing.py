@@ -228,7 +228,7 @@ class ChangePlanner(DeletionPlanner):
         """Give an entity a body, and restore it where it is deleted; raises what `decide` does."""
         at = self._now()
         fields = {"body": body, "ingestion": ingestion}
-        own = step(commands.ChangeEntity, state, context, at, checked=True, **fields)
+        own = self.admitted(step(commands.ChangeEntity, state, context, at, checked=True, **fields))
         together = self.restorations(state, context, at) if state.deleted else []
         return Plan(Change.UPDATED if own.events else Change.NO_CHANGE, own, after=together)
 

@@ -94,7 +94,7 @@ class DeletionPlanner(PlannerBase):
             raise NotFound(f"{kind.name} instance for {entity_id} is not deleted")
         check_sole(kind, state.body, state.parent_id, self._store.having_live)
         at = self._now()
-        own = step(commands.RestoreEntity, state, context, at, checked=True)
+        own = self.admitted(step(commands.RestoreEntity, state, context, at, checked=True))
         return Plan(Change.RESTORED, own, after=self.restorations(state, context, at))
 
     def restorations(self, state: Entity, context: WriteContext, at: int) -> list[Step]:

@@ -54,17 +54,17 @@ def plan_document(
     values["entity"] = {"id": entity.id, "type": entity.kind}
     context = replace(context, contract_first=True)
 
-    def plan(given: GivenDocument | None) -> Plan:
+    def plan(by: Planner) -> Plan:
         draft: Draft = drafts.draft(_CONTRACT, values)
         assert isinstance(draft.struct, DataContract)
         draft.struct.odcs = given
-        known = planner.claims(_CONTRACT, draft)
-        return planner.put_draft(_CONTRACT, draft, context, known, creating=creating)
+        known = by.claims(_CONTRACT, draft)
+        return by.put_draft(_CONTRACT, draft, context, known, creating=creating)
 
     given = GivenDocument(text=canonical(request.document), values={}, place=said.place)
     # The values depend on what is there, so they are known once all of it is decided.
-    given.values = digests(plan(given).own.after.body)
-    return plan(given)
+    given.values = digests(plan(planner.without_gate()).own.after.body)
+    return plan(planner)
 
 
 def _contract_of(planner: Planner, entity_id: str) -> Entity | None:

@@ -115,13 +115,18 @@ class Planner(ChangePlanner):
             )
         return steps, self._knowing(steps)
 
+    def without_gate(self) -> "Planner":
+        """A planner on the same log for plans that no contract is held to, as they are not made."""
+        return Planner(self._store, self._entities, self._now, self._make_id)
+
     def _knowing(self, steps: Sequence[Step]) -> "Planner":
         """A planner on the log as it will be once it has the events of these steps."""
         staged = StagedLog(self._store)
         for one in steps:
             if one.events:
                 staged.stage(one.events, one.after)
-        return Planner(staged, EntityCache(staged, self._entities), self._now, self._make_id)
+        known = EntityCache(staged, self._entities)
+        return Planner(staged, known, self._now, self._make_id, self._gate)
 
     def _with_members(
         self, kind: EntityKind, draft: Draft, plan: Plan, context: WriteContext
@@ -166,7 +171,7 @@ class Planner(ChangePlanner):
         entity_id = wanted_id or self._make_id()
         fields = {"name": payload.name, "parent_id": payload.parent_id, "body": payload.body}
         own = creation(entity_id, kind.name, payload.fqn, context, self._now(), **fields)
-        return Plan(Change.CREATED, own)
+        return Plan(Change.CREATED, self.admitted(own))
 
     def _is_used(self, entity_id: str) -> bool:
         """Tell an id that some entity has, or had until it was purged, from a free one."""

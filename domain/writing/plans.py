@@ -8,6 +8,7 @@ import msgspec
 
 from domain.aggregate import commands
 from domain.aggregate.entity import Entity, decide, evolve
+from domain.contracts.changes.rules import Perspective
 from domain.edges import EDGE, edge_ends
 from domain.errors import InvalidInput, StaleVersion
 from domain.event_store.appends import prepared
@@ -16,6 +17,7 @@ from domain.event_store.writes import Append, Expectations, RememberedAnswer
 from domain.events import EntityCreated, EntityRestored
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
+from domain.writing.contract_gate import check_gate
 from domain.writing.entity_cache import EntityCache
 
 MAX_JOINED_BYTES = 16_000_000
@@ -94,11 +96,20 @@ class PlannerBase:
         entities: EntityCache,
         now: Callable[[], int],
         make_id: Callable[[], str],
+        gate: Perspective | None = None,
     ) -> None:
+        """`gate` is the view in which no Active contract is broken; see `check_gate`."""
         self._store = store
         self._entities = entities
         self._now = now
         self._make_id = make_id
+        self._gate = gate
+
+    def admitted(self, step: "Step") -> "Step":
+        """The step, if the gate of contracts lets it pass; raises ContractBroken."""
+        if step.events:
+            check_gate(self._gate, self._store, step.before, step.after)
+        return step
 
     @property
     def log(self) -> EntityReads:

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.direct_catalog import DirectCatalog, Outcome
 from domain.aggregate.entity import Entity
+from domain.contracts.changes.rules import Perspective
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.events import EVENT_TYPES
@@ -22,14 +23,14 @@ _TYPE_NAMES = {event_type: name for name, event_type in EVENT_TYPES.items()}
 class World:
     """A catalog with short forms of what tests do to it; each write is a request of its own."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, gate: Perspective | None = None) -> None:
         self.path = path
         self.log: EventStore = open_event_log(path)
         self._clock = itertools.count(1_000)
         self._requests = itertools.count(1)
         self.on_clock: Callable[[], object] = int
         """Called whenever the catalog reads the clock, which is after it read the log."""
-        self.catalog = DirectCatalog(self.log, now=self.now)
+        self.catalog = DirectCatalog(self.log, now=self.now, gate=gate)
 
     def now(self) -> int:
         self.on_clock()

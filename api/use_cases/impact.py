@@ -1,0 +1,149 @@
+"""The impact of changes of a stored contract, as far as a caller may see the lineage."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from api.callers.permissions import Access, Action, Permission
+from api.comparisons import HitEntity, Impact
+from api.services import Services
+from api.use_cases.documents import CONTRACT
+from domain.aggregate.entity import Entity
+from domain.contracts.changes.reach import reach_of
+from domain.contracts.changes.rules import Change
+from domain.edges import EDGE
+from domain.errors import NotFound
+from domain.impact import Flow, Hit, Tier, impact_of
+from domain.kinds.bodies.components import Reference
+from domain.kinds.bodies.lineage import ColumnLineage
+from domain.kinds.registry import KINDS
+from projections.entities.lineage import Edge, Node, read_lineage
+from projections.entities.port import EntityTooLarge, Include, SortedReadModel
+from projections.entities.single_entities import read_one
+from projections.visibility.edges import EdgeSight
+
+MOST_HITS = 100
+"""Entities that an answer names, the surest hit first."""
+MOST_COLUMNS = 50
+"""Columns of each that it names."""
+_MOST_STEPS = 100
+_OWNERS_BYTES = 16_000_000
+"""Bytes of entities that are read for their owners."""
+_TIERS = tuple(Tier)
+_mappings = msgspec.json.Decoder(list[ColumnLineage])
+
+
+class _Owned(msgspec.Struct):
+    owners: list[dict[str, Any]] = []
+
+
+def impact_on(
+    services: Services,
+    access: Access,
+    contract: Entity,
+    changes: Sequence[Change],
+    sight: EdgeSight,
+) -> Impact | msgspec.UnsetType:
+    """The impact of changes of a live contract; UNSET for who may not view the lineage. Blocks.
+
+    What lies behind entities that the caller may not view is left out with them.
+    """
+    about = contract.value("entity")
+    entity = Reference(type=about["type"], id=about["id"])
+    seen = (EDGE, entity.type or "")
+    if not all(access.may(Permission(Action.VIEW, kind)) for kind in seen):
+        return msgspec.UNSET
+    with services.stores.entities.use() as entities:
+        try:
+            walk = read_lineage(entities, entity, sight, upstream=0, downstream=_MOST_STEPS)
+        except NotFound:
+            # Lists do not have it yet.
+            return msgspec.UNSET
+        columns, reaches = reach_of(changes, contract, walk.entity.fully_qualified_name)
+        flows = [_flow(edge, sight) for edge in walk.downstream]
+        hits = impact_of(walk.entity.id, columns, reaches, flows)
+        truncated = walk.truncated or any(hit.steps == _MOST_STEPS for hit in hits.values())
+        nodes = {node.id: node for node in walk.nodes}
+        named = sorted(hits, key=lambda each: (_TIERS.index(hits[each].tier), hits[each].steps))
+        shown = [nodes[each] for each in named[:MOST_HITS]]
+        owners = _owners(entities, access, shown)
+    contracts = _contracts(services, access, shown)
+    tiers: dict[Tier, list[HitEntity]] = {tier: [] for tier in Tier}
+    for node in shown:
+        hit = hits[node.id]
+        tiers[hit.tier].append(_hit(node, hit, owners, contracts))
+    return Impact(
+        breaks=tiers[Tier.BREAKS],
+        may_break=tiers[Tier.MAY_BREAK],
+        look_again=tiers[Tier.LOOK_AGAIN],
+        omitted=len(hits) - len(shown),
+        truncated=truncated,
+    )
+
+
+def _flow(edge: Edge, sight: EdgeSight) -> Flow:
+    raw = sight.details(edge.fields).get("columnsLineage")
+    given = _mappings.decode(raw) if raw is not None else []
+    mappings = [(each.from_columns or (), each.to_column) for each in given if each.to_column]
+    return Flow(edge.from_id, edge.to_id, mappings)
+
+
+def _owners(
+    entities: SortedReadModel, access: Access, nodes: Sequence[Node]
+) -> dict[str, list[dict[str, Any]]]:
+    """Id -> owners, of those entities whose owners the caller may see."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    left = _OWNERS_BYTES
+    for node in nodes:
+        withheld = access.withheld(Action.VIEW, node.type)
+        if withheld is not None and withheld.covers("owners"):
+            continue
+        try:
+            entity = read_one(
+                entities,
+                KINDS[node.type],
+                entity_id=node.id,
+                fields=("owners",),
+                include=Include.ALL,
+                most_bytes=left,
+            )
+        except (NotFound, EntityTooLarge):
+            continue
+        left -= len(entity.body)
+        body = withheld.cut(entity.body) if withheld else entity.body
+        found[node.id] = msgspec.json.decode(body, type=_Owned).owners
+    return found
+
+
+def _contracts(
+    services: Services, access: Access, nodes: Sequence[Node]
+) -> dict[str, list[dict[str, str]]] | None:
+    """Id of an entity -> its contract; None for who may not view contracts."""
+    if not access.may(Permission(Action.VIEW, CONTRACT.name)):
+        return None
+    found: dict[str, list[dict[str, str]]] = {}
+    for claim in services.stores.log.claims(parents=[node.id for node in nodes]):
+        if claim.kind == CONTRACT.name and not claim.deleted and claim.parent_id is not None:
+            named = {"id": claim.id, "name": claim.name, "fullyQualifiedName": claim.fqn}
+            found.setdefault(claim.parent_id, []).append(named)
+    return found
+
+
+def _hit(
+    node: Node,
+    hit: Hit,
+    owners: Mapping[str, list[dict[str, Any]]],
+    contracts: Mapping[str, list[dict[str, str]]] | None,
+) -> HitEntity:
+    return HitEntity(
+        type=node.type,
+        id=node.id,
+        name=node.name,
+        fully_qualified_name=node.fully_qualified_name,
+        steps=hit.steps,
+        columns=[*hit.columns][:MOST_COLUMNS],
+        column_count=len(hit.columns),
+        owners=owners.get(node.id, msgspec.UNSET),
+        contracts=msgspec.UNSET if contracts is None else contracts.get(node.id, []),
+    )

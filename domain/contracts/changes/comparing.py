@@ -1,0 +1,161 @@
+"""The comparison of two versions of a contract."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from domain.contracts.canonical import Document
+from domain.contracts.changes.columns import classification, compare_objects
+from domain.contracts.changes.findings import (
+    Findings,
+    Grades,
+    compare_keys,
+    compare_lists,
+    flag,
+    presence,
+)
+from domain.contracts.changes.limits import number
+from domain.contracts.changes.rules import Change
+from domain.contracts.changes.service_levels import compare_service_levels
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """The one form in which contracts are compared."""
+
+    document: Document
+    """The contract as a document of the Open Data Contract Standard."""
+    beside: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    """Key of a contract's body -> value, of what a document cannot say."""
+
+
+def compare(old: Terms, new: Terms, *, exact: bool = False) -> list[Change]:
+    """The changes from one version of a contract to another, in the order of the documents.
+
+    With `exact`, a type in another spelling is another type. Whatever stands in a document is
+    compared: what no rule knows is graded as `other.changed`. Another `version` is no change.
+    """
+    found = Findings(exact=exact)
+    compare_keys(found, "", old.document, new.document, _DOCUMENT)
+    compare_keys(found, "", old.beside, new.beside, _BESIDE, "text.changed")
+    return found.changes
+
+
+def _nothing(found: Findings, path: str, before: Any, after: Any) -> None:
+    """Pass over the version, which announces changes and is none."""
+
+
+def _status(found: Findings, path: str, before: Any, after: Any) -> None:
+    was, now = (_ENDED.get(str(each).lower(), 0) for each in (before, after))
+    word = "status.ended" if now > was else "status.revived" if now < was else "status.changed"
+    found.add(word, path, before, after)
+
+
+_ENDED = {"deprecated": 1, "retired": 2}
+
+
+def _description(found: Findings, path: str, before: Any, after: Any) -> None:
+    old, new = (each if isinstance(each, dict) else {"purpose": each} for each in (before, after))
+    compare_keys(found, path, old, new, _DESCRIPTION)
+
+
+def _servers(found: Findings, path: str, old: Any, new: Any) -> None:
+    compare_lists(found, path, (old, new), lambda each: each.get("server"), _server)
+
+
+def _server(found: Findings, path: str, old: Any, new: Any) -> None:
+    if old is None or new is None:
+        found.add("server.removed" if new is None else "server.added", path, old, new)
+    else:
+        compare_keys(found, path, old, new, _SERVER, "server.changed")
+
+
+def _roles(found: Findings, path: str, old: Any, new: Any) -> None:
+    compare_lists(found, path, (old, new), lambda each: each.get("role"), _role)
+
+
+def _role(found: Findings, path: str, old: Any, new: Any) -> None:
+    if old is None or new is None:
+        found.add("access.tightened" if new is None else "access.loosened", path, old, new)
+    else:
+        compare_keys(found, path, old, new, _ROLE)
+
+
+def _entity(found: Findings, path: str, before: Any, after: Any) -> None:
+    ids = [each.get("id") if isinstance(each, dict) else each for each in (before, after)]
+    found.add("text.changed" if ids[0] == ids[1] else "entity.changed", path, before, after)
+
+
+def _end(found: Findings, path: str, before: Any, after: Any) -> None:
+    was, now = (float("inf") if each is None else number(each) for each in (before, after))
+    if was is None or now is None:
+        found.add("other.changed", path, before, after)
+    else:
+        word = "restated" if was == now else "end.earlier" if now < was else "end.later"
+        found.add(word, path, before, after)
+
+
+def _security(found: Findings, path: str, before: Any, after: Any) -> None:
+    old, new = (each if isinstance(each, dict) else {} for each in (before, after))
+    compare_keys(found, path, old, new, {"dataClassification": classification})
+
+
+def _semantics(found: Findings, path: str, old: Any, new: Any) -> None:
+    compare_lists(found, path, (old, new), lambda each: each.get("name"), _semantics_rule)
+
+
+def _semantics_rule(found: Findings, path: str, old: Any, new: Any) -> None:
+    was, now = (each is not None and each.get("enabled") is not False for each in (old, new))
+    if was != now:
+        found.add("semantics.added" if now else "semantics.removed", path, old, new)
+    elif old is None or new is None or not now:
+        found.add("text.changed", path, old, new)
+    else:
+        compare_keys(found, path, old, new, _SEMANTICS, "semantics.changed")
+
+
+def _expectations(found: Findings, path: str, old: Any, new: Any) -> None:
+    """Find the tests that the quality of the data was held to and is no more, or is anew."""
+
+    def name_of(test: dict[str, Any]) -> Any:
+        return test.get("fullyQualifiedName") or test.get("id")
+
+    grade = presence("quality.removed", "quality.added", "text.changed")
+    compare_lists(found, path, (old, new), name_of, grade)
+
+
+_ABOUT = ("id", "description", "tags", "customProperties", "authoritativeDefinitions")
+_DOCUMENT: Grades = {
+    **dict.fromkeys(_ABOUT, "text.changed"),
+    **dict.fromkeys(("name", "tenant", "domain", "dataProduct", "team", "support"), "text.changed"),
+    **dict.fromkeys(("price", "contractCreatedTs", "context"), "text.changed"),
+    **dict.fromkeys(("apiVersion", "kind"), "restated"),
+    "version": _nothing,
+    "status": _status,
+    "description": _description,
+    "schema": compare_objects,
+    "slaProperties": compare_service_levels,
+    "slaDefaultElement": "sla.changed",
+    "servers": _servers,
+    "roles": _roles,
+}
+_DESCRIPTION: Grades = {
+    **dict.fromkeys((*_ABOUT, "purpose"), "text.changed"),
+    **dict.fromkeys(("limitations", "usage"), "terms.changed"),
+}
+_SERVER: Grades = dict.fromkeys((*_ABOUT, "server", "environment", "roles"), "text.changed")
+_ROLE: Grades = dict.fromkeys(
+    (*_ABOUT, "firstLevelApprovers", "secondLevelApprovers"), "text.changed"
+)
+_BESIDE: Grades = {
+    "entity": _entity,
+    "effectiveUntil": _end,
+    "effectiveFrom": "other.changed",
+    "security": _security,
+    "semantics": _semantics,
+    "qualityExpectations": _expectations,
+}
+_SEMANTICS: Grades = {
+    **dict.fromkeys(("description", "provider", "inherited", "jsonTree"), "text.changed"),
+    "enabled": flag("semantics.removed", "semantics.added"),
+}

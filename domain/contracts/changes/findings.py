@@ -1,0 +1,178 @@
+"""The list of changes while it is made, and the walk over the keys of two mappings."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from domain.contracts.changes.rules import RULES, Change
+from domain.contracts.data_types import Relation
+
+_LONGEST = 300
+"""Characters of a value that a change shows."""
+_encoder = json.JSONEncoder(ensure_ascii=False)
+_NOTHING: tuple[Any, ...] = (None, [], {})
+"""Values that say no more than an absent key."""
+
+
+class Findings:
+    """The changes between two versions that have been found so far."""
+
+    def __init__(self, *, exact: bool, place: tuple[str, ...] = ()) -> None:
+        self.exact = exact
+        """True if every other spelling of a type is another type."""
+        self.changes: list[Change] = []
+        self.place = place
+        """Where the next changes are found; see `Change.place`."""
+
+    def within(self, name: str) -> "Findings":
+        """The same changes, to which those in an object or column are added."""
+        inner = Findings(exact=self.exact, place=(*self.place, name))
+        inner.changes = self.changes
+        return inner
+
+    def add(self, word: str, path: str, before: Any = None, after: Any = None) -> None:
+        """Record a change by the word of its rule."""
+        self.changes.append(Change(RULES[word], path, self.place, _shown(before), _shown(after)))
+
+
+Moves = Mapping[Relation, str]
+"""Relation of what is allowed now to what was allowed -> word."""
+Grade = Callable[[Findings, str, Any, Any], None]
+"""Finds the changes between two values that differ; a path and the values are given."""
+Grades = Mapping[str, str | Grade]
+"""Key of a mapping -> the word for its changes, or what finds them."""
+
+
+def moves(wider: str, narrower: str, unrelated: str) -> Moves:
+    """The words for what is allowed; `restated` where it is the same."""
+    return {
+        Relation.SAME: "restated",
+        Relation.WIDER: wider,
+        Relation.NARROWER: narrower,
+        Relation.UNRELATED: unrelated,
+    }
+
+
+def differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """The keys whose values differ, with both values; None for what says nothing."""
+    for key in dict.fromkeys((*old, *new)):
+        before, after = old.get(key), new.get(key)
+        if before is not after and before != after:
+            before, after = _or_none(before), _or_none(after)
+            if before is not after:
+                yield key, before, after
+
+
+def compare_keys(
+    found: Findings,
+    path: str,
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    grades: Grades,
+    other: str = "other.changed",
+) -> None:
+    """Find the changes of two mappings key by key; `other` is the word for keys not in `grades`."""
+    for key, before, after in differing(old, new):
+        grade = grades.get(key, other)
+        if isinstance(grade, str):
+            found.add(grade, joined(path, key), before, after)
+        else:
+            grade(found, joined(path, key), before, after)
+
+
+def joined(path: str, name: str) -> str:
+    """The path of a part."""
+    return f"{path}.{name}" if path else name
+
+
+def named(elements: Any, name_of: Callable[[dict[str, Any]], Any]) -> dict[str, dict[str, Any]]:
+    """The mappings of a list by name; by their place where they have none.
+
+    Of a name that comes again the later ones have their place too.
+    """
+    held: dict[str, dict[str, Any]] = {}
+    for place, each in enumerate(elements if isinstance(elements, list) else ()):
+        if isinstance(each, dict):
+            name = str(name_of(each) or "")
+            held[f"{name}[{place}]" if not name or name in held else name] = each
+    return held
+
+
+def compare_lists(
+    found: Findings,
+    path: str,
+    lists: tuple[Any, Any],
+    name_of: Callable[[dict[str, Any]], Any],
+    compare: Grade,
+) -> None:
+    """Find the changes of the mappings of two lists, which are matched by name.
+
+    `compare` is given each pair that differs, with None for the one that is not there.
+    """
+    before, after = (named(each, name_of) for each in lists)
+    for name in dict.fromkeys((*before, *after)):
+        if (old := before.get(name)) != (new := after.get(name)):
+            compare(found, joined(path, name), old, new)
+    compare_strays(found, path, *lists)
+
+
+def compare_strays(found: Findings, path: str, old: Any, new: Any) -> None:
+    """Find changes of what is no mapping in lists, or no list: no rule knows it."""
+    if _strays(old) != _strays(new):
+        found.add("other.changed", path, old, new)
+
+
+def flag(removed: str, added: str) -> Grade:
+    """Grades a value that is false where it is absent."""
+
+    def grade(found: Findings, path: str, before: Any, after: Any) -> None:
+        was, is_ = (_is_set(each) for each in (before, after))
+        if was is None or is_ is None:
+            found.add("other.changed", path, before, after)
+        else:
+            word = "restated" if was == is_ else added if is_ else removed
+            found.add(word, path, before, after)
+
+    return grade
+
+
+def presence(removed: str, added: str, changed: str) -> Grade:
+    """Grades a value by whether it has come, has gone, or is another one."""
+
+    def grade(found: Findings, path: str, before: Any, after: Any) -> None:
+        word = added if before is None else removed if after is None else changed
+        found.add(word, path, before, after)
+
+    return grade
+
+
+def _strays(elements: Any) -> list[Any]:
+    if isinstance(elements, list):
+        return [each for each in elements if not isinstance(each, dict)]
+    return [] if elements is None else [elements]
+
+
+def _or_none(value: Any) -> Any:
+    return None if value in _NOTHING else value
+
+
+def _is_set(value: Any) -> bool | None:
+    """A flag, also one that is written as a text; None for what is none."""
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    return {"true": True, "false": False}.get(str(value).lower())
+
+
+def _shown(value: Any) -> Any:
+    """A value as a change shows it: what is large is cut, lists and mappings are their JSON."""
+    if isinstance(value, dict | list):
+        # Piece by piece: of a large value no more is written than is shown.
+        pieces, text = _encoder.iterencode(value), ""
+        while len(text) <= _LONGEST and (piece := next(pieces, None)) is not None:
+            text += piece
+        value = text
+    elif isinstance(value, int) and abs(value) >= 2**63:
+        value = str(value)
+    if isinstance(value, str) and len(value) > _LONGEST:
+        return f"{value[:_LONGEST]}…"
+    return value

@@ -1,0 +1,44 @@
+"""The part of an entity that breaking changes of its contract are about."""
+
+from collections.abc import Collection, Iterable
+
+from domain.aggregate.entity import Entity
+from domain.contracts.changes.rules import Change, Level
+from domain.contracts.exporting import document_of, given_document
+from domain.contracts.importing import object_at
+from domain.impact import Reach
+from domain.kinds import names
+
+_MOVES = (
+    *("object.removed", "physical-name.changed", "entity.changed"),
+    *("server.changed", "server.removed"),
+)
+"""Rules after whose changes readers no longer find the data, where they are of no single column."""
+
+
+def reach_of(
+    changes: Iterable[Change], contract: Entity, entity_fqn: str
+) -> tuple[list[str], set[Reach]]:
+    """Qualified names of the columns that readers lose, and what the changes are about.
+
+    Changes in schema objects that stand for other entities than the contract's do not count.
+    """
+    own = _object_names(contract)
+    columns, reaches = dict[str, None](), set[Reach]()
+    for change in changes:
+        is_own = not change.place or change.place[0] in own
+        if change.rule.consumer is not Level.BREAKING or not is_own:
+            continue
+        if len(change.place) > 1:
+            columns[".".join((entity_fqn, names.join(change.place[1:])))] = None
+            reaches.add(Reach.COLUMNS)
+        else:
+            reaches.add(Reach.ENTITY if change.rule.word in _MOVES else Reach.PROMISE)
+    return [*columns], reaches
+
+
+def _object_names(contract: Entity) -> Collection[str]:
+    """The name of the schema object that stands for the entity of a contract."""
+    document, given = document_of(contract), given_document(contract.body)
+    place = 0 if given is None else given.place
+    return [str(object_at(document, place).get("name"))]
