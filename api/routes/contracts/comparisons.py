@@ -13,10 +13,10 @@ from api.comparisons import Comparison, comparison
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation
 from api.declaring.signatures import AnyRequest, id_in_path
-from api.routes.lineage.paths import sight_of
 from api.services import Services
 from api.use_cases.comparisons import compare_documents, compare_stored
 from api.use_cases.documents import CONTRACT
+from api.use_cases.edge_sight import sight_of
 from api.use_cases.impact import impact_on
 from api.use_cases.measured import reading
 from domain.contracts.canonical import MAX_BYTES
