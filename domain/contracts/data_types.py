@@ -78,7 +78,7 @@ class Relation(StrEnum):
     UNRELATED = "unrelated"
 
 
-class DataType(msgspec.Struct, frozen=True):
+class DataType(msgspec.Struct, frozen=True, gc=False):
     """A data type, whatever its spelling was."""
 
     name: str

@@ -1,6 +1,5 @@
 """Promised columns held against those of an entity, at all depths."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -38,22 +37,26 @@ def compare(
     promised: Iterable[Column], there: Iterable[Column], *, strict: bool
 ) -> SchemaValidation:
     """The validation of promised columns; with `strict` a type that does not agree fails."""
-    wanted, held = [*_types(promised, "")], dict(_types(there, ""))
-    counts = Counter(path for path, _ in wanted)
-    twice = [path for path, count in counts.items() if count > 1]
-    missing = [path for path in counts if path not in held]
+    # Dicts, as many small objects at once would have the collector hold all threads.
+    wanted, held = dict[str, DataType](), dict(_types(there, ""))
+    twice: list[str] = []
+    for path, data_type in _types(promised, ""):
+        if path in wanted:
+            twice.append(path)
+        wanted[path] = data_type
+    missing = [path for path in wanted if path not in held]
     other = {
         path: f"{path}: expected {data_type}, got {held[path]}"
-        for path, data_type in dict(wanted).items()
+        for path, data_type in wanted.items()
         if path in held and data_type.name != _UNKNOWN and not agrees(data_type, held[path])
     }
     failed = {*missing, *twice, *(other if strict else ())}
     return SchemaValidation(
-        passed=len(counts) - len(failed),
+        passed=len(wanted) - len(failed),
         failed=len(failed),
-        total=len(counts),
+        total=len(wanted),
         failed_fields=missing[:MOST_NAMED],
-        duplicate_fields=twice[:MOST_NAMED],
+        duplicate_fields=[*dict.fromkeys(twice)][:MOST_NAMED],
         type_mismatch_fields=[*other.values()][:MOST_NAMED],
     )
 
