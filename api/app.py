@@ -39,6 +39,7 @@ from api.pages.search.search import search_pages
 from api.pages.sign_in import sign_in_routes
 from api.routes.connectors.first_questions import first_question_routes
 from api.routes.connectors.types import type_routes
+from api.routes.contracts.badges import badge_routes
 from api.routes.contracts.comparisons import comparison_routes
 from api.routes.contracts.documents import odcs_routes
 from api.routes.entities.columns import column_routes
@@ -158,6 +159,7 @@ def create_app(
         *column_routes(services),
         *odcs_routes(services),
         *comparison_routes(services),
+        *badge_routes(services),
         *logical_suite_routes(services),
         *query_cost_routes(services),
         *test_result_routes(services),
