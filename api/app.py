@@ -39,6 +39,7 @@ from api.pages.search.search import search_pages
 from api.pages.sign_in import sign_in_routes
 from api.routes.connectors.first_questions import first_question_routes
 from api.routes.connectors.types import type_routes
+from api.routes.contracts.badges import badge_routes
 from api.routes.contracts.comparisons import comparison_routes
 from api.routes.contracts.documents import odcs_routes
 from api.routes.contracts.results import contract_result_routes
@@ -161,6 +162,7 @@ def create_app(
         *odcs_routes(services),
         *contract_result_routes(services),
         *comparison_routes(services),
+        *badge_routes(services),
         *logical_suite_routes(services),
         *query_cost_routes(services),
         *test_result_routes(services),

@@ -57,7 +57,7 @@ def check_shape(value: Any) -> Document:
     version = value.get("apiVersion")
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
         raise InvalidInput(f"apiVersion of an ODCS document is v3.x.y, got {shown(version)}")
-    if not isinstance(value.get("id"), str | int | float) or value["id"] == "":
+    if type(value.get("id")) not in (str, int, float) or value["id"] == "":
         raise InvalidInput("an ODCS document needs an id")
     return value
 

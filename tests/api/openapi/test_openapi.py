@@ -136,6 +136,7 @@ OF_ONE_KIND = {
         *((method, f"/odcs{form}") for method in ("post", "put") for form in ("", "/yaml")),
         *(("get", f"/{{entity_id}}/odcs{form}") for form in ("", "/yaml")),
         *(("get", f"/name/{{fqn}}/odcs{form}") for form in ("", "/yaml")),
+        ("get", "/{entity_id}/badge.svg"),
         *(("post", f"{part}/compare") for part in ("", "/{entity_id}")),
         *(("post", f"/odcs/{done}/yaml") for done in ("parse", "validate")),
         *(("post", path) for path in ("/validate", "/validate/yaml", "/entity/validate")),

@@ -39,7 +39,7 @@ PUBLIC = {
 COLLECTIONS = [kind.collection for kind in KINDS.values()]
 BELOW = (
     "(/[^a-z]|/name/|/restore|/bulk|/deleteStale|/entity|/executable|/testCaseResults/"
-    "|/logicalTestCases|/async|/hierarchy|/loggedInUser|/odcs|/compare|/validate|$)"
+    "|/logicalTestCases|/async|/hierarchy|/loggedInUser|/odcs|/compare|/validate|/badge|$)"
 )
 PARTS = {
     **{f"kinds-{part}": rf"^/v1/({'|'.join(COLLECTIONS[part::5])}){BELOW}" for part in range(5)},

@@ -93,6 +93,7 @@ def test_any_document_is_judged(document: dict[str, Any]) -> None:
         ({**MINIMAL, "id": None}, "an ODCS document needs an id"),
         ({**MINIMAL, "id": ""}, "an ODCS document needs an id"),
         ({**MINIMAL, "id": ["a"]}, "an ODCS document needs an id"),
+        ({**MINIMAL, "id": True}, "an ODCS document needs an id"),
     ],
 )
 def test_what_is_no_document_is_refused(value: Any, message: str) -> None:
