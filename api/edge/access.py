@@ -12,7 +12,7 @@ from api.callers.limits import RateLimit
 from api.callers.permissions import PUBLIC, SIGNED_IN, Permission, Principal
 from api.callers.policies import Policies
 from api.callers.tokens.verifier import TokenVerifier
-from api.edge.known_headers import KnownHeaders
+from api.edge.known_headers import API_KEY, KnownHeaders
 from api.errors import Forbidden, Unauthorized
 from api.paths.base_path import has_prefix
 from api.refusals import Refusal
@@ -97,8 +97,15 @@ class Guard:
 
 
 def in_header(headers: Headers) -> bytes:
-    """The only Authorization header; raises Unauthorized without one, or with several."""
-    values = [value for name, value in headers if name == b"authorization"]
+    """The only Authorization header, or what an `X-Api-Key` stands for, as datacontract-cli sends it.
+
+    Raises Unauthorized without either, or with several.
+    """
+    values = [
+        b"Bearer " + value if name == API_KEY else value
+        for name, value in headers
+        if name in (b"authorization", API_KEY)
+    ]
     if len(values) != 1:
         raise Unauthorized(Refusal.SEVERAL if values else Refusal.NO_TOKEN)
     return values[0]

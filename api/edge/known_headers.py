@@ -7,6 +7,10 @@ _PLAIN_HOST = re.compile(rb"[0-9A-Za-z.:\[\]-]*").fullmatch
 """Tells whether the framework takes a Host header, too."""
 
 
+API_KEY = b"x-api-key"
+"""Name of the header that holds a token for clients which send no Authorization header."""
+
+
 class KnownHeaders(list[tuple[bytes, bytes]]):
     """Headers whose facts are worked out once for all requests that have the same ones."""
 
@@ -17,7 +21,9 @@ class KnownHeaders(list[tuple[bytes, bytes]]):
 
     @cached_property
     def authorization(self) -> bytes | None:
-        """The Authorization header; None without one, or with several."""
+        """The Authorization header; None without one, with several, or with an `X-Api-Key`."""
+        if API_KEY in self.names:
+            return None
         values = [value for name, value in self if name == b"authorization"]
         return values[0] if len(values) == 1 else None
 

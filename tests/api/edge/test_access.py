@@ -95,6 +95,17 @@ def test_request_without_a_good_token_is_401(empty: Client, header: str | None) 
         assert response.headers["WWW-Authenticate"] == CHALLENGES.get(header or "", NOT_ACCEPTED)
 
 
+def test_token_may_stand_in_the_header_that_datacontract_cli_sends(empty: Client) -> None:
+    token = bearer(good())
+    key = {"X-Api-Key": token.removeprefix("Bearer ")}
+    for _ in range(2):  # the second time the token is known
+        assert empty.http.get("/v1/tables", headers=key).status_code == 200
+        assert empty.http.get("/v1/tables", headers={"Authorization": token}).status_code == 200
+        both = {**key, "Authorization": token}
+        assert empty.http.get("/v1/tables", headers=both).status_code == 401
+    assert empty.http.get("/v1/tables", headers={"X-Api-Key": token}).status_code == 401
+
+
 def test_scheme_is_matched_in_any_case(empty: Client) -> None:
     header = bearer(good()).replace("Bearer", "bEARER")
 
