@@ -97,7 +97,7 @@ class Guard:
 
 
 def in_header(headers: Headers) -> bytes:
-    """The only Authorization header, or what an `X-Api-Key` stands for, as datacontract-cli sends it.
+    """The only Authorization header, or what an `X-Api-Key` stands for; datacontract-cli sends one.
 
     Raises Unauthorized without either, or with several.
     """
