@@ -26,10 +26,9 @@ _PASSES: Mapping[str, Callable[[float, Sequence[float]], bool]] = {
 }
 THRESHOLDS = tuple(key for key in _PASSES if key.startswith("must"))
 """Keys of the limits of quality rules."""
-
-
 _UPPER = ("maximum", "exclusiveMaximum", "mustBeLessThan", "mustBeLessOrEqualTo")
 _LOWER = ("minimum", "exclusiveMinimum", "mustBeGreaterThan", "mustBeGreaterOrEqualTo")
+"""Limits that let more through where they are lower."""
 
 
 def relation_of_limits(old: Limits, new: Limits, *, whole: bool) -> Relation | None:
@@ -71,13 +70,15 @@ def is_upper(limits: Limits) -> bool | None:
 
 
 def number(value: Any) -> float | None:
-    """The number that a value is, or that a text writes; of a date its second since 1970."""
+    """The finite number that a value is, or that a text writes; of a date its second since 1970."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        return float(value)
+        read = float(value)
     except (ValueError, OverflowError):
         pass
+    else:
+        return read if math.isfinite(read) else None
     try:
         moment = datetime.fromisoformat(str(value))
     except ValueError:
@@ -89,7 +90,7 @@ def _read(limits: Limits) -> dict[str, list[float]] | None:
     read: dict[str, list[float]] = {}
     for key, value in limits.items():
         given = value if isinstance(value, list) else [value]
-        numbers = [each for each in map(number, given) if each is not None and math.isfinite(each)]
+        numbers = [each for each in map(number, given) if each is not None]
         if len(numbers) != len(given) or len(given) != (2 if key.endswith("Between") else 1):
             return None
         read[key] = numbers

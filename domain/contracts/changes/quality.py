@@ -20,17 +20,8 @@ _MOVES = moves("quality.loosened", "quality.tightened", "quality.changed")
 _WARNINGS = frozenset(("info", "warning", "warn", "low", "minor", "trivial"))
 """Severities with which a rule that fails is a warning, as datacontract-cli has it."""
 _TEXTS = (
-    *(
-        "id",
-        "name",
-        "description",
-        "dimension",
-        "businessImpact",
-        "method",
-        "schedule",
-        "scheduler",
-    ),
-    *("tags", "customProperties", "authoritativeDefinitions"),
+    *("id", "name", "description", "dimension", "businessImpact", "method"),
+    *("schedule", "scheduler", "tags", "customProperties", "authoritativeDefinitions"),
 )
 _GRADES = dict.fromkeys(_TEXTS, "text.changed")
 _OWN = ("sql", "custom")

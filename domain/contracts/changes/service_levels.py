@@ -24,8 +24,8 @@ _LESS_IS_BETTER = (
     *("refreshfrequency", "timetodetect", "td", "timetonotify", "tn", "timetorepair", "tr"),
     *("errorrate", "er"),
 )
-"""Names of properties in small letters, or the codes that the standard has for them."""
 _MORE_IS_BETTER = ("retention", "re", "availability", "av", "throughput", "th")
+"""Names of properties in small letters, or the codes that the standard has for them."""
 _SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 _MONTHS = {"month": 1, "year": 12}
 _DURATION = re.compile(r"P(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?)?")

@@ -1,8 +1,10 @@
 """The gate that keeps writes from breaking an Active contract, whichever way they take."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import msgspec
@@ -203,6 +205,35 @@ def test_of_two_writes_that_break_only_together_the_second_is_refused(
 
     with pytest.raises(ContractBroken):
         proposed(REMOVE_AT)
+
+
+def test_two_writers_at_the_same_time_never_both_pass(tmp_path: Path) -> None:
+    worlds = [World(tmp_path / "events.db", Perspective.CONSUMER) for _ in range(2)]
+    first = worlds[0]
+    table = (first.schema(), first.table("orders", columns=BOTH))[1]
+    contract = first.contract("promise", table, schema=BOTH, entityStatus="Active")
+    writes = [(worlds[0], status("Active")), (worlds[1], REMOVE_AT)]
+    with ThreadPoolExecutor(2) as threads:
+        for _ in range(20):
+            first.patch(contract, status("Deprecated"), AGAIN)
+            together = Barrier(2)
+
+            def write(world: World, patch: dict[str, Any], together: Barrier = together) -> bool:
+                together.wait()
+                try:
+                    world.patch(contract, patch)
+                except ContractBroken:
+                    return False
+                return True
+
+            passed = [*threads.map(write, *zip(*writes, strict=True))]
+
+            assert sorted(passed) == [False, True]
+            if passed[1]:
+                first.patch(contract, AGAIN)
+                first.patch(contract, status("Active"))
+    for world in worlds:
+        world.log.close()
 
 
 def test_without_a_gate_nothing_is_held(world: World) -> None:

@@ -16,6 +16,7 @@ from domain.contracts.changes.comparing import Terms, compare
 from domain.contracts.changes.rules import RULES, Change, Level, Perspective
 from tests.domain.contracts.changes import cli_verdicts_script
 from tests.domain.contracts.changes.pairs import Pair, read_pairs, terms
+from tests.domain.contracts.documents import documents
 
 COMMAND = os.environ.get("DATACONTRACT_COMMAND", "")
 LEVELS = {Level.COMPATIBLE: "info", Level.REVIEW: "warning", Level.BREAKING: "error"}
@@ -119,6 +120,16 @@ def test_the_cli_gives_the_verdicts_that_are_written_beside_the_pairs() -> None:
 @given(_roots, _roots)
 def test_any_two_mappings_are_compared_and_mirror(old: dict[str, Any], new: dict[str, Any]) -> None:
     before, after = (Terms(each, {"semantics": each.get("own")}) for each in (old, new))
+
+    assert compare(before, deepcopy(before)) == []
+    assert words(compare(after, before)) == mirrored(compare(before, after))
+
+
+@given(documents, documents)
+def test_any_two_documents_are_compared_and_mirror(
+    old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    before, after = Terms(old), Terms(new)
 
     assert compare(before, deepcopy(before)) == []
     assert words(compare(after, before)) == mirrored(compare(before, after))
