@@ -119,6 +119,10 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
                 "apiVersion": {**TEXT, "pattern": r"^v3\.[0-9]{1,4}\.[0-9]{1,4}$"},
             },
         },
+        "JudgedDocument": {
+            "type": "object",
+            "description": "Any mapping, which may be no document of the standard.",
+        },
         "OdcsDocuments": {
             "type": "object",
             "description": "Two versions of a document of the Open Data Contract Standard.",

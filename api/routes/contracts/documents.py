@@ -178,7 +178,7 @@ def odcs_routes(services: Services) -> list[HTTPRouteHandler]:
             ).at("GET", f"{by_name}{{fqn:path}}", viewing, show),
         ]
     judged: Any = {
-        "body": "OdcsDocument",
+        "body": "JudgedDocument",
         "body_types": YAML_TYPES,
         "errors": (400, 404, 408, 413, 415, 503),
     }
