@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
 
 import msgspec
 
+from domain.kinds.registry import KINDS
 from domain.openmetadata.status_names import OWN, StatusNames
 from projections.visibility.withholding import Withheld
 
@@ -50,7 +52,7 @@ class Principal(msgspec.Struct, frozen=True):
     roles: tuple[str, ...]
 
 
-class Access(msgspec.Struct, frozen=True, eq=False):
+class Access(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The grants of the policies to a set of roles; everything else is denied.
 
     Callers with the same roles share one object until the policies change.
@@ -80,6 +82,17 @@ class Access(msgspec.Struct, frozen=True, eq=False):
     def kinds(self, action: Action) -> frozenset[str]:
         """The kinds that the action is allowed on."""
         return self.allowed.get(action, frozenset())
+
+    @cached_property
+    def sees_columns(self) -> frozenset[str]:
+        """The kinds of which the names of columns are shown."""
+        return frozenset(
+            kind.name
+            for kind in KINDS.values()
+            if kind.columns and kind.name in self.kinds(Action.VIEW)
+            if not (held := self.withheld(Action.VIEW, kind.name))
+            or not held.covers(f"{kind.columns}.name")
+        )
 
     def withheld(self, action: Action, kind: str) -> Withheld | None:
         """The fields of a kind that are not shown under an action."""

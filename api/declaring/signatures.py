@@ -146,6 +146,7 @@ _RESERVED = frozenset({"deleteStale", "entity"})
 """Words that OpenMetadata's client sends in place of an id; only a 404 makes it fall back."""
 
 
+_API = "/v1/"
 _SEARCHES = "/v1/search/"
 """Beginning of the paths of searches, some of which are POSTs."""
 
@@ -168,7 +169,8 @@ def route(
     and `snake_too` are those of DeclaredQuery; writes refuse all parameters that they do not know.
     For `revision` and `prepare` see JsonRoute.
     """
-    if unsupported is None and method != "GET" and not path.startswith(_SEARCHES):
+    writes = method != "GET" and path.startswith(_API) and not path.startswith(_SEARCHES)
+    if unsupported is None and writes:
         unsupported = {}
     query = DeclaredQuery(parameters, unsupported, snake_too=snake_too)
     declared = JsonRoute(path, permission, function, query, revision, prepare)

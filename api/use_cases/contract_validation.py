@@ -84,10 +84,14 @@ def keep_result(services: Services, contract: Entity, result: ContractResult) ->
 def shown_result(access: Access, contract: Entity, result: bytes) -> bytes:
     """The JSON of a result as the caller's client knows it, and as far as the caller may see it.
 
-    What failed tells of the entity, so that who may not see all of that is told how it ended.
+    What failed tells of the contract and of its entity, so that who may not see all of both is told
+    how it ended.
     """
-    kind = contract.value(CONTRACT.parents[0])["type"]
-    sees_all = access.may(Permission(Action.VIEW, kind)) and not access.withheld(Action.VIEW, kind)
+    kinds = CONTRACT.name, contract.value(CONTRACT.parents[0])["type"]
+    sees_all = all(
+        access.may(Permission(Action.VIEW, kind)) and not access.withheld(Action.VIEW, kind)
+        for kind in kinds
+    )
     return shown(result, with_version=not access.statuses, with_details=sees_all)
 
 

@@ -119,6 +119,7 @@ def context_of(request: AnyRequest, condition: str | None = None) -> WriteContex
         request_id=request.scope["state"]["request_id"],
         by_bot=request.auth.bot,
         editable=request.auth.kinds(Action.EDIT),
+        sees_columns=request.auth.sees_columns,
         expected_version=version,
         expected_event=last_event,
         must_exist=condition is not None,

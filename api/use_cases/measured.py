@@ -20,6 +20,7 @@ from domain.kinds.bodies.components import Identified
 from domain.kinds.bodies.refused_values import converted
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
+from domain.kinds.registry import KINDS
 from domain.measurements.joins import first_day, summed
 from domain.measurements.port import PageRequest
 from domain.measurements.reports import FOREVER, JOIN, RESULT, TestResult, moment_of
@@ -222,9 +223,13 @@ def _newest_runs(services: Services, _: Access, pipeline_id: str) -> bytes | Non
     return b"[%b]" % b",".join(body for _, body in points) if points else None
 
 
-def _newest_of_contract(services: Services, _: Access, contract_id: str) -> bytes | None:
+def _newest_of_contract(services: Services, access: Access, contract_id: str) -> bytes | None:
     newest = services.measurements.latest(contract_id, RESULT)
-    return newest and msgspec.json.encode(latest(newest))
+    if newest is None:
+        return None
+    # The message tells of the contract and of its entity, whatever kind that is of.
+    sees_all = access.kinds(Action.VIEW) >= KINDS.keys() and not access.hidden.get(Action.VIEW)
+    return msgspec.json.encode(latest(newest, with_message=sees_all))
 
 
 Measured = Callable[[Services, Access, str], bytes | None]

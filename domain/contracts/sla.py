@@ -77,7 +77,7 @@ def write_sla(document: Document, old: dict[str, Any], new: dict[str, Any]) -> N
             _write(
                 document,
                 promise.names,
-                {"value": str(value[promise.number]), "unit": value["unit"]} if value else None,
+                {"value": value[promise.number], "unit": value["unit"]} if value else None,
                 new.get("columnName"),
                 moved=moved,
             )
@@ -134,6 +134,17 @@ def _write(
             held["element"] = column
         else:
             held.pop("element", None)
-    if _whole(held.get("value")) is not None and str(_whole(held["value"])) == said["value"]:
-        said = {key: value for key, value in said.items() if key != "value"}
-    held.update(said)
+    held.update(_edited(held, said))
+
+
+def _edited(held: Element, said: Element) -> Element:
+    """What is to be said otherwise than a property says it, in the spelling that it has."""
+    edited = dict(said)
+    if isinstance(said["value"], int):
+        if _whole(held.get("value")) == said["value"]:
+            del edited["value"]
+        elif isinstance(held.get("value"), str):
+            edited["value"] = str(said["value"])
+    if "unit" in said and UNITS.get(str(held.get("unit")).lower()) == said["unit"]:
+        del edited["unit"]
+    return edited

@@ -102,11 +102,13 @@ def check_described(
     before: Entity | None,
     parent_id: str | None,
     state_of: Callable[[str], Entity],
+    seen: Collection[str] | None = None,
 ) -> None:
     """Raise InvalidInput when a new schema of a contract names columns that its entity lacks.
 
     `state_of` gives the present state of an entity by its id. A schema that is left as it is may
-    name columns that are gone by now.
+    name columns that are gone by now. Raises NotPermitted for who does not see the columns, as all
+    but the kinds that are `seen`: what is refused would tell of them.
     """
     if kind.agreement is None or parent_id is None:
         return
@@ -115,6 +117,11 @@ def check_described(
     parent = state_of(parent_id)
     if (key := ALL_KINDS[parent.kind].columns) is None:
         return
+    if seen is not None and parent.kind not in seen:
+        raise NotPermitted(
+            f"{kind.agreement.describes} of a {kind.name} is held to the columns of the"
+            f" {parent.kind}, which you may not see"
+        )
     columns = _columns.decode(parent.body[key]) if key in parent.body else []
     held = {column.name for column in columns}
     described = _columns.decode(body[kind.agreement.describes])

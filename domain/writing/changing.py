@@ -211,7 +211,9 @@ class ChangePlanner(DeletionPlanner):
         InvalidInput and NotPermitted.
         """
         if not context.contract_first:
-            check_described(kind, body, state, parent_id, self._entities.known)
+            check_described(
+                kind, body, state, parent_id, self._entities.known, context.sees_columns
+            )
         check_circles(kind, body, state, self._entities.newest)
         check_body(self._store.claim_by_id, kind, body, state, context)
         gives_way = ingesting and context.by_bot and not context.override_metadata

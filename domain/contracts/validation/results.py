@@ -97,13 +97,13 @@ class LatestResult(Part, kw_only=True):
     result_id: str | None = None
 
 
-def latest(result: bytes) -> LatestResult:
+def latest(result: bytes, *, with_message: bool) -> LatestResult:
     """What a read of a contract shows of the JSON of its newest result."""
     held = msgspec.json.decode(result, type=ContractResult)
     return LatestResult(
         timestamp=held.timestamp,
         status=held.contract_execution_status,
-        message=held.result,
+        message=held.result if with_message else None,
         result_id=held.id,
     )
 
@@ -114,12 +114,14 @@ def result_id(contract_id: str, timestamp: int) -> str:
 
 
 def shown(result: bytes, *, with_version: bool, with_details: bool) -> bytes:
-    """The JSON of a result without the version, or the parts that tell of the entity itself."""
+    """The JSON of a result, without the version, or with no more than how it ended."""
     if with_version and with_details:
         return result
     held = msgspec.json.decode(result, type=ContractResult)
     if not with_version:
         held.data_contract_version = None
     if not with_details:
+        held.result = None
         held.schema_validation = held.semantics_validation = None
+        held.quality_validation = held.sla_validation = None
     return msgspec.json.encode(held)

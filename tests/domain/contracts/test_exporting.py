@@ -191,7 +191,12 @@ EDITS: dict[str, tuple[str, Callable[[Any], Any], Callable[[dict[str, Any]], Non
     "time of an SLA": (
         "sla",
         lambda sla: {**sla, "maxLatency": {"value": 6, "unit": "hour"}},
-        lambda document: document["slaProperties"][1].update(value="6", unit="hour"),
+        lambda document: document["slaProperties"][1].update(value=6),
+    ),
+    "unit of an SLA, and a text stays a text": (
+        "sla",
+        lambda sla: {**sla, "retention": {"period": 4, "unit": "month"}},
+        lambda document: document["slaProperties"][2].update(value="4", unit="month"),
     ),
     "time of an SLA removed": (
         "sla",

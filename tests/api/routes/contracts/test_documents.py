@@ -284,7 +284,7 @@ def test_contract_without_a_document_is_given_one_that_is_made(shared: Client) -
         "name": "c",
         "status": "draft",
         "schema": [{"name": table["name"], "logicalType": "object", "properties": [column]}],
-        "slaProperties": [{"property": "retention", "value": "1", "unit": "year"}],
+        "slaProperties": [{"property": "retention", "value": 1, "unit": "year"}],
     }
     answer = put(shared, table, canonical(document), strict="true")
     changed = {key: answer.json()[key] for key in ("schema", "sla", "entityStatus")}

@@ -268,12 +268,12 @@ allow = ["list", "view", "create", "edit", "delete"]
 
 [[rule]]
 role = "partner"
-allow = ["view", "edit"]
+allow = ["view", "create", "edit"]
 kinds = ["dataContract"]
 
 [[rule]]
 role = "careful"
-allow = ["view", "edit", "delete"]
+allow = ["view", "create", "edit", "delete"]
 withhold = ["columns"]
 """
 
@@ -283,12 +283,25 @@ def test_validation_tells_nobody_what_they_may_not_see(tmp_path: Path) -> None:
         client.schema()
         made = Promise(client, "orders", schema=[{"name": "id", "dataType": "INT"}])
         made.validate()
+        other = client.table("other", columns=COLUMNS)
         for role in ("partner", "careful"):
             path = f"{made.path}/validate"
             assert client.request("POST", path, role=role).status_code == 403
             newest = client.request("GET", f"{made.path}/results/latest", role=role).json()
             assert newest["contractExecutionStatus"] == "Success"
-            assert "schemaValidation" not in newest
+            assert {"schemaValidation", "result"}.isdisjoint(newest)
+            shown = client.request("GET", made.path, role=role, params={"fields": "latestResult"})
+            assert "message" not in shown.json()["latestResult"]
+            # Whether a column is there is nothing that a write may be asked for either.
+            about = {"id": other["id"], "type": "table"}
+            for name in ("id", "guess"):
+                given = {
+                    "name": "x",
+                    "entity": about,
+                    "schema": [{"name": name, "dataType": "INT"}],
+                }
+                answer = client.ask("PUT", "/v1/dataContracts", role=role, json=given)
+                assert (answer[0], "may not see" in answer[1]["message"]) == (403, True)
         path = f"{made.path}/results/before/{NOW + HOUR}"
         assert client.request("DELETE", path, role="partner").status_code == 403
         assert client.request("DELETE", path, role="careful").status_code == 200

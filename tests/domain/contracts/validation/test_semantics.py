@@ -89,11 +89,34 @@ OF_EACH = {
 }
 
 
-@pytest.mark.parametrize("rule", [DOUBLING, OF_EACH])
-def test_rule_that_takes_too_much_work_fails_and_so_may_those_after_it(rule: Any) -> None:
+PAIR = [{"var": "accumulator"}, {"var": "accumulator"}]
+SHARED = {"reduce": [list(range(200)), PAIR, 1]}
+"""A list of two lists of two lists, 200 levels deep, which are one another."""
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        DOUBLING,
+        OF_EACH,
+        {"==": [SHARED, SHARED]},
+        {"cat": [SHARED]},
+        {"in": [1, SHARED]},
+        {"filterReferenceByType": [SHARED, "a"]},
+        {"!!": {"filterTagsBySource": [{"reduce": [list(range(27)), PAIR, 1]}, "a"]}},
+    ],
+)
+def test_rule_that_takes_too_much_work_fails(rule: Any) -> None:
     first, *others = outcome(rule, *[rule] * 20)
     assert first is not None
     assert all(others)
+
+
+def test_rules_before_one_that_takes_too_much_keep_what_they_came_to() -> None:
+    beyond = {"cat": [SHARED]}
+    reasons = outcome({"!!": {"var": "description"}}, {"==": [1, 2]}, beyond, beyond)
+    assert reasons[:2] == [None, "its value is not true"]
+    assert all(reasons[2:])
 
 
 def test_deep_rule_fails() -> None:

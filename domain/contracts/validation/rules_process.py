@@ -1,0 +1,100 @@
+"""Evaluates rules in JSON logic for another process, within a time and an amount of memory.
+
+The budget of the engine counts what a rule does, but not how large a value is that holds another
+one many times over: a rule of some hundred bytes can make one that no machine could write down. So
+the process has bounds of its own, and ends at them. It imports no more than the rules take.
+
+JSON comes on standard input: a list of the rules, each a text, and the entity. For each rule, in
+order, goes a line of JSON to standard output: null where the value of the rule is true, or why the
+rule has failed.
+"""
+
+import json
+import os
+import resource
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from datalogic_py import DataLogicError, Engine
+
+SECONDS = 1
+"""Processor time of the rules of one contract."""
+MEMORY = 768 * 1024 * 1024
+"""Bytes of address space, those of the interpreter and of the entity included."""
+LONGEST_REASON = 300
+"""Characters."""
+OPERATIONS = 1_000_000
+"""Work of one rule, in the units of the engine."""
+
+
+def evaluate(rule: str, entity: str) -> str | None:
+    """Why a rule has failed; None where its value is true."""
+    try:
+        json.loads(rule)
+    except (ValueError, RecursionError):
+        return "the rule is no JSON"
+    for fault in _ENGINE.check(rule):
+        if fault["severity"] == "error":
+            return fault["message"]
+    try:
+        # Compared with true by the engine, as what the rule comes to may be too large to be told.
+        value, _ = _ENGINE.eval_metered(f'{{"===":[{rule},true]}}', entity, OPERATIONS)
+    except DataLogicError as error:
+        # Without the message, which may hold values of the entity.
+        where = f" in {error.operator}" if error.operator else ""
+        return f"not evaluated: {error.error_type}{where}"
+    return None if value == "true" else "its value is not true"
+
+
+def _operator(work: Callable[..., Any]) -> Callable[[str], str]:
+    """The operator as the engine calls it: with JSON of its arguments, for JSON of a value."""
+
+    def called(given: str) -> str:
+        arguments = json.loads(given)
+        return json.dumps(work(*(arguments if isinstance(arguments, list) else [arguments])))
+
+    return called
+
+
+def _owned_well(owners: Any, *_: Any) -> bool:
+    """Several users, or one team alone."""
+    if not isinstance(owners, list):
+        return True
+    teams = sum(each.get("type") == "team" for each in owners if isinstance(each, dict))
+    return teams == 0 or len(owners) == 1
+
+
+def _having(key: str) -> Callable[..., list[Any]]:
+    def having(elements: Any = None, value: Any = None, *_: Any) -> list[Any]:
+        held = elements if isinstance(elements, list) else []
+        return [each for each in held if isinstance(each, dict) and each.get(key) == value]
+
+    return having
+
+
+_ENGINE = Engine(
+    strict_operator_names=True,
+    custom_operators={
+        "multipleUsersOrSingleTeamOwnership": _operator(_owned_well),
+        "filterReferenceByType": _operator(_having("type")),
+        "filterTagsBySource": _operator(_having("source")),
+    },
+)
+
+
+def main() -> None:
+    """Answer what stands on standard input, or end at the bounds."""
+    os.nice(5)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    rules, entity = json.load(sys.stdin)
+    for rule in rules:
+        reason = evaluate(rule, entity)
+        # Short, so that a line is written whole or not at all.
+        print(json.dumps(reason and reason[:LONGEST_REASON]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
