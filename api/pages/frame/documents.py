@@ -10,6 +10,8 @@ from msgspec import Raw
 OPTIONAL = ("displayName", "description", "entityStatus", "owners", "domains", "tags", "deleted")
 """Keys that templates name of any entity, and that it has, or shows to a caller, or not."""
 
+MOST_FACT = 10_000
+"""Characters of a fact that a page shows."""
 MOST_NAME = 500
 """Characters of what an entity is called, which lists show many of."""
 
@@ -77,12 +79,12 @@ def cut(text: str, most: int) -> str:
 
 
 def plain(value: Any) -> str | None:
-    """A single value, or a list of single ones, as a fact of a page; None of any other."""
+    """A single value, or a list of single ones, as a fact of a page, cut; None of any other."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
-        return ", ".join(map(str, value))
-    return str(value) if isinstance(value, str | int | float) else None
+        return cut(", ".join(map(str, value)), MOST_FACT)
+    return cut(str(value), MOST_FACT) if isinstance(value, str | int | float) else None
 
 
 def facts(given: Mapping[str, Any], *known: str) -> list[tuple[str, str]]:

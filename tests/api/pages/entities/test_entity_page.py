@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from api.pages.entities.entity import MOST_JSON
+from api.pages.frame.documents import MOST_FACT
 from domain.kinds.registry import KINDS
 from tests.api.conftest import Client
 from tests.api.pages.conftest import Browser
@@ -76,6 +77,20 @@ def test_raw_page_is_what_the_api_answers(shop: Client) -> None:
     assert saved.headers["content-disposition"] == (
         f"attachment; filename=\"table.json\"; filename*=UTF-8''{fqn}.json"
     )
+
+
+def test_long_fact_is_cut(client: Client) -> None:
+    client.schema()
+    client.create(
+        "storedProcedures",
+        name="p",
+        databaseSchema="service.database.schema",
+        sourceUrl="https://host/" + "x" * 2 * MOST_FACT,
+        storedProcedureCode={"code": "select 1"},
+    )
+    text = Browser(client, "reader").get("/entity/storedProcedure/service.database.schema.p").text
+    assert "x" * (MOST_FACT - 100) in text
+    assert "x" * MOST_FACT not in text
 
 
 def test_long_name_is_cut_where_an_entity_is_called_by_it(client: Client) -> None:
