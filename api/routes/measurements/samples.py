@@ -106,6 +106,13 @@ def _routes(services: Services, sampled: Sampled) -> list[HTTPRouteHandler]:
         if sampled.failed:
             _check_failed(store, id_of(entity))
         store.write(id_of(entity), points, moment)
+        if sampled.failed:
+            # A result that came meanwhile found no sample to delete.
+            try:
+                _check_failed(store, id_of(entity))
+            except InvalidInput:
+                store.delete(id_of(entity), SAMPLE)
+                raise
         return with_member(visible(request.auth, Action.EDIT, kind, entity), member, body)
 
     def get(request: AnyRequest, **where: str) -> bytes:

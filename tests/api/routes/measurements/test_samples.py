@@ -1,12 +1,14 @@
 """Samples of topics, and of rows that failed a test, as OpenMetadata's client sends them."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from domain.measurements import reports
+from domain.measurements.reports import SAMPLE, Point
 from tests.api.conftest import Client, RunFilled, running_under
 
 NOW = int(time.time() * 1_000)
@@ -92,6 +94,26 @@ def test_rows_are_taken_of_a_test_that_failed_and_go_when_it_passes(
     result(client, "Success")
     assert client.ask("GET", path)[0] == 404
     assert put()[1].endswith("and it is Success")
+
+
+def test_rows_beside_which_the_test_passes_do_not_stay(
+    client: Client, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result(client, "Failed", NOW - 5_000)
+    store = client.services.measurements
+    write = store.write
+
+    def late(entity_id: str, points: Iterable[Point], now: int) -> None:
+        given = list(points)
+        if given[0].series == SAMPLE:
+            passed = reports.TestResult(timestamp=NOW, test_case_status="Success")
+            write(entity_id, passed.points(), now)
+        write(entity_id, given, now)
+
+    monkeypatch.setattr(store, "write", late)
+    status, answer = client.ask("PUT", f"{case}/failedRowsSample", json=ROWS)
+    assert (status, answer["message"].endswith("and it is Success")) == (400, True)
+    assert client.ask("GET", f"{case}/failedRowsSample")[0] == 404
 
 
 @pytest.mark.parametrize(
