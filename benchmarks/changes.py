@@ -6,15 +6,13 @@ from functools import partial
 from typing import Any
 
 from benchmarks.figures import Figure, seconds
-from benchmarks.waiting_loops import longest_wait, spin
+from benchmarks.waiting_loops import wait_figure
 from benchmarks.workspace import Workspace
 from domain.contracts.changes.comparing import Terms, compare
 
 COLUMNS = 3_000
 BUDGET_MS = 100.0
 """Milliseconds that the comparison may take."""
-HELD_MS = 20.0
-"""Milliseconds for which it may hold the event loop."""
 _ROUNDS = 15
 
 
@@ -31,8 +29,6 @@ def figures_of(columns: int, rounds: int) -> list[Figure]:
     work = partial(compare, old, new)
     median = statistics.median(seconds(work) for _ in range(rounds))
     read = statistics.median(seconds(lambda: [*map(json.loads, texts)]) for _ in range(rounds))
-    held = statistics.median(longest_wait(work) for _ in range(rounds))
-    usual = statistics.median(longest_wait(partial(spin, median)) for _ in range(rounds))
     return [
         Figure(
             what=f"compare two versions of {columns:,} columns, four changes in each",
@@ -42,14 +38,7 @@ def figures_of(columns: int, rounds: int) -> list[Figure]:
             budget=f"<= {BUDGET_MS:.0f} ms",
             met=median * 1_000 <= BUDGET_MS,
         ),
-        Figure(
-            what="longest wait of an event loop beside it",
-            measured=f"{held * 1_000:.1f} ms",
-            yardstick=f"{usual * 1_000:.1f} ms (a busy thread)",
-            ratio=held / usual,
-            budget=f"<= {HELD_MS:.0f} ms",
-            met=held * 1_000 <= HELD_MS,
-        ),
+        wait_figure(work, median, rounds, "it"),
     ]
 
 

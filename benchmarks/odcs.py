@@ -9,7 +9,7 @@ import yaml
 
 from benchmarks.direct_catalog import DirectCatalog
 from benchmarks.figures import Figure, seconds
-from benchmarks.waiting_loops import longest_wait, spin
+from benchmarks.waiting_loops import wait_figure
 from benchmarks.workspace import Workspace
 from domain.contracts.exporting import document_of
 from domain.contracts.judging import check_shape, faults
@@ -22,8 +22,6 @@ from domain.write_context import WriteContext
 from domain.writing.documents import DocumentRequest, plan_document
 
 BYTES = 192_000
-HELD_MS = 20.0
-"""Milliseconds for which an import may hold the event loop."""
 _ROUNDS = 15
 _TABLE = "orders"
 
@@ -51,9 +49,6 @@ def figures_of(workspace: Workspace, size: int, rounds: int) -> list[Figure]:
 
         import_document()
         imported = _median(import_document, rounds)
-        waits = [longest_wait(import_document) for _ in range(rounds)]
-        beside_any = [longest_wait(partial(spin, imported)) for _ in range(rounds)]
-        held, usual = statistics.median(waits), statistics.median(beside_any)
         contract = next(iter(log.claims(parents=[entity.id or ""])))
         state = catalog.planner.live(KINDS["dataContract"], contract.id)
         kilobytes = f"{len(text) / 1_000:,.0f} kB"
@@ -67,14 +62,7 @@ def figures_of(workspace: Workspace, size: int, rounds: int) -> list[Figure]:
         return [
             *(_figure(what, _median(work, rounds), library) for what, work in compared),
             _figure("import it: read, plan and store", imported, library),
-            Figure(
-                what="longest wait of an event loop beside an import",
-                measured=f"{held * 1_000:.1f} ms",
-                yardstick=f"{usual * 1_000:.1f} ms (a busy thread)",
-                ratio=held / usual,
-                budget=f"<= {HELD_MS:.0f} ms",
-                met=held * 1_000 <= HELD_MS,
-            ),
+            wait_figure(import_document, imported, rounds, "an import"),
         ]
     finally:
         log.close()

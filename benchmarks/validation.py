@@ -8,14 +8,12 @@ from typing import Any
 import msgspec
 
 from benchmarks.figures import Figure, seconds
-from benchmarks.waiting_loops import longest_wait, spin
+from benchmarks.waiting_loops import wait_figure
 from benchmarks.workspace import Workspace
 from domain.aggregate.entity import Entity
 from domain.contracts.validation.verdict import Evidence, judge
 
 COLUMNS = 13_000
-HELD_MS = 20.0
-"""Milliseconds for which a validation may hold the event loop."""
 _RULES = 10
 _ROUNDS = 15
 
@@ -37,8 +35,6 @@ def figures_of(columns: int, rounds: int) -> list[Figure]:
     assert work().contract_execution_status == "Success"
     median = statistics.median(seconds(work) for _ in range(rounds))
     read = statistics.median(seconds(partial(json.loads, text)) for _ in range(rounds))
-    held = statistics.median(longest_wait(work) for _ in range(rounds))
-    usual = statistics.median(longest_wait(partial(spin, median)) for _ in range(rounds))
     return [
         Figure(
             what=f"validate a contract of {columns:,} columns and {_RULES} rules",
@@ -46,14 +42,7 @@ def figures_of(columns: int, rounds: int) -> list[Figure]:
             yardstick=f"{read * 1_000:.1f} ms (json reads the table)",
             ratio=median / read,
         ),
-        Figure(
-            what="longest wait of an event loop beside it",
-            measured=f"{held * 1_000:.1f} ms",
-            yardstick=f"{usual * 1_000:.1f} ms (a busy thread)",
-            ratio=held / usual,
-            budget=f"<= {HELD_MS:.0f} ms",
-            met=held * 1_000 <= HELD_MS,
-        ),
+        wait_figure(work, median, rounds, "it"),
     ]
 
 

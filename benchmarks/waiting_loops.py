@@ -1,8 +1,29 @@
 """The longest wait of an event loop beside work in a thread."""
 
 import asyncio
+import statistics
 import time
 from collections.abc import Callable
+from functools import partial
+
+from benchmarks.figures import Figure
+
+HELD_MS = 20.0
+"""Milliseconds for which work in a thread may hold the event loop."""
+
+
+def wait_figure(work: Callable[[], object], length: float, rounds: int, beside: str) -> Figure:
+    """The median of the longest waits beside work that takes so many seconds."""
+    held = statistics.median(longest_wait(work) for _ in range(rounds))
+    usual = statistics.median(longest_wait(partial(spin, length)) for _ in range(rounds))
+    return Figure(
+        what=f"longest wait of an event loop beside {beside}",
+        measured=f"{held * 1_000:.1f} ms",
+        yardstick=f"{usual * 1_000:.1f} ms (a busy thread)",
+        ratio=held / usual,
+        budget=f"<= {HELD_MS:.0f} ms",
+        met=held * 1_000 <= HELD_MS,
+    )
 
 
 def longest_wait(work: Callable[[], object]) -> float:

@@ -1,25 +1,20 @@
 """Comparisons of contracts: of two documents, and of versions and proposals of a stored one."""
 
-from typing import Any
-
 from api.callers.permissions import Access, Action
 from api.services import Services
-from api.use_cases.documents import CONTRACT
+from api.use_cases.documents import CONTRACT, read_given
 from domain.aggregate.entity import Entity
-from domain.contracts.canonical import read_json
 from domain.contracts.changes.comparing import Terms, compare
 from domain.contracts.changes.rules import Change
 from domain.contracts.changes.terms import terms_of
 from domain.contracts.judging import check_shape
-from domain.contracts.yaml_input import read_yaml
 from domain.errors import InvalidInput
 from domain.reading import history
-from projections.visibility.withholding import FieldWithheld
 
 
 def compare_documents(body: bytes, *, is_yaml: bool, exact: bool) -> list[Change]:
     """The changes between the two documents in a body; raises InvalidInput."""
-    given = _read(body, is_yaml=is_yaml)
+    given = read_given(body, is_yaml=is_yaml)
     if not isinstance(given, dict) or given.keys() != {"before", "after"}:
         raise InvalidInput("the body must have two documents, `before` and `after`, and no more")
     return compare(*(Terms(check_shape(given[side])) for side in ("before", "after")), exact=exact)
@@ -43,24 +38,16 @@ def compare_stored(
     contract: a verdict on a part of it would pass for one on all.
     """
     if withheld := access.withheld(Action.VIEW, CONTRACT.name):
-        named = ", ".join(sorted(withheld.paths))
-        raise FieldWithheld(
-            f"a comparison is of all of a contract, of which {named[:200]} is withheld from your"
-            " roles"
-        )
+        withheld.refuse_all("a comparison is of all of a contract")
     if bool(body.strip()) == (from_ is not None) or (to is not None and from_ is None):
         raise InvalidInput("give either a document in the body, or the versions `from` and `to`")
     now = services.catalog.planner.live(CONTRACT, contract_id)
     terms = terms_of(now)
     if from_ is None:
         # What no document says stays as it is.
-        proposed = Terms(check_shape(_read(body, is_yaml=is_yaml)), terms.beside)
+        proposed = Terms(check_shape(read_given(body, is_yaml=is_yaml)), terms.beside)
         return now, compare(terms, proposed, exact=exact)
     log = services.stores.log
     before = history.version(log, CONTRACT, contract_id, from_).entity
     after = now if to is None else history.version(log, CONTRACT, contract_id, to).entity
     return now, compare(terms_of(before), terms_of(after), exact=exact)
-
-
-def _read(body: bytes, *, is_yaml: bool) -> Any:
-    return read_yaml(body) if is_yaml else read_json(body)

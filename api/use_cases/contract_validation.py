@@ -29,6 +29,7 @@ from domain.measurements.reports import (
     Point,
     TestResult,
 )
+from domain.writing.documents import contract_of
 from domain.writing.entity_cache import ByName
 from domain.writing.plans import Plan
 from projections.entities.single_entities import read_one
@@ -47,9 +48,9 @@ def find_contract(services: Services, which: str | ByName) -> Entity:
 
 def contract_about(services: Services, entity_id: str, kind: str) -> Entity:
     """The live contract of an entity; raises NotFound where there is none."""
-    for claim in services.stores.log.claims(parents=[entity_id]):
-        if claim.kind == CONTRACT.name and not claim.deleted:
-            return find_contract(services, claim.id)
+    contract = contract_of(services.catalog.planner, entity_id)
+    if contract is not None:
+        return contract
     raise NotFound(f"{CONTRACT.name} instance for {kind} {entity_id} not found")
 
 
@@ -137,11 +138,7 @@ def _visible_entity(services: Services, access: Access, kind: EntityKind, entity
     if not access.may(Permission(Action.VIEW, kind.name)):
         raise Forbidden(f"you have no permission to view {kind.name}")
     if withheld := access.withheld(Action.VIEW, kind.name):
-        named = ", ".join(sorted(withheld.paths))
-        raise FieldWithheld(
-            f"a validation tells of all of a {kind.name}, of which {named[:200]} is withheld from"
-            " your roles"
-        )
+        withheld.refuse_all(f"a validation tells of all of a {kind.name}")
     return services.catalog.planner.live(kind, entity_id)
 
 

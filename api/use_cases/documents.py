@@ -31,7 +31,6 @@ from domain.writing.entity_cache import ByName
 from domain.writing.planning import Planner
 from domain.writing.plans import Plan
 from projections.visibility.documents import cut_document, document_is_withheld
-from projections.visibility.withholding import FieldWithheld
 
 CONTRACT = KINDS["dataContract"]
 
@@ -49,6 +48,11 @@ class ContractValidation(msgspec.Struct, rename="camel", omit_defaults=True):
     """What is wrong with it beside what is there already."""
 
 
+def read_given(body: bytes, *, is_yaml: bool) -> Any:
+    """The value of a body in YAML or JSON; raises InvalidInput."""
+    return read_yaml(body) if is_yaml else read_json(body)
+
+
 def refuse_withheld(access: Access, action: Action) -> None:
     """Raise FieldWithheld for a document of a caller who may not see all that documents say.
 
@@ -56,10 +60,7 @@ def refuse_withheld(access: Access, action: Action) -> None:
     """
     withheld = access.withheld(action, CONTRACT.name)
     if withheld and document_is_withheld(withheld):
-        named = ", ".join(sorted(withheld.paths))
-        raise FieldWithheld(
-            f"a document says all of a contract, of which {named[:200]} is withheld from your roles"
-        )
+        withheld.refuse_all("a document says all of a contract")
 
 
 def plan_of_document(
@@ -78,7 +79,7 @@ def plan_of_document(
     are not valid; and FieldWithheld.
     """
     refuse_withheld(asked.access, action)
-    document = check_shape(read_yaml(asked.body) if asked.is_yaml else read_json(asked.body))
+    document = check_shape(read_given(asked.body, is_yaml=asked.is_yaml))
     if strict:
         refuse_faults(document)
     request = DocumentRequest(

@@ -1,1 +1,1 @@
-"""Documents of the Open Data Contract Standard (ODCS), and what they say of contracts."""
+"""Contracts: their documents in the Open Data Contract Standard, compared and validated."""

@@ -49,7 +49,7 @@ def plan_document(
     claims = planner.log
     entity = find(claims, request.entity, (), "entity")
     said = read_document(request.document, entity.name, request.object_name)
-    held = None if creating else _contract_of(planner, entity.id)
+    held = None if creating else contract_of(planner, entity.id)
     values = _values(said, held, replaces=request.replaces)
     values["entity"] = {"id": entity.id, "type": entity.kind}
     context = replace(context, contract_first=True)
@@ -67,7 +67,7 @@ def plan_document(
     return plan(planner)
 
 
-def _contract_of(planner: Planner, entity_id: str) -> Entity | None:
+def contract_of(planner: Planner, entity_id: str) -> Entity | None:
     """The live contract of an entity, if there is one."""
     for claim in planner.log.claims(parents=[entity_id]):
         if claim.kind == _CONTRACT.name and not claim.deleted:

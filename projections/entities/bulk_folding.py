@@ -7,7 +7,6 @@ ends when the socket to the one that started it is closed, however that one ende
 
 import os
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -20,6 +19,7 @@ import msgspec
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from domain.event_store.stored import LiveStreams
+from domain.machine.modules import command_of, environment
 from projections.entities import folding_process
 from projections.entities.folding_process import END, fold_streams
 from projections.entities.stored_entity import StoredEntity
@@ -94,10 +94,9 @@ def _process(address: str, make: Callable[[list[StoredEntity]], object]) -> Iter
     with ours:
         with theirs:
             process = subprocess.Popen(
-                [sys.executable, "-m", folding_process.__name__, str(theirs.fileno())],
+                [*command_of(folding_process.__name__), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
-                # The packages are found wherever this process has found them.
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env=environment(),
             )
         try:
             # The address may hold a password, which is not for a command line.

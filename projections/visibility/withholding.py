@@ -7,7 +7,7 @@ on the request and the policies alone, never on stored values.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 from msgspec import Raw
@@ -96,6 +96,11 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
         """Raise FieldWithheld for a field of a query that holds anything withheld."""
         if self.touches_indexed(field):
             raise self._refusal(field, parameter)
+
+    def refuse_all(self, what: str) -> NoReturn:
+        """Raise FieldWithheld for what needs all of an entity, as `what` says."""
+        named = ", ".join(sorted(self.paths))
+        raise FieldWithheld(f"{what}, of which {named[:200]} is withheld from your roles")
 
     def _refusal(self, named: str, parameter: str = "") -> FieldWithheld:
         where = f"{parameter}: " if parameter else ""

@@ -1,1 +1,1 @@
-"""Contracts as documents of the Open Data Contract Standard."""
+"""Documents of contracts, their comparison, validation, results and badges."""

@@ -5,13 +5,12 @@ Of the operators that OpenMetadata adds those are known that ask for the entity 
 """
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from domain.contracts.validation.results import MOST_NAMED, FailedRule, SemanticsValidation
+from domain.machine.modules import command_of, environment
 
 WAITS = 5.0
 """Seconds for which the process of the rules is waited for, which has less of the processor."""
@@ -45,12 +44,11 @@ def _evaluated(rules: Sequence[str], entity_json: bytes) -> list[str | None]:
     A rule that takes the process beyond its bounds fails, and all after it.
     """
     with subprocess.Popen(
-        [sys.executable, "-m", _PROCESS],
+        command_of(_PROCESS),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        # The packages are found wherever this process has found them.
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env=environment(),
     ) as process:
         try:
             told, _ = process.communicate(
