@@ -28,6 +28,8 @@ from tests.waiting import until
 
 ME = WriteContext(actor="me", request_id="request")
 EVERYTHING = EngineQuery(tree=MatchAll(), size=100)
+_SEARCHES_LOOK_SECONDS = 0.004
+"""A search looks for a newer commit unless the one before looked less than 3 ms ago."""
 
 
 def create(stores: Stores, *names: str) -> None:
@@ -38,9 +40,10 @@ def create(stores: Stores, *names: str) -> None:
 
 
 def step(stores: Stores) -> None:
-    """Step as the daemon does, until nothing is left to do."""
+    """Step as the daemon does, until nothing is left to do and searches see it."""
     while any([supervisor.step() for supervisor in stores.supervisors]):
         pass
+    time.sleep(_SEARCHES_LOOK_SECONDS)
 
 
 def step_until(stores: Stores, is_so: Callable[[], bool]) -> None:

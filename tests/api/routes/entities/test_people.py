@@ -64,7 +64,8 @@ def test_tree_has_as_many_levels_as_a_reader_of_json_takes(client: Client) -> No
     names = [".".join(["d"] * depth) for depth in range(1, 53)]
     domains(client, *names)
     top = client.get("/v1/domains/hierarchy")["data"]
-    assert [len(each["fullyQualifiedName"].split(".")) for each in top] == [1, 51, 52]
+    # Ids of one millisecond have no order, and the names of these domains are equal.
+    assert sorted(each["fullyQualifiedName"].count(".") for each in top) == [0, 50, 51]
 
 
 def test_tree_is_bounded_in_characters(client: Client) -> None:
