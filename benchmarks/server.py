@@ -4,6 +4,7 @@ The figures that it is for are not about search.
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from api.callers.tokens.verifier import open_verifier
@@ -12,12 +13,14 @@ from api.processes.termination import Termination
 from api.settings import Settings, read_settings
 from api.telemetry.logs import open_log_writer
 from api.telemetry.shared_counts import SharedCounts
-from projections.feeding.daemon import ALONE_SECONDS, Daemon
+from projections.feeding.daemon import ALONE_SECONDS, Daemon, Steps
 from projections.wiring.stores import Stores
 
 
-def make_daemon(stores: Stores, settings: Settings) -> Daemon:
-    """The projector of the sorted read model."""
+def make_daemon(
+    stores: Stores, settings: Settings, reactions: Sequence[Steps] = ()
+) -> Daemon:
+    """The projector of the sorted read model, without reactions."""
     supervisors = [each for each in stores.supervisors if each.name == "entities"]
     return Daemon(
         supervisors,

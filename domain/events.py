@@ -1,4 +1,5 @@
-"""The six events that every kind shares: a fact, who caused it, when, and by which request.
+"""The six events that every kind shares, and two about contracts: a fact, who caused it, when, and
+by which request.
 
 They are a public, stored format: type names are fixed strings, fields are only ever added
 with defaults, and older payloads are lifted by `domain.aggregate.upcasters`. What a later release
@@ -73,6 +74,35 @@ class EntityPurged(Event, frozen=True, kw_only=True, gc=False):
     """The entity was hard-deleted; its name is free again, its history stays in the log."""
 
 
+class ContractJudged(Event, frozen=True, kw_only=True, gc=False):
+    """A contract was held against what was known; its `version` was judged, and stays."""
+
+    position: int
+    """Position of the log up to which all that bears on it was known."""
+    verdict: str
+    """Success, PartialSuccess, Failed or Unknown."""
+    reasons: str
+    """Words on what failed and what was not evaluated."""
+    valid_until: int | None = None
+    """Milliseconds since the Unix epoch from which on time alone may make it another one."""
+
+
+class ContractBreaking(Event, frozen=True, kw_only=True, gc=False):
+    """A change of an Active contract breaks those who read the data; its `version` broke it."""
+
+    before: int
+    """The version to which the contract was held, in tenths."""
+    bump: str
+    """The number of a document's version that such changes raise: major."""
+    changes: list[dict[str, str]]
+    """The rule and the path of each breaking change, the first of them."""
+    total: int
+    """Number of breaking changes."""
+
+
+REMARKS = (ContractJudged, ContractBreaking)
+"""Events that say something of an entity and leave what it is, its version and its author."""
+
 EVENT_TYPES: dict[str, type[Event]] = {
     "entity.created": EntityCreated,
     "entity.changed": EntityChanged,
@@ -80,6 +110,8 @@ EVENT_TYPES: dict[str, type[Event]] = {
     "entity.soft-deleted": EntitySoftDeleted,
     "entity.restored": EntityRestored,
     "entity.purged": EntityPurged,
+    "contract.judged": ContractJudged,
+    "contract.breaking": ContractBreaking,
 }
 """Stored type name -> event class."""
 

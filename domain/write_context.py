@@ -27,7 +27,7 @@ class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
     expected_version: int | None = None
     """Tenths of the version at which the entity must be; None for any version."""
     expected_event: str | None = None
-    """The `last_event` that the entity must have; None for any."""
+    """The `last_change` that the entity must have; None for any."""
     must_exist: bool = False
     """True if the write is refused where there is no such entity yet."""
     must_not_exist: bool = False

@@ -15,6 +15,7 @@ SLEEPS = {
     "e2e/test_hostile_connections.py": "a client that sends its request in drops",
     "e2e/test_stopping.py": "a signal that comes so long after the start",
     "e2e/test_supervision.py": "processes that are suspended for so long",
+    "projections/read_models.py": "a search looks for a newer commit after so long",
     "projections/search/index/test_index_crash.py": "a writer is killed at a random moment",
 }
 """The files that may let time pass, and what the passing of time means there."""

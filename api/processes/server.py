@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 
@@ -26,8 +26,16 @@ from api.settings import Settings
 from api.telemetry.logs import LogWriter
 from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import SharedCounts
+from domain.measurements.port import Measurements
 from domain.measurements.sweeping import Sweeper
-from projections.feeding.daemon import ALONE_SECONDS, POLL_SECONDS, Daemon, ProjectorLock
+from projections.feeding.daemon import (
+    ALONE_SECONDS,
+    POLL_SECONDS,
+    Daemon,
+    ProjectorLock,
+    Steps,
+)
+from projections.wiring.reactions import judging
 from projections.wiring.stores import Stores, make_directory, open_stores
 
 _BACKLOG = 2_048
@@ -89,15 +97,24 @@ def collect_rarely() -> None:
     gc.enable()
 
 
-def make_daemon(stores: Stores, settings: Settings) -> Daemon:
-    """The projectors of opened stores; search collects writes for `search_refresh` seconds.
+_REACTION_PAUSE = 0.2
+"""Seconds for which a reaction gathers what happens."""
+
+
+def make_daemon(stores: Stores, settings: Settings, reactions: Sequence[Steps] = ()) -> Daemon:
+    """The projectors of opened stores, and reactions.
+
+    Search collects writes for `search_refresh` seconds.
 
     Lists in a file take what is written here from the thread that has appended it.
     """
     daemon = Daemon(
-        stores.supervisors,
+        [*stores.supervisors, *reactions],
         stores.directory,
-        pauses={"search": settings.search_refresh},
+        pauses={
+            "search": settings.search_refresh,
+            **{reaction.name: _REACTION_PAUSE for reaction in reactions},
+        },
         at_once=stores.fed_at_once,
         # Lists are built in a fraction of the time, and pages are there with them.
         after={"search": "entities"},
@@ -177,32 +194,32 @@ def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
         make_new_catalog(settings.directory, settings.database_url)
         stores = open_stores(settings.directory, settings.database_url, settings.search_url)
         try:
-            daemon = make_daemon(stores, settings)
-            try:
-                daemon.start()
-                with _sweeping(settings, stores):
-                    yield stores, daemon
-            finally:
-                stores.interrupt()
-                daemon.stop()
+            with closing(open_measurements(settings)) as measurements:
+                daemon = make_daemon(stores, settings, [judging(stores, measurements)])
+                try:
+                    daemon.start()
+                    with _sweeping(measurements, stores):
+                        yield stores, daemon
+                finally:
+                    stores.interrupt()
+                    daemon.stop()
         finally:
             stores.close()
 
 
 @contextmanager
-def _sweeping(settings: Settings, stores: Stores) -> Iterator[None]:
+def _sweeping(measurements: Measurements, stores: Stores) -> Iterator[None]:
     """Delete measurements of purged entities, and old ones, from time to time during a block."""
-    with closing(open_measurements(settings)) as measurements:
-        sweeper = Sweeper(
-            measurements,
-            lambda ids: {claim.id for claim in stores.log.claims(ids=ids)},
-            lambda: next((each.event.at for each in stores.log.read(0, 1, newest_first=True)), 0),
-        )
-        sweeper.start()
-        try:
-            yield
-        finally:
-            sweeper.stop()
+    sweeper = Sweeper(
+        measurements,
+        lambda ids: {claim.id for claim in stores.log.claims(ids=ids)},
+        lambda: next((each.event.at for each in stores.log.read(0, 1, newest_first=True)), 0),
+    )
+    sweeper.start()
+    try:
+        yield
+    finally:
+        sweeper.stop()
 
 
 def _stop_with_parent() -> None:

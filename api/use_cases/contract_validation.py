@@ -1,7 +1,6 @@
 """Validations of contracts for a caller: the evidence is gathered, and the result kept."""
 
 import time
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -11,28 +10,22 @@ from api.errors import Forbidden
 from api.services import Services
 from api.use_cases.documents import CONTRACT, ContractValidation
 from api.use_cases.entity_writes import Asked, taken_values
-from api.use_cases.measured import newest_point, now
+from api.use_cases.measured import now
 from domain.aggregate.entity import Entity
 from domain.contracts.validation import columns
 from domain.contracts.validation.results import ContractResult, shown
-from domain.contracts.validation.sla import Recorded
-from domain.contracts.validation.verdict import Evidence, judge
+from domain.contracts.validation.verdict import judge
 from domain.errors import AlreadyExists, CatalogError, NotFound, StoreUnavailable
+from domain.judging.evidence import gather_evidence
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from domain.measurements.port import PageRequest
 from domain.measurements.reports import (
-    COLUMN,
     RESULT,
-    SYSTEM,
-    ColumnProfile,
     Point,
-    TestResult,
 )
 from domain.writing.documents import contract_of
 from domain.writing.entity_cache import ByName
 from domain.writing.plans import Plan
-from projections.entities.single_entities import read_one
 from projections.visibility.withholding import FieldWithheld
 
 _WRITING = ("INSERT", "UPDATE", "WRITE")
@@ -66,7 +59,8 @@ def validate_contract(
     held = contract.value(CONTRACT.parents[0])
     kind = KINDS[held["type"]]
     entity = _visible_entity(services, access, kind, held["id"])
-    result = judge(contract, _evidence(services, contract, kind, entity), moment, strict=strict)
+    evidence = gather_evidence(services.measurements, contract, entity)
+    result = judge(contract, evidence, moment, strict=strict)
     result = replace(result, execution_time=int((time.perf_counter() - begun) * 1_000))
     return keep_result(services, contract, result)
 
@@ -140,50 +134,3 @@ def _visible_entity(services: Services, access: Access, kind: EntityKind, entity
     if withheld := access.withheld(Action.VIEW, kind.name):
         withheld.refuse_all(f"a validation tells of all of a {kind.name}")
     return services.catalog.planner.live(kind, entity_id)
-
-
-def _evidence(services: Services, contract: Entity, kind: EntityKind, entity: Entity) -> Evidence:
-    answer = services.stores.entities.read(
-        lambda model: read_one(model, kind, entity_id=entity.id, fields=kind.optional)
-    )
-    expected = contract.value("qualityExpectations") or ()
-    promised = contract.value("sla") or {}
-    return Evidence(
-        entity=entity,
-        entity_json=answer.body,
-        tests={each["id"]: _test_status(services, each) for each in expected},
-        recorded=_recorded(services, entity, promised) if promised else Recorded(),
-    )
-
-
-def _test_status(services: Services, case: dict[str, Any]) -> str | None:
-    newest = services.measurements.latest(case["id"], RESULT)
-    if newest is None:
-        return None
-    return msgspec.json.decode(newest, type=TestResult).test_case_status
-
-
-def _recorded(services: Services, entity: Entity, promised: dict[str, Any]) -> Recorded:
-    """What is known of the data of a table."""
-    refreshes = []
-    for operation in _WRITING:
-        wanted = PageRequest(
-            entity_id=entity.id,
-            series=SYSTEM,
-            part=operation,
-            limit=_MOST_REFRESHES,
-            most_bytes=_PAGE_BYTES,
-        )
-        refreshes += [at for at, _ in services.measurements.page(wanted).points]
-    life_cycle = entity.value("lifeCycle") or {}
-    touched = (life_cycle.get(key) for key in ("created", "updated"))
-    refreshes += [each["timestamp"] for each in touched if each]
-    profile = None
-    if column := promised.get("columnName"):
-        newest = newest_point(services, entity.id, COLUMN, column)
-        profile = newest and msgspec.json.decode(newest[1], type=ColumnProfile)
-    return Recorded(
-        refreshes=refreshes,
-        profiled_at=profile.timestamp if profile else None,
-        newest_value=profile.max if profile else None,
-    )

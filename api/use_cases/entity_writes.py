@@ -39,7 +39,9 @@ from domain.writing.planning import Planner
 from domain.writing.plans import Change, Plan
 
 MAX_KEY_LENGTH = 255
-_ETAG = re.compile(r'^(?:W/)?"?(\d{1,9})\.(\d)(?:-([0-9a-f]{8})(?:-[0-9a-f]{8})?)?"?$')
+_ETAG = re.compile(
+    r'^(?:W/)?"?(\d{1,9})\.(\d)(?:-([0-9a-f]{8})(?:\.\d{1,9})?(?:-[0-9a-f]{8})?)?"?$'
+)
 _OF_ONE = ("if-match", "if-none-match", "idempotency-key")
 """Headers that mean one entity."""
 
@@ -164,7 +166,7 @@ def refuse_members(access: Access, kind: EntityKind, values: Mapping[str, Any]) 
 
 
 def expected_state(condition: str | None) -> tuple[int | None, str | None]:
-    """Return the state that an If-Match names: tenths of a version, and its `last_event`.
+    """Return the state that an If-Match names: tenths of a version, and its `last_change`.
 
     Nothing without the header, or for `*`. A version alone, as OpenMetadata's client sends it, is
     good for whatever came at that version. Raises InvalidInput.

@@ -13,8 +13,10 @@ from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.openmetadata.entity_properties import field_aliases, known_properties
 from domain.openmetadata.status_names import StatusNames
+from domain.openmetadata.verdicts import VERDICTS
 from projections.entities.name_filters import MAX_PATTERN, name_filter
 from projections.entities.port import Include, ListRequest
+from projections.entities.scopes import VERDICT
 from projections.visibility.withholding import Withheld
 
 DEFAULT_LIMIT = 10
@@ -29,6 +31,8 @@ def list_request(
     """
     withheld = access.withheld(Action.LIST, kind.name)
     filters = {name: str(given[name]) for name in kind.list_filters if given[name] is not None}
+    if kind.agreement and given[VERDICT] is not None:
+        filters[VERDICT] = given[VERDICT]
     patterns = {name: given[name] for name in kind.lists.names if given[name]}
     names = None
     if patterns:
@@ -49,6 +53,9 @@ def list_request(
     )
     if withheld:
         for name in filters:
+            if name == VERDICT:
+                withheld.refuse_field(VERDICT, name)
+                continue
             if name in kind.common_filters:
                 # Labels of parts are found by it too.
                 withheld.refuse_searched(kind.common_filters[name], name)
@@ -82,6 +89,10 @@ def list_parameters(kind: EntityKind) -> Parameters:
     }
     if kind.statuses:
         schema = {"enum": list(kind.statuses)}
+        parameters[VERDICT] = query(
+            Literal.__getitem__(VERDICTS),
+            "Only those with this verdict, as it was when they were last judged.",
+        )
         parameters["status"] = query(str, "Only those in this status.", schema=schema)
     for name in kind.filters:
         if name in kind.common_filters:

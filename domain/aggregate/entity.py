@@ -49,6 +49,10 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     deleted_by: str | None = None
     """Request that soft-deleted it, None while it is live."""
     purged: bool = False
+    remarks: int = 0
+    """Number of its events that left it as it was, see `events.REMARKS`."""
+    judged: events.ContractJudged | None = None
+    """The newest verdict on a contract."""
 
     @property
     def deleted(self) -> bool:
@@ -63,12 +67,19 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def last_event(self) -> str:
-        """Digest, 8 hexadecimal characters, of which entity this is and of its last event.
+        """Digest, 8 hexadecimal characters, of which entity this is and of its last event; where
+        there are remarks on it, their number follows after a point.
 
         It tells states apart that have the same version: of an entity that was purged and of the
         one that has its name now, and of an event that a log lost and of the one in its place.
         """
-        event = self.id, self.stream_version, self.updated_at, self.updated_by, self.request_id
+        return f"{self.last_change}.{self.remarks}" if self.remarks else self.last_change
+
+    @property
+    def last_change(self) -> str:
+        """The digest of `last_event` but for remarks: a write is held to no more than this."""
+        place = self.stream_version - self.remarks
+        event = self.id, place, self.updated_at, self.updated_by, self.request_id
         return blake2b(msgspec.msgpack.encode(event), digest_size=4).hexdigest()
 
     def value(self, key: str) -> Any:
@@ -91,7 +102,7 @@ def decide(command: commands.Command, state: Entity | None) -> list[Event]:
             f"{state.kind} {state.fqn!r} is at version {format_version(state.version)},"
             f" not {format_version(command.expected_version or 0)}"
         )
-    if command.expected_event not in (None, state.last_event):
+    if command.expected_event not in (None, state.last_change):
         raise StaleVersion(
             f"{state.kind} {state.fqn!r} is at version {format_version(state.version)}, but at"
             " another one than the entity tag is of: that one is gone"
@@ -220,6 +231,14 @@ def evolve(state: Entity | None, event: Event, entity_id: str) -> Entity:
         )
     if state is None:
         raise ValueError(f"stream {entity_id} does not begin with a creation")
+    if isinstance(event, events.REMARKS):
+        judged = event if isinstance(event, events.ContractJudged) else state.judged
+        return replace(
+            state,
+            judged=judged,
+            remarks=state.remarks + 1,
+            stream_version=state.stream_version + 1,
+        )
     body, deleted_by, purged = state.body, state.deleted_by, state.purged
     if isinstance(event, events.EntityChanged):
         body = apply_patch(body, event.patch)

@@ -41,7 +41,12 @@ _OF_EVENTS: Mapping[str, tuple[str, ...]] = {
         "event:entity.purged",
         "field:entity.created.parentId",
     ),
-    "0.3.0": ("key:dataContract.odcs",),
+    "0.3.0": (
+        "key:dataContract.odcs",
+        "event:contract.judged",
+        "field:contract.judged.validUntil",
+        "event:contract.breaking",
+    ),
 }
 """Release -> the features other than kinds that it was the first to know. Whoever adds one names
 the release here in which it is to appear, and that of a kind in the kind's row."""

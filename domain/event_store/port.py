@@ -14,6 +14,7 @@ from domain.event_store.appends import position_of, prepared
 from domain.event_store.entity_reads import EntityReads, RecordedEvent, StreamSpan
 from domain.event_store.features import refuse_unknown
 from domain.event_store.mapper import decode_event
+from domain.event_store.reactions import ReactionMemory
 from domain.event_store.stored import Claim, LiveStreams, LogSnapshot, Problem, StoredRow
 from domain.event_store.writes import Append, Expectations, Refusal, RememberedAnswer
 
@@ -225,6 +226,10 @@ class EventStore(EntityReads):
         events, InvalidInput when an event cannot be read, an event or a name comes twice, or a
         stream has gaps or is out of order, and whatever `rows` raises.
         """
+
+    @abstractmethod
+    def reaction(self, name: str) -> ReactionMemory:
+        """What the reaction of a name remembers, in the database of the log."""
 
     @abstractmethod
     def size(self) -> int:

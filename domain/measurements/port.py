@@ -52,6 +52,7 @@ class Measurements(ABC):
     """SQL for the newest body of the part without a name, for an entity and a series."""
     select_entities: str
     select_newest_time: str
+    select_written = "SELECT entity, turn FROM measurements_written ORDER BY turn LIMIT {:d}"
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -121,6 +122,18 @@ class Measurements(ABC):
         self._bounds.check_time(day, now, "ranking")
         for ranks in ranked(self._used(kind, day), day, self._bounds):
             self.write_all(ranks, now)
+
+    def written(self, limit: int) -> list[tuple[str, int]]:
+        """At most `limit` entities of which points were written or deleted, each with its turn.
+
+        They are those that `settle` has not been told of, and points that contracts are held
+        against: results, refreshes and profiles of columns.
+        """
+        return [(entity, turn) for entity, turn in self._rows(self.select_written.format(limit))]
+
+    @abstractmethod
+    def settle(self, written: Sequence[tuple[str, int]]) -> None:
+        """Forget entities that `written` gave, but for those that were written to since."""
 
     @abstractmethod
     def query_costs(self, service_id: str) -> list[CostSums]:

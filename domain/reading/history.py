@@ -14,7 +14,7 @@ from domain.aggregate.lifecycle import format_version
 from domain.errors import Conflict, NotFound
 from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.port import EventStore
-from domain.events import TYPE_NAMES, Body, EntityPurged
+from domain.events import REMARKS, TYPE_NAMES, Body, EntityPurged
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ALL_KINDS
 from domain.openmetadata import document
@@ -101,13 +101,15 @@ def revisions(
         event = recorded.event
         before, entity = entity, evolve(entity, event, entity_id)
         types: tuple[str, ...] = (TYPE_NAMES[type(event)],)
+        request_id = event.request_id
         # Events of one command share their version; a purge has that of what it purges.
         same = revision is not None and revision.entity.version == entity.version
         if revision is not None and same and not entity.purged:
             before, types = revision.before, (*revision.event_types, *types)
+            request_id = revision.request_id if isinstance(event, REMARKS) else event.request_id
         elif revision is not None:
             yield revision
-        revision = Revision(entity, before, event.request_id, types)
+        revision = Revision(entity, before, request_id, types)
     if revision is not None:
         yield revision
 

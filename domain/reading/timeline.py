@@ -5,7 +5,7 @@ place, event by event, and each operation is looked at right before it is carrie
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from domain import events
 from domain.aggregate.entity import STATUS, Entity, evolve
 from domain.aggregate.lifecycle import format_version
+from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.port import EventStore
 from domain.events import TYPE_NAMES, Body, Event, encode
 from domain.patches import json_patch
@@ -102,7 +103,7 @@ def read_steps(
             changes = map(tell, entity.changes(recorded.event))
             told += [each for each in changes if each is not None]
         if request:
-            first, event = request[0].stream_version, request[-1].event
+            first, event = request[0].stream_version, _changing(request).event
             types = tuple(TYPE_NAMES[type(each.event)] for each in request)
             who = event.at, event.actor, event.request_id
             steps.append(TimelineStep(format_version(version), first, *who, types, tuple(told)))
@@ -117,13 +118,19 @@ def read_versions(
     entity = _ChangingEntity(entity_id)
     for version, group in groupby(store.stream(entity_id), _version):
         for recorded in group:
-            event = recorded.event
-            entity.take(event)
+            entity.take(recorded.event)
+            if not isinstance(recorded.event, events.REMARKS):
+                event = recorded.event
         if (text := format_version(version)) in versions:
             bodies[text] = VersionBody(event.at, event.actor, entity.encoded(), entity.deleted)
             if len(bodies) == len(set(versions)):
                 break
     return bodies
+
+
+def _changing(request: Sequence[RecordedEvent]) -> RecordedEvent:
+    """The last event of a request that changed the entity, before any remarks on it."""
+    return next(each for each in reversed(request) if not isinstance(each.event, events.REMARKS))
 
 
 _version = attrgetter("event.version")

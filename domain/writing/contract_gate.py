@@ -60,9 +60,9 @@ def check_gate(
     was deleted meanwhile; of one that was purged nothing is left to compare. Another writer that
     changes what this rests on is first or second by the log, so the second is judged anew.
     """
-    if perspective is None or after.kind != CONTRACT.name or not _is_active(after):
+    if perspective is None or after.kind != CONTRACT.name or not is_active(after):
         return
-    baseline = before if before is not None and _is_active(before) else _last_active(log, after)
+    baseline = before if before is not None and is_active(before) else _last_active(log, after)
     if baseline is None:
         return
     changes = compare(terms_of(baseline), terms_of(after))
@@ -73,7 +73,8 @@ def check_gate(
         raise ContractBroken(baseline, changes, perspective, bump)
 
 
-def _is_active(contract: Entity) -> bool:
+def is_active(contract: Entity) -> bool:
+    """True if a contract binds: it is Active, and not deleted."""
     return contract.status == ACTIVE and not contract.deleted and not contract.purged
 
 
@@ -92,9 +93,9 @@ def _baseline(log: EntityReads, entity_id: str) -> _Baseline | None:
     held: _Baseline | None = None
     for recorded in log.stream(entity_id):
         before, state = state, evolve(state, recorded.event, entity_id)
-        if _is_active(state):
+        if is_active(state):
             held = _Baseline(state, float("inf"))
-        elif before is not None and _is_active(before) and held is not None:
+        elif before is not None and is_active(before) and held is not None:
             held.until = state.updated_at
     return held
 

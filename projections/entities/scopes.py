@@ -12,6 +12,8 @@ is narrowed to a scope is a range of the entities in it, in order, with a total 
   those of its first and its last part: the classification, and the bare name of the tag. After
   `tier:` comes the key of the qualified name, of labels of the classification `Tier` alone.
 
+- After `verdict:` comes the verdict on a contract.
+
 A key is a digest, as names may be longer than an index takes.
 """
 
@@ -28,9 +30,12 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
 from domain.kinds.names import name_key
 from domain.kinds.registry import ALL_KINDS, KINDS
+from domain.openmetadata.verdicts import shown_verdict
 
 NOWHERE = "-"
 """A scope that no entity has, for a filter that names an entity that does not exist."""
+VERDICT = "verdict"
+"""The list parameter, and the beginning of the scopes, of contracts by their verdict."""
 _LABELS = "tags"
 _OF_SOURCE = {"Classification": "tag", "Glossary": "glossaryTerm"}
 """Source of a label -> kind of the entity that it names."""
@@ -70,6 +75,8 @@ class Sought(msgspec.Struct, frozen=True):
 
 def sought_scope(kind: EntityKind, parameter: str, value: str) -> Sought:
     """Return the search for the scope that a filter of a kind's list means by a value."""
+    if parameter == VERDICT:
+        return Sought(otherwise=f"{VERDICT}:{value}")
     if parameter in kind.common_filters:
         return _sought_in_common(kind, parameter, value)
     if parameter in kind.lists.by_id:
@@ -118,6 +125,8 @@ def scopes_of(entity: Entity) -> list[str]:
             scopes.update((f"tag:{key}", *(f"tag:{_key(part)}" for part in _ends(fqn))))
             if is_own and fqn.startswith(f"{_TIER}."):
                 scopes.add(f"tier:{key}")
+    if kind.agreement:
+        scopes.add(f"{VERDICT}:{shown_verdict(entity.judged, entity.version).status}")
     return sorted(scopes)
 
 

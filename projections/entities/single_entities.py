@@ -8,6 +8,7 @@ import msgspec
 from domain.errors import NotFound
 from domain.events import Body
 from domain.kinds.entity_kind import EntityKind
+from domain.openmetadata.verdicts import as_of_now
 from projections.entities.port import Include, SortedReadModel
 
 
@@ -68,7 +69,7 @@ def with_fields(
     A field named in `fields` that the entity does not have shows as [] when it is an array of the
     kind, else not at all; a field named in `large` shows only when the entity has it.
     """
-    held = _to_keys.decode(optional)
+    held = _to_keys.decode(as_of_now(optional))
     wanted: dict[str, Any] = {field: held[field] for field in large if field in held}
     for field in fields:
         if field in held:
@@ -82,4 +83,4 @@ def with_fields(
 
 def with_all_fields(core: bytes, optional: bytes) -> bytes:
     """The JSON object `core` with every member of the JSON object `optional` added."""
-    return core if optional == b"{}" else core[:-1] + b"," + optional[1:]
+    return core if optional == b"{}" else core[:-1] + b"," + as_of_now(optional)[1:]

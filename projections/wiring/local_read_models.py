@@ -50,6 +50,10 @@ class Backend(Generic[M]):
         """Return the feeder of the read model; the caller holds the directory's ProjectorLock."""
         return GenerationSupervisor(self.definition, log, changes, alone=True)
 
+    def leadership_of(self, name: str) -> Leadership:
+        """The leadership for something else that one of those who share the read model does."""
+        return self.leadership
+
     def close(self) -> None:
         """Close connections; nothing may use the read model afterwards."""
 

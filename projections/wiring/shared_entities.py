@@ -62,7 +62,7 @@ class SharedEntities(Backend[PostgresReadModel]):
         )
 
     def leadership_of(self, name: str) -> PostgresLeadership:
-        """Leadership for another read model of the catalog, among the hosts that share this one."""
+        """Leadership for another read model, or a reaction, among the hosts that share this one."""
         database = self._database
         return PostgresLeadership(database.connections, f"{database.catalog} {name}")
 

@@ -171,13 +171,13 @@ def read_seen(at: EntityRequest, entity_id: str, tag: str) -> dict[str, Any] | N
     Blocks. None for a state that is not in the log: it was lost, or another entity had it. Raises
     InvalidInput for no ETag.
     """
-    version, last_event = expected_state(tag)
+    version, last_change = expected_state(tag)
     try:
         text = format_version(version or 0)
         before = history.version(at.services.stores.log, at.kind, entity_id, text)
     except NotFound:
         return None
-    if last_event not in (None, before.entity.last_event):
+    if last_change not in (None, before.entity.last_change):
         return None
     seen = document.encode(document.fields(before.entity))
     if withheld := at.access.withheld(Action.VIEW, at.kind.name):

@@ -40,6 +40,8 @@ VERBS: Mapping[str, str] = {
     "entity.status-changed": "set the status of",
     "entity.soft-deleted": "deleted",
     "entity.restored": "restored",
+    "contract.judged": "judged",
+    "contract.breaking": "found to break",
     "entity.purged": "purged",
 }
 """Type of event -> verb for the action on the entity."""

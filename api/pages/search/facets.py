@@ -32,6 +32,7 @@ FACETS = (
     FacetRow("tag", "Tag", "tags.tagFQN", written=True),
     FacetRow("domain", "Domain", "domains.fullyQualifiedName", written=True),
     FacetRow("status", "Status", "entityStatus", written=True),
+    FacetRow("verdict", "Verdict", "verdict.status", written=True),
     FacetRow("tier", "Tier", "tier.tagFQN", written=True),
 )
 

@@ -82,6 +82,8 @@ class ContractResult(Part, kw_only=True):
     sla_validation: SlaValidation | None = None
     incident_id: str | None = None
     execution_time: Integer | None = None
+    by_catalog: bool | None = None
+    """True if the catalog has found it by what it knows; others report what they have found."""
 
     def of(self, contract_id: str, fqn: str) -> "ContractResult":
         """The result as it is kept of a contract; its id follows from the contract and the time."""
@@ -119,7 +121,7 @@ def shown(result: bytes, *, with_version: bool, with_details: bool) -> bytes:
         return result
     held = msgspec.json.decode(result, type=ContractResult)
     if not with_version:
-        held.data_contract_version = None
+        held.data_contract_version = held.by_catalog = None
     if not with_details:
         held.result = None
         held.schema_validation = held.semantics_validation = None

@@ -4,7 +4,7 @@ What was not recorded is left out, never false; retention is never measured.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from types import MappingProxyType
 from typing import Any
@@ -56,7 +56,7 @@ def validate(
         else:
             unmeasured.append("refresh frequency")
     if promise := sla.get("maxLatency"):
-        newest = _moment(recorded.newest_value)
+        newest = moment(recorded.newest_value)
         if newest is not None and recorded.profiled_at is not None:
             found.actual_latency = max(recorded.profiled_at - newest, 0)
             found.latency_met = found.actual_latency <= promise["value"] * _UNITS[promise["unit"]]
@@ -70,6 +70,20 @@ def validate(
     if sla.get("retention"):
         unmeasured.append("retention")
     return found, unmeasured
+
+
+def moments(sla: Mapping[str, Any], recorded: Recorded, now: int) -> Iterator[int]:
+    """The moments after `now` at which time alone may change what `validate` finds."""
+    if (promise := sla.get("refreshFrequency")) and recorded.refreshes:
+        span = promise["interval"] * _UNITS[promise["unit"]]
+        yield max(recorded.refreshes) + span + 1
+    given = _TIME.fullmatch((sla.get("availabilityTime") or "").strip())
+    if given is not None and recorded.refreshes:
+        at = datetime.fromtimestamp(now / 1_000, _zone(sla.get("timezone")))
+        deadline = at.replace(hour=int(given[1]), minute=int(given[2]), second=0, microsecond=0)
+        if deadline <= at:
+            deadline += timedelta(days=1)
+        yield int(deadline.timestamp() * 1_000)
 
 
 def _available(time: str, zone: tzinfo, refreshes: Iterable[int], now: int) -> bool | None:
@@ -102,14 +116,17 @@ def _zone(name: str | None) -> tzinfo:
         return timezone(offset if given[1] == "+" else -offset)
 
 
-def _moment(value: float | str | None) -> int | None:
-    """A value of a profile as a moment; None for one that is none."""
+def moment(value: float | str | None) -> int | None:
+    """A date or number as milliseconds since 1970; None for what is no moment.
+
+    A number may be in seconds; a date without a zone is of UTC.
+    """
     if isinstance(value, str):
         try:
-            moment = datetime.fromisoformat(value)
+            given = datetime.fromisoformat(value)
         except ValueError:
             return None
-        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        aware = given if given.tzinfo else given.replace(tzinfo=UTC)
         return int(aware.timestamp() * 1_000)
     if value is None or not 0 <= value < 10**15:
         return None

@@ -17,6 +17,8 @@ from domain.contracts.validation.results import (
 from domain.contracts.validation.sla import Recorded
 from domain.kinds.registry import KINDS
 
+_WORDS = 300
+"""Characters of a reported result's text."""
 _SAID = 20
 """Things that the text of a result names of each sort."""
 
@@ -30,6 +32,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     tests: Mapping[str, str | None] = {}
     """Id of each expected test case -> the status of its newest result; None without any."""
     recorded: Recorded = Recorded()
+    reported: ContractResult | None = None
+    """The newest result that somebody has reported."""
 
 
 def judge(contract: Entity, evidence: Evidence, now: int, *, strict: bool) -> ContractResult:
@@ -44,6 +48,7 @@ def judge(contract: Entity, evidence: Evidence, now: int, *, strict: bool) -> Co
         id=result_id(contract.id, now),
         data_contract_fqn=contract.fqn,
         data_contract_version=contract.version / 10,
+        by_catalog=True,
     )
     failed: list[str] = []
     unmeasured: list[str] = []
@@ -62,8 +67,16 @@ def judge(contract: Entity, evidence: Evidence, now: int, *, strict: bool) -> Co
         tested = result.quality_validation = _quality(evidence.tests)
         failed += _numbered(tested.failed, "test")
         unmeasured += _numbered(list(evidence.tests.values()).count(None), "test", "quality: ")
+    reported = _vouching(contract, evidence.reported)
     if rules := contract.value("odcsQualityRules"):
-        unmeasured += _numbered(len(rules), "rule", "quality: ")
+        ran = reported.quality_validation if reported else None
+        if ran is None or not ran.total:
+            unmeasured += _numbered(len(rules), "rule", "quality: ")
+        elif result.quality_validation is None:
+            result.quality_validation = ran
+    if reported is not None and reported.contract_execution_status != "Success":
+        found_failed = reported.contract_execution_status == "Failed"
+        (failed if found_failed else unmeasured).append(f"reported: {_reported(reported)}")
     if promised := contract.value("sla"):
         times, missing = sla.validate(promised, evidence.recorded, now)
         unmeasured += [f"sla: {each}" for each in missing]
@@ -77,6 +90,21 @@ def judge(contract: Entity, evidence: Evidence, now: int, *, strict: bool) -> Co
     result.contract_execution_status = status
     result.result = _text(format_version(contract.version), failed, unmeasured)
     return result
+
+
+def _vouching(contract: Entity, reported: ContractResult | None) -> ContractResult | None:
+    """A reported result that says something of the contract as it is: another version's does not,
+    nor does one of a run that came to no end.
+    """
+    if reported is None or reported.data_contract_version != contract.version / 10:
+        return None
+    ended = ("Success", "PartialSuccess", "Failed")
+    return reported if reported.contract_execution_status in ended else None
+
+
+def _reported(result: ContractResult) -> str:
+    """What a reported result that is no success says of itself, in a few words."""
+    return (result.result or result.contract_execution_status)[:_WORDS]
 
 
 def _quality(tests: Mapping[str, str | None]) -> QualityValidation:

@@ -17,6 +17,7 @@ from domain.event_store.postgres.appending import CHANGE_CLAIMS, claim_parameter
 from domain.event_store.postgres.connections import Connections, translated_errors
 from domain.event_store.postgres.features import NAME, columns, read_known
 from domain.event_store.postgres.link import Link
+from domain.event_store.postgres.reactions import PostgresReactionMemory
 from domain.event_store.postgres.reading import PostgresReads
 from domain.event_store.postgres.schema import check_version, migrate, read_version
 from domain.event_store.postgres.snapshot import PostgresSnapshot
@@ -139,6 +140,10 @@ class PostgresEventStore(PostgresReads):
                 self._transactions.order(link)
                 yield from _restored(link, rows)
             link.sync()
+
+    def reaction(self, name: str) -> PostgresReactionMemory:
+        """What a reaction remembers, in the same schema; see `EventStore.reaction`."""
+        return PostgresReactionMemory(name, self._connections)
 
     def close(self) -> None:
         """Close the pool."""

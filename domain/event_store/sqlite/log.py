@@ -12,6 +12,7 @@ from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.sqlite.claims import write_claims
 from domain.event_store.sqlite.connections import Datastore
 from domain.event_store.sqlite.features import name_features
+from domain.event_store.sqlite.reactions import SqliteReactionMemory
 from domain.event_store.sqlite.reading import SqliteReads, translated_errors
 from domain.event_store.sqlite.recorder import Recorder
 from domain.event_store.sqlite.snapshot import (
@@ -103,6 +104,10 @@ class SqliteEventStore(SqliteReads):
             closing(connect(self._database)) as connection,
         ):
             yield from _restored(connection, rows)
+
+    def reaction(self, name: str) -> SqliteReactionMemory:
+        """What a reaction remembers, in the same file; see `EventStore.reaction`."""
+        return SqliteReactionMemory(name, self._datastore)
 
     def size(self) -> int:
         """Bytes of the database, its write-ahead log and shared memory; see `EventStore.size`."""

@@ -8,7 +8,8 @@ Differences from the stock recorder, each for a reason:
   which several independent batches may share;
 - `identity` holds an id made with the log, which exports name;
 - `restored` says what came from another log, whose positions may have gaps;
-- `features` names what of the stored format the events use.
+- `features` names what of the stored format the events use;
+- `reactions` and its like hold what reactions remember.
 """
 
 import sqlite3
@@ -20,7 +21,7 @@ from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteCursor
 from msgspec.structs import astuple
 
 from domain.errors import AlreadyExists, ConcurrentChange
-from domain.event_store import refusals
+from domain.event_store import reactions, refusals
 from domain.event_store.appends import outdated
 from domain.event_store.entity_reads import ONLY_EPOCH
 from domain.event_store.features import EARLIEST, Known, refuse_unknown
@@ -47,6 +48,7 @@ _TABLES = (
     "stream_version INTEGER NOT NULL, outcome TEXT NOT NULL, at INTEGER NOT NULL, "
     "PRIMARY KEY (actor, key)) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS answers_by_age ON answers (at)",
+    *reactions.TABLES,
     features.TABLE,
     features.FENCE,
     "CREATE TABLE IF NOT EXISTS identity (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT)",

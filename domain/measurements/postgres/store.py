@@ -4,7 +4,7 @@ A change is one statement, whose commit is visible before it is on disk: so thos
 after the other wait for the disk together. It is acknowledged once it is there.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -31,6 +31,10 @@ _POOL_SIZE = 4
 _WRITE = f"CALL write_measurements_2({', '.join(['%b'] * 13)}, NULL)"
 _DELETE = "SELECT delete_measurements_2(%b, %b, %b)"
 _SWEEP = "SELECT sweep_measurements_2(%b, %b, %b)"
+_SETTLE = (
+    b"DELETE FROM measurements_written w USING unnest(%b::text[], %b::int8[]) AS s(entity, turn)"
+    b" WHERE w.entity = s.entity AND w.turn = s.turn"
+)
 _OF_SERIES = "FROM measurements WHERE entity = %b AND series = %b AND at BETWEEN %b AND %b"
 _OF_PART = f"{_OF_SERIES} AND part_key = %b"
 _PAGE = """
@@ -161,6 +165,12 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
     def delete(self, entity_id: str, series: str, at: int | None = None) -> int:
         """Delete by one statement; see `Measurements.delete`."""
         return self._change(lambda link: int(link.one(_DELETE, entity_id, series, at)[0]))
+
+    def settle(self, written: Sequence[tuple[str, int]]) -> None:
+        """Forget by one statement; see `Measurements.settle`."""
+        entities, turns = zip(*written, strict=True)
+        with self._connections.use() as link, translated_errors(_WHAT):
+            link.execute(_SETTLE, [[*entities], [*turns]])
 
     def _used(self, kind: str, day: int) -> list[UseSums]:
         times = day, day - 7 * DAY_MS, _part_key(kind), day - 30 * DAY_MS, day

@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from domain.machine.write_turns import WriteTurns, writing
 from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
 from domain.measurements.port import Measurements, Page, PageRequest
-from domain.measurements.reports import COST, DAY_MS, USAGE
+from domain.measurements.reports import COLUMN, COST, DAY_MS, RESULT, SYSTEM, USAGE
 from domain.measurements.usage import UseSums
 
 FILE = "measurements.db"
@@ -36,6 +36,16 @@ def size_of(row: str) -> str:
     return f"(length({row}.body) + length({row}.part) + {OVERHEAD})"
 
 
+def _note(name: str, change: str, row: str) -> str:
+    """The SQL of a trigger that notes of which entity contracts may have to be judged again."""
+    return (
+        f"CREATE TRIGGER IF NOT EXISTS {name} AFTER {change} ON points"
+        f" WHEN {row}.series IN ('{RESULT}', '{SYSTEM}', '{COLUMN}') BEGIN"
+        f" INSERT INTO measurements_written VALUES ({row}.entity, abs(random()))"
+        " ON CONFLICT (entity) DO UPDATE SET turn = excluded.turn; END;"
+    )
+
+
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS points (
     entity TEXT NOT NULL, series TEXT NOT NULL, part TEXT NOT NULL, at INTEGER NOT NULL,
@@ -46,6 +56,12 @@ CREATE INDEX IF NOT EXISTS points_summed ON points (series, part, at)
     WHERE series IN ('{USAGE}', '{COST}');
 CREATE TABLE IF NOT EXISTS sizes (entity TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
 INSERT OR IGNORE INTO sizes VALUES ('', 0);
+CREATE TABLE IF NOT EXISTS measurements_written (
+    entity TEXT PRIMARY KEY, turn INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS written_by_turn ON measurements_written (turn);
+{_note("point_noted", "INSERT", "new")}
+{_note("point_forgotten", "DELETE", "old")}
 CREATE TRIGGER IF NOT EXISTS point_added AFTER INSERT ON points BEGIN
     INSERT OR IGNORE INTO sizes VALUES (new.entity, 0);
     UPDATE sizes SET bytes = bytes + {size_of("new")} WHERE entity IN ('', new.entity);
@@ -178,6 +194,13 @@ class SqliteMeasurements(Measurements):
                 (entity_id, series, at),
             )
             return deleted.rowcount
+
+    def settle(self, written: Sequence[tuple[str, int]]) -> None:
+        """Forget by entity and turn; see `Measurements.settle`."""
+        with self._transaction() as connection:
+            connection.executemany(
+                "DELETE FROM measurements_written WHERE entity = ? AND turn = ?", written
+            )
 
     def _used(self, kind: str, day: int) -> list[UseSums]:
         values = {"kind": kind, "day": day, "week": day - 7 * DAY_MS, "month": day - 30 * DAY_MS}

@@ -24,6 +24,7 @@ from domain.errors import InvalidInput
 from domain.events import EntityChanged, EntityCreated, Event, encode
 from domain.kinds import names
 from domain.kinds.registry import KINDS
+from domain.openmetadata.verdicts import shown_verdict
 from domain.patches.json_patch import pointer
 from projections.search.language import dates
 from projections.search.language.field_types import (
@@ -110,6 +111,8 @@ def document(entity: Entity) -> SearchDocument:
         "deleted": entity.deleted,
         "totalVotes": _total(votes if isinstance(votes, dict) else {}),
     }
+    if kind.agreement:
+        whole["verdict"] = {"status": shown_verdict(entity.judged, entity.version).status}
     fields = _gathered(whole)
     if sum(map(len, entity.body.values())) > MAX_WEIGHT // (2 * VALUE_WEIGHT):
         fields = _bounded(fields)
@@ -128,8 +131,8 @@ def entity_digest(entity: Entity) -> int:
 
     The first 8 bytes, big-endian, of a BLAKE2b over the parts id, kind, name, qualified name,
     version and time of the last change (in decimal), who made it, `1` when soft-deleted, and each
-    key of the body with its JSON bytes, in the order of the keys; before each part its length in
-    bytes, as 8 bytes little-endian.
+    key of the body with its JSON bytes, in the order of the keys; of a contract that was judged the
+    verdict; before each part its length in bytes, as 8 bytes little-endian.
     """
     parts = [
         entity.id.encode(),
@@ -143,6 +146,8 @@ def entity_digest(entity: Entity) -> int:
     ]
     for key in sorted(entity.body):
         parts += (key.encode(), bytes(entity.body[key]))
+    if entity.judged is not None:
+        parts.append(shown_verdict(entity.judged, entity.version).status.encode())
     lengths = struct.pack(f"<{len(parts)}Q", *map(len, parts))
     hashed = blake2b(digest_size=8)
     for at, part in enumerate(parts):

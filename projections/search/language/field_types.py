@@ -40,6 +40,7 @@ _OWN: dict[str, FieldType] = {
     "version": "number",
     "totalVotes": "number",
     "deleted": "boolean",
+    "verdict.status": "keyword",
 }
 """Fields of documents beside those of the payload."""
 

@@ -1,0 +1,223 @@
+"""The judge: a reaction that holds each contract against what is known, whenever that changes.
+
+It follows the log, what is measured, and the moments at which time alone may change a verdict. What
+it finds is an event of the contract, stored where it says something new. So it may look twice, as
+it does after a crash: it remembers how far it has looked once its verdicts are stored.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from domain import events
+from domain.aggregate.entity import Entity
+from domain.aggregate.lifecycle import format_version
+from domain.contracts.changes.comparing import compare
+from domain.contracts.changes.rules import Level, Perspective, bump_of
+from domain.contracts.changes.terms import terms_of
+from domain.contracts.validation import sla
+from domain.contracts.validation.verdict import Evidence, judge
+from domain.errors import ConcurrentChange, StoreUnavailable
+from domain.event_store.entity_reads import RecordedEvent
+from domain.event_store.port import EventStore
+from domain.event_store.reactions import Attention, ReactionMemory
+from domain.events import REMARKS, ContractBreaking, ContractJudged, Event
+from domain.judging.evidence import expected_tests, gather_evidence
+from domain.kinds.ids import new_id
+from domain.kinds.registry import KINDS
+from domain.measurements.port import Measurements
+from domain.openmetadata.verdicts import UNKNOWN
+from domain.reading import history
+from domain.writing.contract_gate import is_active
+from domain.writing.entity_cache import EntityCache
+
+NAME = "judge"
+"""Its name among reactions, and the actor of its events."""
+CONTRACT = KINDS["dataContract"]
+_BATCH = 1_000
+"""Events, and entities with new measurements, that one step looks at."""
+_AT_ONCE = 100
+"""Contracts whose moment has come that one step judges."""
+_NAMED = 100
+"""Breaking changes that an event names."""
+_ATTEMPTS = 5
+_REST_SECONDS = 1.0
+"""Time between two notes of how far it has looked where no contract was concerned."""
+
+log_line = logging.getLogger("catalog.judge")
+
+
+class Judge:
+    """Judges contracts, in one thread of the one process that leads."""
+
+    name = NAME
+
+    def __init__(
+        self,
+        log: EventStore,
+        measurements: Measurements,
+        *,
+        now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        """`now` gives milliseconds since the Unix epoch."""
+        self._log = log
+        self._measurements = measurements
+        self._memory: ReactionMemory = log.reaction(NAME)
+        self._now = now
+        self._entities = EntityCache(log)
+        self._position: int | None = None
+        self._noted_at = float("-inf")
+        self._epoch = log.epoch()
+
+    def begin(self) -> None:
+        """Go on from what is remembered; to be called when this process begins to lead."""
+        self._position = None
+
+    def step(self) -> int:
+        """Judge what the next events, measurements and moments concern; 0 where there are none.
+
+        Raises StoreUnavailable when trying again may help.
+        """
+        if self._position is None or self._log.epoch() != self._epoch:
+            self._epoch = self._log.epoch()
+            # A log that was restored, or has lost its end, is followed from its beginning.
+            remembered = self._memory.position()
+            self._position = remembered if remembered <= self._log.head() else 0
+        batch = self._log.read(self._position, _BATCH)
+        written = self._measurements.written(_BATCH)
+        due = self._memory.due(self._now(), _AT_ONCE)
+        position = batch[-1].position if batch else self._position
+        concerned = dict.fromkeys(due)
+        happened = [each for each in batch if not isinstance(each.event, REMARKS)]
+        concerned |= dict.fromkeys(
+            each.entity_id for each in happened if each.event.kind == CONTRACT.name
+        )
+        touched = {each.entity_id for each in happened}.union(id_ for id_, _ in written)
+        concerned |= dict.fromkeys(self._memory.watching(touched))
+        attention = {contract_id: self._look(contract_id) for contract_id in concerned}
+        rested = time.monotonic() - self._noted_at >= _REST_SECONDS
+        if attention or (position > self._position and rested):
+            self._memory.settle(position, attention)
+            self._noted_at = time.monotonic()
+        self._position = position
+        if written:
+            self._measurements.settle(written)
+        return len(happened) + len(written) + len(due)
+
+    def _look(self, contract_id: str) -> Attention:
+        """Judge a contract and store the verdict where it is another one."""
+        for _ in range(_ATTEMPTS):
+            # Before anything is read: what is appended meanwhile is looked at by a later step.
+            position = self._log.head()
+            contract = self._entities.newest(contract_id)
+            if contract is None or contract.purged or contract.deleted:
+                return Attention()
+            assert contract.parent_id is not None
+            entity = self._entities.newest(contract.parent_id)
+            if entity is None or entity.purged:
+                return Attention(watches=[contract.id, contract.parent_id])
+            verdict = self._judged(contract, entity, position)
+            remarks: list[Event] = [*self._breaking(contract)]
+            if not _is_same(contract.judged, verdict):
+                remarks.append(verdict)
+            try:
+                self._log.append(_recorded(contract, remarks))
+            except ConcurrentChange:
+                self._entities.forget([contract_id])
+                continue
+            watches = [contract.id, entity.id, *expected_tests(contract)]
+            return Attention(moment=verdict.valid_until, watches=watches)
+        # Somebody else keeps changing it, which will be looked at.
+        return Attention(moment=self._now(), watches=[contract_id])
+
+    def _judged(self, contract: Entity, entity: Entity, position: int) -> ContractJudged:
+        """The verdict on a contract; one that cannot be found is Unknown, and says so."""
+        now = self._now()
+        until: int | None = None
+        try:
+            evidence = gather_evidence(self._measurements, contract, entity)
+            status, reasons = _verdict(contract, evidence, now)
+            until = _next_moment(contract, evidence, now)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            log_line.exception("a contract cannot be judged", extra={"contract": contract.fqn})
+            status, reasons = UNKNOWN, "it could not be judged: the log of the server says why"
+        return ContractJudged(
+            kind=contract.kind,
+            actor=NAME,
+            at=now,
+            version=contract.version,
+            request_id=new_id(),
+            position=position,
+            verdict=status,
+            reasons=reasons,
+            valid_until=until,
+        )
+
+    def _breaking(self, contract: Entity) -> Iterator[ContractBreaking]:
+        """An event for each version since the last verdict that broke an Active contract."""
+        known = contract.judged.version if contract.judged else 0
+        if contract.version <= known or not is_active(contract):
+            return
+        held: Entity | None = None
+        for revision in history.revisions(self._log, contract.id, upto=contract.stream_version):
+            after = revision.entity
+            if not is_active(after):
+                continue
+            if held is not None and after.version > known:
+                yield from self._broken(held, after, contract.version)
+            held = after
+
+    def _broken(self, held: Entity, after: Entity, version: int) -> Iterator[ContractBreaking]:
+        changes = compare(terms_of(held), terms_of(after))
+        level = Level.BREAKING
+        broken = [each for each in changes if each.rule.level(Perspective.CONSUMER) is level]
+        if broken:
+            yield ContractBreaking(
+                kind=after.kind,
+                actor=after.updated_by,
+                at=self._now(),
+                version=version,
+                request_id=after.request_id,
+                before=held.version,
+                bump=bump_of(changes).value,
+                changes=[{"rule": each.rule.word, "path": each.path} for each in broken[:_NAMED]],
+                total=len(broken),
+            )
+
+
+def _verdict(contract: Entity, evidence: Evidence, now: int) -> tuple[str, str]:
+    """The verdict on a contract now, and the reasons."""
+    begins, ends = contract.value("effectiveFrom"), contract.value("effectiveUntil")
+    version = f"version {format_version(contract.version)}"
+    if (moment := sla.moment(begins)) is not None and now < moment:
+        return UNKNOWN, f"{version}; the contract is not in effect yet"
+    if (moment := sla.moment(ends)) is not None and now >= moment:
+        return UNKNOWN, f"{version}; the contract is not in effect any more"
+    result = judge(contract, evidence, now, strict=False)
+    return result.contract_execution_status, result.result or ""
+
+
+def _next_moment(contract: Entity, evidence: Evidence, now: int) -> int | None:
+    """The first moment after now at which time alone may change the verdict."""
+    moments: Iterable[int | None] = (
+        *map(sla.moment, (contract.value("effectiveFrom"), contract.value("effectiveUntil"))),
+        *sla.moments(contract.value("sla") or {}, evidence.recorded, now),
+    )
+    return min((each for each in moments if each is not None and each > now), default=None)
+
+
+def _is_same(held: ContractJudged | None, found: ContractJudged) -> bool:
+    """True if a verdict says nothing that the one before it does not say."""
+    return held is not None and all(
+        getattr(held, key) == getattr(found, key)
+        for key in ("version", "verdict", "reasons", "valid_until")
+    )
+
+
+def _recorded(contract: Entity, remarks: list[events.Event]) -> list[RecordedEvent]:
+    return [
+        RecordedEvent(contract.id, contract.stream_version + number, event)
+        for number, event in enumerate(remarks, 1)
+    ]

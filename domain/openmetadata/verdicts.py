@@ -1,0 +1,60 @@
+"""Verdicts on contracts as answers show them.
+
+A verdict may have a moment from which on time alone makes it another one: from then on it reads
+Unknown, until the contract is judged again.
+"""
+
+import time
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
+
+from domain.aggregate.lifecycle import format_version
+from domain.events import Body, ContractJudged
+
+KEY = "verdict"
+VERDICTS = ("Success", "PartialSuccess", "Failed", "Unknown")
+UNKNOWN: Literal["Unknown"] = "Unknown"
+"""The verdict on a contract that nothing is known of, or whose time it is not."""
+_MOMENT = b'"validUntil":'
+_to_keys = msgspec.json.Decoder(Body)
+
+
+class Verdict(msgspec.Struct, frozen=True, rename="camel"):
+    """The verdict on a contract, without its reasons, which tell of all of its entity."""
+
+    status: Literal["Success", "PartialSuccess", "Failed", "Unknown"]
+    version: Raw | UnsetType = UNSET
+    """The version of the contract that was judged."""
+    judged_at: int | UnsetType = UNSET
+    """Milliseconds since 1970."""
+    valid_until: int | UnsetType = UNSET
+    """Milliseconds since 1970."""
+
+
+def shown_verdict(judged: ContractJudged | None, version: int) -> Verdict:
+    """The verdict on a contract that is at a version, in tenths: one on another is none on it."""
+    if judged is None or judged.version != version:
+        return Verdict(UNKNOWN)
+    return Verdict(
+        msgspec.convert(judged.verdict, Literal["Success", "PartialSuccess", "Failed", "Unknown"]),
+        Raw(format_version(judged.version).encode()),
+        judged.at,
+        UNSET if judged.valid_until is None else judged.valid_until,
+    )
+
+
+def as_of_now(optional: bytes) -> bytes:
+    """The JSON object of the optional fields of an entity, with a verdict as it reads now."""
+    if _MOMENT not in optional:
+        return optional
+    held = _to_keys.decode(optional)
+    if (raw := held.get(KEY)) is None:
+        return optional
+    verdict = msgspec.json.decode(raw, type=Verdict)
+    if verdict.valid_until is UNSET or time.time_ns() // 1_000_000 < verdict.valid_until:
+        return optional
+    held[KEY] = Raw(msgspec.json.encode(replace(verdict, status=UNKNOWN)))
+    return msgspec.json.encode(held)
