@@ -178,3 +178,27 @@ def test_other_kinds_and_deleted_contracts_have_no_results(fresh: Client) -> Non
     assert page.status_code == 200
     assert "Latest result" not in page.text
     assert browser.submit(VALIDATE).status_code == 404
+
+
+def test_long_words_of_a_contract_make_no_large_page(fresh: Client) -> None:
+    long = "<" * 9_000
+    rules = [{"name": long, "query": long, "type": "sql", "engine": long} for _ in range(60)]
+    semantics = [
+        {"name": f"{long}{number}", "description": long, "rule": long, "enabled": True}
+        for number in range(30)
+    ]
+    policies = [{"accessPolicy": long, "rowFilters": [{"values": [long]}]} for _ in range(30)]
+    for key, value in (
+        ("odcsQualityRules", rules),
+        ("semantics", semantics),
+        ("security", {"policies": policies}),
+        ("termsOfUse", {"content": "<" * 500_000}),
+    ):
+        patch = [{"op": "add", "path": f"/{key}", "value": value}]
+        path = f"/v1/dataContracts/{contract_id(fresh)}"
+        answer = fresh.request("PATCH", path, json=patch)
+        assert answer.status_code == 200, answer.text
+
+    page = Browser(fresh, "admin").get(PAGE)
+    assert page.status_code == 200
+    assert len(page.content) < 1_500_000
