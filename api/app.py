@@ -25,6 +25,8 @@ from api.edge.quick_path import QuickPath
 from api.edge.request_log import RequestRecorder
 from api.errors import progress_of, render
 from api.openapi.docs import docs_routes
+from api.pages.contracts.impact import impact_pages
+from api.pages.contracts.results import result_pages
 from api.pages.entities.browse import browse_pages
 from api.pages.entities.edit import edit_pages
 from api.pages.entities.entity import entity_pages
@@ -174,6 +176,8 @@ def create_app(
         *search_pages(services, searcher, renderer),
         *entity_pages(services, renderer),
         *history_pages(services, renderer),
+        *impact_pages(services, renderer),
+        *result_pages(services, sessions, renderer),
         *audit_pages(services, renderer),
         *activity_pages(services, renderer),
         *operation_pages(services, policies, metrics, sessions, renderer),

@@ -82,12 +82,21 @@ def shown_result(access: Access, contract: Entity, result: bytes) -> bytes:
     What failed tells of the contract and of its entity, so that who may not see all of both is told
     how it ended.
     """
-    kinds = CONTRACT.name, contract.value(CONTRACT.parents[0])["type"]
-    sees_all = all(
+    details = sees_details(access, contract)
+    return shown(result, with_version=not access.statuses, with_details=details)
+
+
+def sees_details(access: Access, contract: Entity) -> bool:
+    """True if a caller may know of a result of a contract more than how it ended."""
+    return sees_all_of(access, CONTRACT.name, contract.value(CONTRACT.parents[0])["type"])
+
+
+def sees_all_of(access: Access, *kinds: str) -> bool:
+    """True if a caller may view entities of these kinds, and nothing of them is withheld."""
+    return all(
         access.may(Permission(Action.VIEW, kind)) and not access.withheld(Action.VIEW, kind)
         for kind in kinds
     )
-    return shown(result, with_version=not access.statuses, with_details=sees_all)
 
 
 def validate_request(services: Services, asked: Asked) -> ContractValidation:

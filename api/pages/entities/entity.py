@@ -13,14 +13,8 @@ from api.declaring.declared_query import Parameters, query
 from api.pages.entities import columns, relations
 from api.pages.entities.editable import edit_address, editable, may_set_status, sees_all
 from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, may_view
-from api.pages.entities.promises import (
-    IN_WORDS,
-    agreement_with_contract,
-    agreement_with_entity,
-    expected_tests,
-    runs_of,
-    tests_of,
-)
+from api.pages.entities.promises import IN_WORDS, agreement_with_contract, promises_of
+from api.pages.entities.quality import runs_of, tests_of
 from api.pages.frame.addresses import entity_address
 from api.pages.frame.documents import cut, formatted, json_lines, plain
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer
@@ -72,7 +66,6 @@ def entity_values(
     entity = columns.decode(kind, body)
     address = entity_address(kind.name, entity["fullyQualifiedName"])
     live = not entity.get("deleted")
-    contract = kind.agreement is not None
     tests = tests_of(at, entity)
     withheld = access.withheld(Action.VIEW, kind.name)
     return {
@@ -91,7 +84,7 @@ def entity_values(
         "tests": tests,
         "runs": runs_of(at, entity),
         "related": [
-            {**each, "agreement": agreement_with_contract(at, entity, each)}
+            {**each, "agreement": agreement_with_contract(at, each)}
             for each in relations.related_lists(at, entity)
             if not (tests and each["kind"] == "testCase")
         ],
@@ -102,8 +95,7 @@ def entity_values(
         "may_undo": live and sees_all(kind, access),
         "may_delete": live and access.may(Permission(Action.DELETE, kind.name)),
         "may_restore": not live and access.may(Permission(Action.EDIT, kind.name)),
-        "agreement": agreement_with_entity(at, entity) if contract else None,
-        "expected": expected_tests(at, entity) if contract else None,
+        "promises": promises_of(at, entity),
         "hides": {key for key in _HEAD if withheld is not None and withheld.covers(key)},
         "hidden_fields": hidden_fields(access, Action.VIEW, [kind.name]),
         "problem": None,

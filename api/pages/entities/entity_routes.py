@@ -42,6 +42,18 @@ def of_kind(action: Action, also: Action | None = None) -> Callable[[Any], Permi
     return lambda scope: Permission(action, kind_of(scope).name, also)
 
 
+def of_contracts(action: Action, also: Action | None = None) -> Callable[[Any], Permission]:
+    """As `of_kind`, for pages that only contracts have; it raises NotFound for other kinds."""
+
+    def needed(scope: Any) -> Permission:
+        kind = kind_of(scope)
+        if kind.agreement is None:
+            raise NotFound(f"only contracts have this page, and {kind.name} is none")
+        return Permission(action, kind.name, also)
+
+    return needed
+
+
 may_view = of_kind(Action.VIEW)
 may_edit, may_delete = of_kind(Action.EDIT, Action.VIEW), of_kind(Action.DELETE, Action.VIEW)
 """Of pages that change or delete an entity, and show it."""

@@ -1,264 +1,112 @@
-"""Promises on pages: tests of data with their runs, and contracts beside what they are about."""
+"""The page of a contract beside its own keys: agreement with its entity, tests, results, badge."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from api.callers.permissions import Access, Action, Permission
-from api.pages.entities.columns import ShownColumn, decode, unfold
 from api.pages.entities.entity_routes import EntityRequest
-from api.pages.entities.relations import list_body
-from api.pages.frame.addresses import list_address
-from api.pages.frame.documents import cut
-from api.services import Services
-from api.use_cases.entity_reads import read_entity
-from api.use_cases.measured import find, id_of
-from domain.contracts.data_types import DataType, agrees, of_column
+from api.pages.entities.quality import expected_tests
+from api.pages.entities.results import read_results
+from api.pages.frame.addresses import entity_address
+from api.use_cases.badges import badge_text
+from api.use_cases.contract_validation import find_contract, sees_all_of, sees_details
+from api.use_cases.documents import CONTRACT
+from domain.aggregate.entity import Entity
+from domain.contracts.validation.columns import (
+    SIZES,
+    Agreement,
+    agreement,
+    columns_of,
+    paths_to_columns,
+)
 from domain.errors import NotFound
-from domain.kinds import names
-from domain.kinds.bodies.quality import SUITE
-from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from domain.measurements.port import PageRequest
-from domain.measurements.reports import RESULT, TestResult
-from projections.entities.port import Include
-
-READ = 100
-"""Tests of a list that are read at once."""
-MOST_BYTES = 4_000_000
-"""Bytes of tests and results after which a page looks at no more of them."""
-SHOWN = 100
-"""Tests of each sort that a page names."""
-RUNS = 20
-"""Runs of one test that its page shows."""
-_RUNS_BYTES = 1_000_000
-_MOST_SAMPLE = 20_000
-_ORDER = ("Failed", "Aborted", "Queued", "", "Success")
-"""Statuses in the order in which people look for them; a test that was never run has none."""
-_WORDS = {"Success": "passed", "": "never run"}
-
-
-def tests_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The tests of a table or of a suite, each with its latest run; None without tests.
-
-    Tests that did not pass come first. A caller who may not list tests, or not those of a suite,
-    sees a note that they are withheld, whether there are any or not. Blocks.
-    """
-    if at.kind.name not in ("table", "testSuite"):
-        return None
-    if not _may_list(at.access):
-        return {"withheld": True}
-    seen = at.access.may(Permission(Action.VIEW, "testCase"))
-    suite = _suite_of(at.services, at.kind, entity)
-    rows, total = _looked_at(at, suite, entity, seen=seen) if suite else ([], 0)
-    if not total:
-        return None
-    counts = Counter(_status(row["run"]) for row in rows)
-    rows.sort(key=lambda row: _ORDER.index(_status(row["run"])))
-    return {
-        "withheld": False,
-        "seen": seen,
-        "total": total,
-        "looked": len(rows),
-        "failing": counts["Failed"] + counts["Aborted"],
-        "counts": [
-            f"{counts[each]} {_WORDS.get(each, each.lower())}" for each in _ORDER if counts[each]
-        ],
-        "others": rows[: len(rows) - counts["Success"]],
-        "passed": rows[len(rows) - counts["Success"] :],
-        "shown": SHOWN,
-        "address": list_address("testCase", testSuiteId=suite),
-    }
-
-
-def _status(run: TestResult | None) -> str:
-    return run.test_case_status or "" if run else ""
-
-
-def _may_list(access: Access) -> bool:
-    """True if a caller may know which tests are in a suite."""
-    kind = KINDS["testCase"]
-    withheld = access.withheld(Action.LIST, kind.name)
-    keys = (kind.filters["testSuiteId"], *kind.also_in)
-    return access.may(Permission(Action.LIST, kind.name)) and not (
-        withheld is not None and any(withheld.covers(key) for key in keys)
-    )
-
-
-def _suite_of(services: Services, kind: EntityKind, entity: Mapping[str, Any]) -> str | None:
-    """The id of the suite that an entity is, or that belongs to a table."""
-    if kind.name == "testSuite":
-        return str(entity["id"])
-    try:
-        name = names.child(entity["fullyQualifiedName"], SUITE)
-        return id_of(find(services, KINDS["testSuite"], name))
-    except NotFound:
-        return None
-
-
-def _looked_at(
-    at: EntityRequest, suite: str, entity: Mapping[str, Any], *, seen: bool
-) -> tuple[list[dict[str, Any]], int]:
-    """The first tests in a suite, each with its latest run, and the number of all.
-
-    `of` is the part of `entity` that a test is of. Without `seen` no run is looked at.
-    """
-    rows: list[dict[str, Any]] = []
-    size, after, whole = 0, None, entity["fullyQualifiedName"]
-    while True:
-        body = list_body(
-            at.services, KINDS["testCase"], at.access, limit=READ, testSuiteId=suite, after=after
-        )
-        page = msgspec.json.decode(body)
-        size += len(body)
-        for case in page["data"]:
-            newest = at.services.measurements.latest(case["id"], RESULT) if seen else None
-            size += len(newest or b"")
-            keys = ("name", "displayName", "fullyQualifiedName")
-            reference = {"type": "testCase", **{key: case.get(key) for key in keys}}
-            about = case.get("entityFQN", "")
-            of = "" if about == whole else about.removeprefix(f"{whole}.")
-            rows.append({"reference": reference, "of": of, "run": read_run(newest)})
-        after = page["paging"].get("after")
-        if after is None or size >= MOST_BYTES:
-            return rows, page["paging"]["total"]
-
-
-def runs_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The runs of a test case, the newest first; None for an entity of another kind. Blocks.
-
-    `sample` has the rows that did not pass the latest run, for callers who may see samples.
-    """
-    if at.kind.name != "testCase":
-        return None
-    page = at.services.measurements.page(
-        PageRequest(
-            entity_id=entity["id"], series=RESULT, part="", limit=RUNS, most_bytes=_RUNS_BYTES
-        )
-    )
-    runs = [read_run(body) for _, body in page.points]
-    sampling = at.access.may(Permission(Action.SAMPLE, at.kind.name))
-    sample = cut(runs[0].sample_data or "", _MOST_SAMPLE) if runs and runs[0] and sampling else ""
-    return {
-        "rows": runs,
-        "total": page.total,
-        "sample": sample,
-        "sample_withheld": not sampling,
-    }
-
-
-def read_run(body: bytes | None) -> TestResult | None:
-    """A run of a test from its stored result; None for no run."""
-    return None if body is None else msgspec.json.decode(body, type=TestResult)
-
+from projections.visibility.withholding import FieldWithheld
 
 IN_WORDS = frozenset(
     ("termsOfUse", "sla", "semantics", "qualityExpectations", "odcsQualityRules", "security")
 )
 """Keys of a contract that its template makes sentences and tables of."""
+_PROMISED = ("schema",)
+"""Paths of a contract to the columns that it promises."""
+_NAMED = 100
+"""Columns and rules of each sort that the page names of the newest result."""
 
 
-class ColumnDifference(msgspec.Struct, frozen=True):
-    """A promised column that is not there as it is promised."""
-
-    path: str
-    promised: str
-    there: str | None
-    """Its type; None where there is no such column."""
-
-
-class Agreement(msgspec.Struct, frozen=True):
-    """The columns that a contract promises, beside those of its entity."""
-
-    promised: int
-    differences: tuple[ColumnDifference, ...]
-    unpromised: int
-    """Columns that there are beside those that are promised."""
-
-    @property
-    def agreeing(self) -> int:
-        """Promised columns that are there, with their type."""
-        return self.promised - len(self.differences)
-
-
-def compare(promised: Iterable[ShownColumn], there: Iterable[ShownColumn]) -> Agreement:
-    """Compare columns by their names and types, nested ones by their paths.
-
-    A type agrees with what is promised where it is the same, or narrower.
-    """
-    wanted, actual = dict(_types(promised)), dict(_types(there))
-    differences = [
-        ColumnDifference(path, shown, actual[path][0] if path in actual else None)
-        for path, (shown, data_type) in wanted.items()
-        if path not in actual or not agrees(data_type, actual[path][1])
-    ]
-    return Agreement(len(wanted), tuple(differences), len(actual.keys() - wanted.keys()))
-
-
-def _types(given: Iterable[ShownColumn]) -> Iterator[tuple[str, tuple[str, DataType]]]:
-    """Path of each column -> its type as it is shown, and as it is compared."""
-    for row in unfold(given):
-        column, item = row.column, row.column.arrayDataType
-        data_type = of_column(
-            str(column.dataType), item, column.dataLength, column.precision, column.scale
-        )
-        sizes = f"({','.join(map(str, data_type.sizes))})" if data_type.sizes else ""
-        yield row.path, (f"{column.dataType}{sizes}{f'<{item}>' if item else ''}", data_type)
-
-
-def agreement_with_entity(at: EntityRequest, contract: Mapping[str, Any]) -> Agreement | None:
-    """The agreement of a contract with its entity; None where there is nothing to compare.
-
-    `contract` is what the caller sees of an entity of a kind that describes columns. Blocks.
-    """
-    assert at.kind.agreement is not None
-    about = contract.get(at.kind.agreement.about)
-    promised = contract.get(at.kind.agreement.describes)
-    if not about or not promised or about["type"] not in KINDS:
+def promises_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The values of the template of contracts; None for an entity of another kind. Blocks."""
+    if at.kind != CONTRACT:
         return None
-    other = KINDS[about["type"]]
-    there = _shown(at, other, about["id"]).get(other.columns or "")
-    return compare(promised, there) if there else None
+    expected = expected_tests(at, entity)
+    try:
+        contract = find_contract(at.services, entity["id"])
+    except NotFound:
+        # A deleted contract promises nothing, and has no results.
+        return {"expected": expected, "agreement": None, "live": False}
+    access, about = at.access, _about(contract)
+    page = read_results(at.services, access, contract, limit=1, named=_NAMED)
+    return {
+        "expected": expected,
+        "agreement": agreement_of(at, contract),
+        "live": True,
+        "newest": page.rows[0] if page.rows else None,
+        "total": page.total,
+        "all": entity_address(at.kind.name, entity["fullyQualifiedName"], "results"),
+        "details": sees_details(access, contract),
+        "may_validate": sees_all_of(access, about)
+        and access.may(Permission(Action.EDIT, CONTRACT.name)),
+        "badge": _badge(access, contract),
+    }
 
 
-def agreement_with_contract(
-    at: EntityRequest, entity: Mapping[str, Any], attached: Mapping[str, Any]
-) -> Agreement | None:
+def agreement_with_contract(at: EntityRequest, attached: Mapping[str, Any]) -> Agreement | None:
     """The agreement of an entity with an attached contract, one item of a list of `relations`.
 
     None where there is nothing to compare. Blocks.
     """
-    other = KINDS[attached["kind"]]
-    there = entity.get(at.kind.columns or "")
-    if other.agreement is None or not there:
+    if attached["kind"] != CONTRACT.name:
         return None
-    contract = _shown(at, other, attached["items"][0]["id"])
-    promised = contract.get(other.agreement.describes)
-    return compare(promised, there) if promised else None
-
-
-def _shown(at: EntityRequest, kind: EntityKind, entity_id: str) -> dict[str, Any]:
-    """An entity as the caller may see it; empty where it does not exist or is withheld."""
-    if not at.access.may(Permission(Action.VIEW, kind.name)):
-        return {}
-    given = {"fields": None, "include": Include.ALL}
     try:
-        body, _ = read_entity(at.services, kind, at.access, given, None, entity_id=entity_id)
+        return agreement_of(at, find_contract(at.services, attached["items"][0]["id"]))
     except NotFound:
-        return {}
-    return decode(kind, body)
+        return None
 
 
-def expected_tests(at: EntityRequest, contract: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The tests that a contract expects to pass, each with what its last run came to.
+def agreement_of(at: EntityRequest, contract: Entity) -> Agreement | None:
+    """The agreement of a live contract with its entity.
 
-    Blocks: the latest results of the tests are read.
+    None where there is nothing to compare, or the caller may not see all that is compared. Blocks.
     """
-    may_view = at.access.may(Permission(Action.VIEW, "testCase"))
-    tests = []
-    for reference in (contract.get("qualityExpectations") or [])[:SHOWN]:
-        newest = at.services.measurements.latest(reference["id"], RESULT) if may_view else None
-        tests.append({"reference": reference, "seen": may_view, "run": read_run(newest)})
-    return tests
+    kind = KINDS[_about(contract)]
+    paths = paths_to_columns(kind)
+    if not _sees(at.access, CONTRACT.name, _PROMISED) or not _sees(at.access, kind.name, paths):
+        return None
+    promised = contract.value("schema")
+    try:
+        entity = at.services.catalog.planner.live(kind, contract.value("entity")["id"])
+    except NotFound:
+        return None
+    there = columns_of(kind, entity)
+    return agreement(promised, there) if promised and there else None
+
+
+def _about(contract: Entity) -> str:
+    """The kind of the entity that a contract is about."""
+    kind: str = contract.value("entity")["type"]
+    return kind
+
+
+def _sees(access: Access, kind: str, paths: tuple[str, ...]) -> bool:
+    """True if a caller may see the types of the columns at the paths."""
+    withheld = access.withheld(Action.VIEW, kind)
+    return access.may(Permission(Action.VIEW, kind)) and not (
+        withheld and any(withheld.covers(f"{path}.{size}") for path in paths for size in SIZES)
+    )
+
+
+def _badge(access: Access, contract: Entity) -> str | None:
+    """The text of the badge; None where what it says is withheld."""
+    try:
+        return badge_text(access, contract)
+    except FieldWithheld:
+        return None

@@ -88,9 +88,12 @@ def plain(value: Any) -> str | None:
 
 
 def facts(given: Mapping[str, Any], *known: str) -> list[tuple[str, str]]:
-    """The keys of an object that are not `known`, as people write them, each with its value."""
+    """The keys of an object that are not `known`, as people write them, with their values, cut."""
     return [
-        (words(key).capitalize(), plain(value) or msgspec.json.encode(value).decode())
+        (
+            words(key).capitalize(),
+            plain(value) or cut(msgspec.json.encode(value).decode(), MOST_FACT),
+        )
         for key, value in given.items()
         if key not in known and value not in (None, [], {}, "")
     ]

@@ -24,6 +24,8 @@ from api.pages.frame.addresses import asset_address
 
 MOST_CHARACTERS = 20_000
 """Longer texts are shown unformatted: rendering takes time for which other requests wait."""
+MOST_PLAIN = 100_000
+"""Characters that are shown of a text which is unformatted."""
 _MOST_CELLS = 10_000
 _MOST_DEPTH = 30
 _MOST_BRACKETS = 2_000
@@ -270,7 +272,8 @@ def _markdown(text: str) -> Any:
 
     if (rendered := to_html(text)) is not None:
         return Markup(rendered)
-    return Markup('<pre class="plain">') + escape(text) + Markup("</pre>")
+    shown = documents.cut(text, MOST_PLAIN)
+    return Markup('<pre class="plain">') + escape(shown) + Markup("</pre>")
 
 
 def _in_utc(form: str) -> Callable[[int], str]:

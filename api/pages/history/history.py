@@ -68,6 +68,7 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
             "hides": [key for key in _WRITTEN if withheld is not None and withheld.covers(key)],
             "first": address if before else None,
             "earlier": with_query(address, {"before": str(last)}) if last > 1 else None,
+            "graded": _graded(at, head["entity"]),
         }
 
     def compared(at: EntityRequest, from_: str, to: str, start: int) -> dict[str, Any]:
@@ -83,6 +84,7 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
         rows, total, following = comparison.page_of(comparison.compare(old, new), start)
         address = entity_address(at.kind.name, head["entity"]["fullyQualifiedName"], "compare")
         kept: dict[str, str | None] = {"from": wanted[0], "to": wanted[1]}
+        graded = _graded(at, head["entity"])
         return head | {
             "versions": [
                 # The time and author, as far as the caller may see them.
@@ -95,6 +97,7 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
             "first": with_query(address, kept) if start else None,
             "next": with_query(address, kept | {"start": str(following)}) if following else None,
             "turned_around": with_query(address, {"from": wanted[1], "to": wanted[0]}),
+            "graded": graded and with_query(graded, kept),
         }
 
     pages = EntityPages(services, renderer)
@@ -102,6 +105,14 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
         pages.page("history", may_view, history, _HISTORY),
         pages.page("compare", may_view, compared, _COMPARED),
     ]
+
+
+def _graded(at: EntityRequest, entity: Mapping[str, Any]) -> str | None:
+    """The page that grades changes; None but for a live contract of which nothing is withheld."""
+    withheld = at.access.withheld(Action.VIEW, at.kind.name)
+    if at.kind.agreement is None or withheld or entity.get("deleted"):
+        return None
+    return entity_address(at.kind.name, entity["fullyQualifiedName"], "impact")
 
 
 def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[str, msgspec.Raw]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from domain.aggregate.entity import Entity
 from domain.contracts.data_types import DataType, agrees, of_column
 from domain.contracts.validation.results import MOST_NAMED, SchemaValidation
@@ -10,8 +12,10 @@ from domain.kinds.entity_kind import EntityKind
 
 Column = Mapping[str, Any]
 """A column or field, as JSON has it."""
-_UNKNOWN = "UNKNOWN"
+UNKNOWN = "UNKNOWN"
 """Type of a column of which a document says none."""
+SIZES = ("arrayDataType", "dataLength", "precision", "scale")
+"""Keys of a column that its type is made of, beside `dataType`."""
 _LISTS = ("columns", "fields", "schemaFields")
 """Last keys of the paths to columns and fields; other parts, such as tasks, have no types."""
 
@@ -33,30 +37,74 @@ def columns_of(kind: EntityKind, entity: Entity) -> list[Column]:
     return found
 
 
+class Difference(msgspec.Struct, frozen=True, gc=False):
+    """A promised column that is not there as it is promised."""
+
+    path: str
+    promised: DataType
+    there: DataType | None
+    """Its type; None where there is no such column."""
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """Promised columns beside those of an entity, the inner ones by their paths."""
+
+    promised: int
+    differences: tuple[Difference, ...]
+    """In the order of the promises."""
+    twice: tuple[str, ...]
+    """Paths that are promised more than once."""
+    unpromised: int
+    """Columns that there are beside those that are promised."""
+
+    @property
+    def agreeing(self) -> int:
+        """Promised columns that are there, with their type, and promised once."""
+        return self.promised - len({*self.twice, *(each.path for each in self.differences)})
+
+
+def agreement(promised: Iterable[Column], there: Iterable[Column]) -> Agreement:
+    """Compare promised columns with those of an entity.
+
+    A type agrees with what is promised where it is the same, or narrower; a column of which no type
+    is promised agrees with any.
+    """
+    # Objects that the collector passes over: it would hold all threads for as many others.
+    wanted, held = dict[str, DataType](), dict(_types(there, ""))
+    twice: dict[str, None] = {}
+    for path, data_type in _types(promised, ""):
+        if path in wanted:
+            twice[path] = None
+        wanted[path] = data_type
+    differences = tuple(
+        Difference(path, data_type, held.get(path))
+        for path, data_type in wanted.items()
+        if path not in held or not (data_type.name == UNKNOWN or agrees(data_type, held[path]))
+    )
+    missing = sum(1 for each in differences if each.there is None)
+    return Agreement(
+        len(wanted), differences, tuple(twice), unpromised=len(held) - len(wanted) + missing
+    )
+
+
 def compare(
     promised: Iterable[Column], there: Iterable[Column], *, strict: bool
 ) -> SchemaValidation:
     """The validation of promised columns; with `strict` a type that does not agree fails."""
-    # Dicts, as many small objects at once would have the collector hold all threads.
-    wanted, held = dict[str, DataType](), dict(_types(there, ""))
-    twice: list[str] = []
-    for path, data_type in _types(promised, ""):
-        if path in wanted:
-            twice.append(path)
-        wanted[path] = data_type
-    missing = [path for path in wanted if path not in held]
+    found = agreement(promised, there)
+    missing = [each.path for each in found.differences if each.there is None]
     other = {
-        path: f"{path}: expected {data_type}, got {held[path]}"
-        for path, data_type in wanted.items()
-        if path in held and data_type.name != _UNKNOWN and not agrees(data_type, held[path])
+        each.path: f"{each.path}: expected {each.promised}, got {each.there}"
+        for each in found.differences
+        if each.there is not None
     }
-    failed = {*missing, *twice, *(other if strict else ())}
+    failed = {*missing, *found.twice, *(other if strict else ())}
     return SchemaValidation(
-        passed=len(wanted) - len(failed),
+        passed=found.promised - len(failed),
         failed=len(failed),
-        total=len(wanted),
+        total=found.promised,
         failed_fields=missing[:MOST_NAMED],
-        duplicate_fields=[*dict.fromkeys(twice)][:MOST_NAMED],
+        duplicate_fields=[*found.twice[:MOST_NAMED]],
         type_mismatch_fields=[*other.values()][:MOST_NAMED],
     )
 
@@ -65,6 +113,6 @@ def _types(columns: Iterable[Column], above: str) -> Iterator[tuple[str, DataTyp
     """Path of each column -> its type."""
     for column in columns:
         path = above + column["name"]
-        sizes = (column.get(key) for key in ("arrayDataType", "dataLength", "precision", "scale"))
+        sizes = (column.get(key) for key in SIZES)
         yield path, of_column(column["dataType"], *sizes)
         yield from _types(column.get("children") or (), f"{path}.")

@@ -14,6 +14,7 @@ from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser, fill, hidden
 
 TABLE = "service.database.schema.orders"
+CONTRACT = f"{TABLE}.dataContract_orders"
 ADDRESSES: dict[str, str] = {
     "/": "/",
     "/search": "/search?q=orders",
@@ -25,6 +26,9 @@ ADDRESSES: dict[str, str] = {
     "/tree/{kind}/{fqn}": "/tree/databaseSchema/service.database.schema",
     "/history/{kind}/{fqn}": f"/history/table/{TABLE}",
     "/compare/{kind}/{fqn}": f"/compare/table/{TABLE}",
+    "/results/{kind}/{fqn}": f"/results/dataContract/{CONTRACT}",
+    "/impact/{kind}/{fqn}": f"/impact/dataContract/{CONTRACT}",
+    "/badge/{kind}/{fqn}": f"/badge/dataContract/{CONTRACT}",
     "/audit": f"/audit?fqn={TABLE}",
     "/audit/{position}": "/audit/8",
     "/activity": "/activity",
@@ -33,7 +37,7 @@ ADDRESSES: dict[str, str] = {
 """An address of each page that shows anything of the catalog."""
 FOR_ADMINS = ("/audit", "/audit/{position}", "/activity", "/operation")
 """Pages of ADDRESSES that a reader may not see at all."""
-NAMELESS = ("/", "/tree", "/activity", "/operation")
+NAMELESS = ("/", "/tree", "/activity", "/operation", "/badge/{kind}/{fqn}")
 """Pages that name no table."""
 CHANGING: dict[str, str] = {
     "/edit/{kind}/{fqn}": f"/edit/table/{TABLE}?field=displayName",
@@ -183,8 +187,8 @@ def test_page_shows_nothing_of_kinds_that_the_caller_may_not_see(
 ) -> None:
     answer = Browser(guarded, "outsider").get(ADDRESSES[path])
 
-    of_tables = path.startswith(("/entity", "/raw", "/browse", "/history", "/compare", "/tree/"))
-    assert answer.status_code == (403 if of_tables or path in FOR_ADMINS else 200)
+    of_one = path.endswith("/{fqn}") or path.startswith("/browse")
+    assert answer.status_code == (403 if of_one or path in FOR_ADMINS else 200)
     assert "Customer" not in answer.text
     assert "/browse/table" not in answer.text
 
@@ -357,12 +361,14 @@ FROM_ELSEWHERE: list[Any] = [
 def test_forms_of_other_sites_are_refused_on_every_route(guarded: Client) -> None:
     changing = {path for path, methods in page_routes(guarded).items() if "POST" in methods}
     browser = Browser(guarded, "admin")
-    of_entities = {
-        f"/{view}/{{kind}}/{{fqn}}" for view in ("delete", "edit", "restore", "status", "undo")
-    }
+    views = ("delete", "edit", "restore", "status", "undo", "validate")
+    of_entities = {f"/{view}/{{kind}}/{{fqn}}" for view in views}
     assert changing == {"/sign-in", "/sign-out", "/operation", *of_entities}
 
     for route in changing:
-        path = route.replace("{kind}", "table").replace("{fqn}", TABLE)
+        kind, name = (
+            ("dataContract", CONTRACT) if route.startswith("/validate") else ("table", TABLE)
+        )
+        path = route.replace("{kind}", kind).replace("{fqn}", name)
         for headers in FROM_ELSEWHERE:
             assert browser.post(path, {"token": "x"}, headers=headers).status_code == 403

@@ -4,11 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import pytest
 
-from api.pages.entities.columns import ShownColumn
-from api.pages.entities.promises import Agreement, ColumnDifference, compare
 from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser
 
@@ -182,28 +179,3 @@ def test_list_of_contracts_is_narrowed_by_status(promised: Client) -> None:
     assert "dataContract_others" not in narrowed
     assert browser.get("/browse/dataContract?status=Gone").status_code == 400
     assert "status=" not in browser.get("/browse/table").text
-
-
-def test_columns_are_compared_by_path_and_type() -> None:
-    nested = [{"name": "a", "dataType": "STRUCT", "children": columns(("b", "INT"), ("c", "INT"))}]
-    there = [{"name": "a", "dataType": "STRUCT", "children": columns(("b", "TEXT"))}]
-    array = [{"name": "a", "dataType": "ARRAY", "arrayDataType": "INT"}]
-
-    def compared(promised: list[Any], actual: list[Any]) -> Agreement:
-        return compare(*(msgspec.convert(each, list[ShownColumn]) for each in (promised, actual)))
-
-    assert compared(nested, there) == Agreement(
-        3, (ColumnDifference("a.b", "INT", "TEXT"), ColumnDifference("a.c", "INT", None)), 0
-    )
-    assert compared(array, [{**array[0], "arrayDataType": "TEXT"}]).agreeing == 0
-    assert compared(array, array).differences == ()
-    # Of what is promised without the type of its items, any will do.
-    assert compared(columns(("a", "ARRAY")), array).differences == ()
-    assert compared(array, columns(("a", "ARRAY"))).differences == (
-        ColumnDifference("a", "ARRAY<INT>", "ARRAY"),
-    )
-    sized = [{"name": "a", "dataType": "VARCHAR", "dataLength": 20}]
-    assert compared(sized, [{**sized[0], "dataLength": 30}]).differences == (
-        ColumnDifference("a", "VARCHAR(20)", "VARCHAR(30)"),
-    )
-    assert compared(columns(("A", "INT")), columns(("a", "INT"))).differences != ()

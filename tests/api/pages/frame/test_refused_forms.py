@@ -30,6 +30,7 @@ FORMS = (
     Form("edit", "table", TABLE, {"field": "tags", "column": "id", "add": "PII.Email"}, True),
     Form("undo", "table", TABLE, {}, withheld=True),
     Form("status", "dataContract", CONTRACT, {"to": "Active"}),
+    Form("validate", "dataContract", CONTRACT, {}, withheld=True),
     Form("delete", "table", TABLE, {}),
     Form("restore", "table", TABLE, {}),
     # The one that would start a process is not sent by anybody who may.

@@ -1,0 +1,1 @@
+"""Pages that only contracts have: results, badges, and changes with what they hit."""

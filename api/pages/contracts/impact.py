@@ -1,0 +1,140 @@
+"""Changes from one version of a contract to another, graded, with what they hit downstream."""
+
+from collections import Counter
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Literal
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+
+from api.callers.permissions import Access, Action
+from api.comparisons import ContractChange, comparison
+from api.declaring.declared_query import Parameters, query
+from api.pages.entities.entity_routes import EntityPages, EntityRequest, of_contracts
+from api.pages.frame.addresses import entity_address, with_query
+from api.pages.frame.documents import cut
+from api.pages.frame.rendering import Renderer
+from api.services import Services
+from api.use_cases.comparisons import compare_stored
+from api.use_cases.edge_sight import sight_of
+from api.use_cases.impact import impact_on
+from domain.aggregate.entity import Entity
+from domain.contracts.changes.rules import RULES, Bump, Change, Level, Perspective
+
+CHANGES_SHOWN = 100
+"""Changes of one page."""
+COLUMNS_NAMED, OWNERS_NAMED = 12, 10
+"""Columns and owners that are named of each entity that is hit."""
+_MOST_TEXT = 320
+"""Characters of a path or a value: of a value those that a comparison keeps."""
+_Perspectives = Literal["consumer", "producer", "full"]
+_VIEWS = {"consumer": "Readers", "producer": "Writers", "full": "Both"}
+_TIERS = (
+    ("Breaks", "What they read goes away or changes.", "breaks"),
+    ("May break", "They are made directly of it; nobody knows of which columns.", "mayBreak"),
+    ("Look again", "They are made of other columns, or further down.", "lookAgain"),
+)
+_PARAMETERS: Parameters = {
+    "from_": query(str, "The older version.", "", name="from"),
+    "to": query(str, "The newer version.", ""),
+    "perspective": query(_Perspectives, "For whom changes are graded.", "consumer"),
+    "start": query(int, "Changes to pass over.", 0, ge=0),
+}
+
+
+class GradedChange(msgspec.Struct, frozen=True):
+    """A change as its row shows it."""
+
+    level: Level
+    """The grade in the view that was asked for."""
+    change: str
+    path: str
+    before: str | None
+    after: str | None
+    consumer: Level
+    producer: Level
+    bump: Bump
+
+
+def impact_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
+    """The page of two versions of a contract, compared by the rules of contracts."""
+
+    def graded(
+        at: EntityRequest, from_: str, to: str, perspective: _Perspectives, start: int
+    ) -> dict[str, Any]:
+        entity, _ = at.decoded(None)
+        newest = f"{entity['version']:.1f}"
+        old, new = from_ or newest, to or newest
+        contract, changes = compare_stored(
+            services, at.access, entity["id"], b"", is_yaml=False, exact=False, from_=old, to=new
+        )
+        view = Perspective(perspective)
+        found = comparison(changes, view)
+        impact = None if start else _impact(services, at.access, contract, changes)
+        end = start + CHANGES_SHOWN
+        rows = [_row(each) for each in found.changes[start:end]]
+        address = entity_address(at.kind.name, entity["fullyQualifiedName"], "impact")
+        kept: dict[str, str | None] = {"from": old, "to": new}
+        paged = kept | {"perspective": perspective}
+        more = end < len(found.changes)
+        levels = Counter(change.rule.level(view) for change in changes)
+        return {
+            "kind": at.kind.name,
+            "entity": entity,
+            "versions": (old, new),
+            "compatible": found.compatible,
+            "bump": found.bump,
+            "total": len(changes),
+            "counts": [(level, levels[level]) for level in Level if levels[level]],
+            "groups": [(level, list(group)) for level, group in groupby(rows, attrgetter("level"))],
+            "omitted": 0 if more else found.omitted,
+            "impact": impact,
+            "tiers": _TIERS,
+            "perspective": perspective,
+            "perspectives": [
+                (name, title, with_query(address, kept | {"perspective": name}))
+                for name, title in _VIEWS.items()
+            ],
+            "side_by_side": with_query(
+                entity_address(at.kind.name, entity["fullyQualifiedName"], "compare"), kept
+            ),
+            "turned_around": with_query(address, paged | {"from": new, "to": old}),
+            "first": with_query(address, paged) if start else None,
+            "next": with_query(address, paged | {"start": str(end)}) if more else None,
+            "columns_named": COLUMNS_NAMED,
+            "owners_named": OWNERS_NAMED,
+        }
+
+    pages = EntityPages(services, renderer)
+    return [pages.page("impact", of_contracts(Action.VIEW), graded, _PARAMETERS)]
+
+
+def _row(change: ContractChange) -> GradedChange:
+    rule = RULES[change.rule]
+    return GradedChange(
+        level=change.level,
+        change=rule.change,
+        path=cut(change.path, _MOST_TEXT),
+        before=_text(change.before),
+        after=_text(change.after),
+        consumer=change.consumer,
+        producer=change.producer,
+        bump=rule.bump,
+    )
+
+
+def _text(value: Any) -> str | None:
+    """A value as a person reads it; None for nothing."""
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return cut(text, _MOST_TEXT)
+
+
+def _impact(
+    services: Services, access: Access, contract: Entity, changes: list[Change]
+) -> dict[str, Any] | None:
+    """The impact as the API tells it, without what is withheld; None where all of it is."""
+    impact = impact_on(services, access, contract, changes, sight_of(access, Action.VIEW))
+    return None if impact is msgspec.UNSET else msgspec.to_builtins(impact)
