@@ -17,9 +17,7 @@ from projections.feeding.daemon import ALONE_SECONDS, Daemon, Steps
 from projections.wiring.stores import Stores
 
 
-def make_daemon(
-    stores: Stores, settings: Settings, reactions: Sequence[Steps] = ()
-) -> Daemon:
+def make_daemon(stores: Stores, settings: Settings, reactions: Sequence[Steps] = ()) -> Daemon:
     """The projector of the sorted read model, without reactions."""
     supervisors = [each for each in stores.supervisors if each.name == "entities"]
     return Daemon(

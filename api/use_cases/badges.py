@@ -1,4 +1,4 @@
-"""Badges of contracts: pictures of the status and the version of their documents."""
+"""Badges of contracts: pictures of the status, the version of their documents and the verdict."""
 
 from xml.sax.saxutils import escape
 
@@ -8,10 +8,13 @@ from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.contracts.canonical import read_canonical
 from domain.contracts.exporting import given_document
+from domain.openmetadata.verdicts import KEY, verdict_now
 from projections.visibility.documents import cut_document
 from projections.visibility.withholding import Withheld
 
 SVG = "image/svg+xml"
+_OF_VERDICT = {"Success": "#1a7f37", "PartialSuccess": "#9a6700", "Failed": "#cf222e"}
+"""Verdict -> colour."""
 _COLORS = {"Active": "#0969da", "Draft": "#6e7781", "Deprecated": "#9a6700"}
 """Status -> colour. Green is for what was measured, which a status is not."""
 _FIRST = CONTRACT.statuses[0]
@@ -32,8 +35,16 @@ def badge_text(access: Access, contract: Entity) -> str:
 
 
 def badge_of(access: Access, contract: Entity) -> bytes:
-    """The badge of a contract, as SVG; raises what `badge_text` raises."""
-    return badge_svg(badge_text(access, contract), _COLORS[contract.status or _FIRST])
+    """The badge of a contract, as SVG; raises what `badge_text` raises.
+
+    A verdict that holds now, and that the caller may see, follows the status, and colours it.
+    """
+    text, color = badge_text(access, contract), _COLORS[contract.status or _FIRST]
+    withheld = access.withheld(Action.VIEW, CONTRACT.name)
+    verdict = verdict_now(contract.judged, contract.version).status
+    if verdict in _OF_VERDICT and not (withheld and withheld.covers(KEY)):
+        text, color = f"{text} · {verdict}", _OF_VERDICT[verdict]
+    return badge_svg(text, color)
 
 
 def badge_svg(text: str, color: str) -> bytes:

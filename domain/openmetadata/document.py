@@ -13,7 +13,6 @@ from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput
 from domain.events import Body
 from domain.kinds.registry import ALL_KINDS, KINDS, TYPE
-from domain.openmetadata import verdicts
 from domain.patches import json_patch
 
 _NO_MAIL = "example.org"
@@ -88,8 +87,6 @@ def fields(entity: Entity) -> Body:
     shown["version"] = Raw(format_version(entity.version).encode())
     shown["updatedAt"] = Raw(_raw(entity.updated_at))
     shown["updatedBy"] = Raw(_raw(entity.updated_by))
-    if ALL_KINDS[entity.kind].agreement:
-        shown[verdicts.KEY] = Raw(_raw(verdicts.shown_verdict(entity.judged, entity.version)))
     if entity.deleted:
         shown["deleted"] = Raw(b"true")
     return shown

@@ -54,7 +54,9 @@ _NOT_HELD: Mapping[str, str] = MappingProxyType(
             applicationType deployed enabled ingestionRunner openMetadataServerConnection
             pipelineStatuses
         """,
-        "dataContract": "contractUpdates createdAt createdBy inherited latestResult testSuite",
+        "dataContract": """
+            contractUpdates createdAt createdBy inherited latestResult testSuite verdict
+        """,
     }
 )
 """Kind -> the properties beside those of every kind that bodies of its entities never hold; reads

@@ -46,6 +46,11 @@ def shown_verdict(judged: ContractJudged | None, version: int) -> Verdict:
     )
 
 
+def verdict_now(judged: ContractJudged | None, version: int) -> Verdict:
+    """The verdict as it reads now; see `shown_verdict`."""
+    return _as_of_now(shown_verdict(judged, version))
+
+
 def as_of_now(optional: bytes) -> bytes:
     """The JSON object of the optional fields of an entity, with a verdict as it reads now."""
     if _MOMENT not in optional:
@@ -53,8 +58,11 @@ def as_of_now(optional: bytes) -> bytes:
     held = _to_keys.decode(optional)
     if (raw := held.get(KEY)) is None:
         return optional
-    verdict = msgspec.json.decode(raw, type=Verdict)
-    if verdict.valid_until is UNSET or time.time_ns() // 1_000_000 < verdict.valid_until:
-        return optional
-    held[KEY] = Raw(msgspec.json.encode(replace(verdict, status=UNKNOWN)))
+    held[KEY] = Raw(msgspec.json.encode(_as_of_now(msgspec.json.decode(raw, type=Verdict))))
     return msgspec.json.encode(held)
+
+
+def _as_of_now(verdict: Verdict) -> Verdict:
+    if verdict.valid_until is UNSET or time.time_ns() // 1_000_000 < verdict.valid_until:
+        return verdict
+    return replace(verdict, status=UNKNOWN)

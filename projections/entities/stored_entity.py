@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 
 from domain.aggregate.entity import Entity
-from domain.events import Body
+from domain.events import Body, encode
 from domain.kinds.registry import ALL_KINDS
 from domain.openmetadata import document
 from domain.openmetadata.document import stand_ins
+from domain.openmetadata.verdicts import KEY, shown_verdict
 from projections.entities.scopes import scopes_of
 from projections.feeding.port import Folded
 
@@ -94,7 +95,11 @@ def columns_digest(columns: tuple[Any, ...]) -> bytes:
 def split_fields(entity: Entity) -> tuple[Body, Body]:
     """The fields that every answer shows, and those that `fields` of a request may add."""
     core = document.fields(entity)
-    optional = {key: core.pop(key) for key in ALL_KINDS[entity.kind].optional if key in core}
+    kind = ALL_KINDS[entity.kind]
+    optional = {key: core.pop(key) for key in kind.optional if key in core}
+    if kind.agreement:
+        # No part of the document: writes and versions do not show it.
+        optional[KEY] = encode(shown_verdict(entity.judged, entity.version))
     return core, optional
 
 

@@ -75,6 +75,9 @@ def field_paths(kind_name: str) -> Mapping[str, FieldPath]:
             paths |= _walk(field, key, needed, (body,))
         elif key in kind.apart:
             paths[key] = FieldPath(open=False, needed=False)
+    if kind.agreement:
+        for path in ("verdict", "verdict.status"):
+            paths[path] = FieldPath(open=False, needed=False)
     return paths
 
 

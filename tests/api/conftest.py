@@ -25,13 +25,14 @@ from api.callers.tokens.issuers import Issuer
 from api.callers.tokens.minting import mint
 from api.callers.tokens.verifier import TokenVerifier, open_verifier
 from api.processes.server import make_daemon
-from api.services import Services, make_services
+from api.services import Services, make_services, open_measurements
 from api.settings import Settings
 from api.telemetry.logs import LogWriter
 from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import SharedCounts
 from benchmarks.postgres_server import PostgresServer
 from projections.feeding.daemon import ProjectorLock
+from projections.wiring.reactions import judging
 from projections.wiring.stores import open_stores
 from tests.waiting import until
 
@@ -153,12 +154,13 @@ def running(
     verifier: TokenVerifier | None = None,
     patience: float | None = None,
     services: Mapping[str, Any] = MappingProxyType({}),
+    judged: bool = False,
     **options: Any,
 ) -> Iterator[Client]:
     """A client of an application over stores in a directory, with settings of its own.
 
     `patience` is how long an answer waits for lists, and for searches, and `services` has some of
-    `Services`, to be taken in place of those that settings mean.
+    `Services`, to be taken in place of those that settings mean. With `judged` the judge works.
     """
     given = {
         "search_refresh": 0.01,
@@ -170,7 +172,8 @@ def running(
     settings = Settings(data=str(directory), **given)
     with ProjectorLock(directory):
         stores = open_stores(directory, settings.database_url, settings.search_url)
-        daemon = make_daemon(stores, settings)
+        measured = open_measurements(settings)
+        daemon = make_daemon(stores, settings, [judging(stores, measured)] if judged else [])
         made = replace(make_services(settings, stores, daemon), **services)
         if patience is not None:
             made.listed.seconds = made.searchable.seconds = patience
@@ -188,6 +191,7 @@ def running(
         finally:
             made.close()
             daemon.stop()
+            measured.close()
             stores.close()
             opened.close()
 

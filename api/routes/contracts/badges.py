@@ -36,7 +36,8 @@ def badge_routes(services: Services) -> list[HTTPRouteHandler]:
 _BADGE = EntityRead(
     "get{Kind}Badge",
     "Get a badge of a {kind}",
-    "Its status, and the version of its document; of one without, that of the {kind} itself.",
+    "Its status, the version of its document (of one without, that of the {kind} itself) and the"
+    " verdict on it.",
     answer="",
     headers=("ETag",),
     media_type=SVG,

@@ -51,6 +51,22 @@ EXPECTED: dict[str, Event] = {
     "entity.soft-deleted": events.EntitySoftDeleted(version=4, **COMMON),
     "entity.restored": events.EntityRestored(version=10, **COMMON),
     "entity.purged": events.EntityPurged(version=10, **COMMON),
+    "contract.judged": events.ContractJudged(
+        version=3,
+        position=71,
+        verdict="PartialSuccess",
+        reasons="version 0.3; not evaluated: sla: latency",
+        valid_until=1_718_000_360_000,
+        **COMMON,
+    ),
+    "contract.breaking": events.ContractBreaking(
+        version=4,
+        before=3,
+        bump="major",
+        changes=[{"rule": "column.removed", "path": "schema.orders.properties.id"}],
+        total=1,
+        **COMMON,
+    ),
 }
 
 
@@ -72,6 +88,8 @@ def test_type_names_are_fixed() -> None:
         "entity.soft-deleted": "EntitySoftDeleted",
         "entity.restored": "EntityRestored",
         "entity.purged": "EntityPurged",
+        "contract.judged": "ContractJudged",
+        "contract.breaking": "ContractBreaking",
     }
 
 

@@ -77,7 +77,7 @@ def test_entity_is_in_the_scopes_of_labels_at_every_depth_but_those_of_an_extens
 
 def test_kind_without_a_key_has_no_scopes_of_its_filter() -> None:
     contract = entity("dataContract", schema=[{"name": "c", "tags": [label("PII.Sensitive")]}])
-    assert scopes_of(contract) == []
+    assert scopes_of(contract) == ["verdict:Unknown"]
 
 
 NOBODY = "0191ab00-0000-7000-8000-00000000dead"

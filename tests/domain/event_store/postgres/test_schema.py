@@ -98,7 +98,9 @@ def test_log_of_the_first_step_is_upgraded_and_its_older_programs_store_nothing_
         old_program.execute(f"SET search_path TO {schema}".encode())
         old_program.execute(one.format(schema, "a", event, "a", "a", "a").encode())
         old_program.commit()
-        with pytest.raises(StoreUnavailable, match="of version 1, and this release needs 2"):
+        with pytest.raises(
+            StoreUnavailable, match=f"of version 1, and this release needs {VERSION}"
+        ):
             open_event_log(url)
         assert migrate_log(url) == (1, VERSION)
         with pytest.raises(psycopg.errors.UndefinedFunction):

@@ -1,0 +1,236 @@
+"""The judge over a real log and real measurements: when it judges, and what it finds."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from benchmarks.direct_catalog import DirectCatalog
+from domain.contracts.validation.results import ContractResult, QualityValidation
+from domain.event_store.opening import open_event_log
+from domain.event_store.port import EventStore
+from domain.events import ContractBreaking, ContractJudged
+from domain.judging.judge import Judge
+from domain.kinds.registry import KINDS
+from domain.measurements.bounds import Bounds
+from domain.measurements.opening import measurements_at
+from domain.measurements.port import Measurements
+from domain.measurements.reports import RESULT, SYSTEM, Point
+from domain.write_context import WriteContext
+
+ME = WriteContext(actor="me", request_id="request")
+NOW = 1_700_000_000_000
+HOUR = 3_600_000
+COLUMNS = [{"name": "id", "dataType": "BIGINT"}, {"name": "at", "dataType": "TIMESTAMP"}]
+CONTRACT, TABLE = KINDS["dataContract"], KINDS["table"]
+
+
+class World:
+    """A table, whoever writes contracts about it, and the judge with a clock that stands."""
+
+    def __init__(self, log: EventStore, measurements: Measurements) -> None:
+        self.log, self.measurements, self.now = log, measurements, NOW
+        self.catalog = DirectCatalog(log, now=lambda: self.now)
+        create = partial(self.catalog.create, context=ME)
+        create(KINDS["databaseService"], {"name": "s", "serviceType": "Mysql"})
+        create(KINDS["database"], {"name": "d", "service": "s"})
+        create(KINDS["databaseSchema"], {"name": "e", "database": "s.d"})
+        made = create(TABLE, {"name": "t", "databaseSchema": "s.d.e", "columns": COLUMNS})
+        self.table = made.entity.id
+        self.judge = self.another_judge()
+
+    def another_judge(self) -> Judge:
+        return Judge(self.log, self.measurements, now=lambda: self.now)
+
+    def contract(self, **body: Any) -> str:
+        about = {"id": self.table, "type": "table"}
+        values = {"name": "c", "entity": about, "schema": COLUMNS, **body}
+        return self.catalog.create(CONTRACT, values, ME).entity.id
+
+    def patch(self, entity_id: str, *operations: dict[str, Any], kind: Any = CONTRACT) -> None:
+        self.catalog.patch(kind, entity_id, operations, ME)
+
+    def judge_all(self) -> None:
+        while self.judge.step():
+            pass
+
+    def remarks(self, contract_id: str) -> list[Any]:
+        events = (each.event for each in self.log.stream(contract_id))
+        return [each for each in events if isinstance(each, ContractJudged | ContractBreaking)]
+
+    def verdicts(self, contract_id: str) -> list[tuple[int, str]]:
+        return [
+            (each.version, each.verdict)
+            for each in self.remarks(contract_id)
+            if isinstance(each, ContractJudged)
+        ]
+
+    def report(self, contract_id: str, status: Any, *, version: float = 0.1, at: int = 0) -> None:
+        result = ContractResult(
+            timestamp=self.now - 1_000 + at,
+            contract_execution_status=status,
+            data_contract_version=version,
+            quality_validation=QualityValidation(passed=1, failed=0, total=1),
+        )
+        point = Point(RESULT, "", result.timestamp, msgspec.json.encode(result))
+        self.measurements.write(contract_id, [point], self.now)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    bounds = Bounds(days=30, most_bytes=1_000_000)
+    with (
+        closing(open_event_log(str(tmp_path / "events.db"))) as log,
+        closing(measurements_at(tmp_path, None, bounds)) as measurements,
+    ):
+        yield World(log, measurements)
+
+
+def test_new_contract_is_judged_and_keeps_version_author_and_tag(world: World) -> None:
+    contract = world.contract()
+    before = world.catalog.planner.live(CONTRACT, contract)
+    world.judge_all()
+    after = world.catalog.planner.live(CONTRACT, contract)
+
+    (judged,) = world.remarks(contract)
+    assert (judged.verdict, judged.reasons) == ("Success", "version 0.1")
+    assert judged.position <= world.log.head() - 1
+    same = ("version", "updated_at", "updated_by", "request_id", "last_change", "body")
+    assert [getattr(before, key) for key in same] == [getattr(after, key) for key in same]
+    assert after.last_event == f"{before.last_event}.1"
+
+
+def test_nothing_is_stored_where_nothing_new_is_found(world: World) -> None:
+    contract = world.contract()
+    world.judge_all()
+    world.patch(world.table, {"op": "add", "path": "/description", "value": "x"}, kind=TABLE)
+    world.judge_all()
+    assert world.verdicts(contract) == [(1, "Success")]
+    assert world.judge.step() == 0
+
+
+def test_judge_that_forgot_how_far_it_looked_stores_nothing_twice(world: World) -> None:
+    contract = world.contract()
+    world.judge_all()
+    head = world.log.head()
+    world.log.reaction("judge").settle(0, {})
+    world.judge = world.another_judge()
+    world.judge_all()
+    assert (world.verdicts(contract), world.log.head()) == ([(1, "Success")], head)
+
+
+def test_table_that_loses_a_column_fails_its_contract(world: World) -> None:
+    contract = world.contract()
+    world.judge_all()
+    world.patch(world.table, {"op": "remove", "path": "/columns/1"}, kind=TABLE)
+    world.judge_all()
+    assert world.verdicts(contract) == [(1, "Success"), (1, "Failed")]
+    assert "failed: 1 column" in world.remarks(contract)[-1].reasons
+
+
+def test_reported_result_is_judged_and_does_not_vouch_for_another_version(world: World) -> None:
+    rules = [{"name": "r", "type": "text", "description": "no duplicates"}]
+    contract = world.contract(odcsQualityRules=rules)
+    world.judge_all()
+    world.report(contract, "Success")
+    world.judge_all()
+    world.patch(contract, {"op": "add", "path": "/description", "value": "x"})
+    world.judge_all()
+    world.report(contract, "Failed", version=0.2, at=1)
+    world.judge_all()
+    world.measurements.delete(contract, RESULT)
+    world.judge_all()
+    assert world.verdicts(contract) == [
+        (1, "PartialSuccess"),
+        (1, "Success"),
+        (2, "PartialSuccess"),
+        (2, "Failed"),
+        (2, "PartialSuccess"),
+    ]
+
+
+def test_time_alone_changes_a_verdict_at_its_moment(world: World) -> None:
+    refreshed = [Point(SYSTEM, "INSERT", NOW - HOUR, b"{}")]
+    world.measurements.write(world.table, refreshed, NOW)
+    promised = {"refreshFrequency": {"interval": 2, "unit": "hour"}}
+    contract = world.contract(sla=promised)
+    world.judge_all()
+    (judged,) = world.remarks(contract)
+    assert (judged.verdict, judged.valid_until) == ("Success", NOW + HOUR + 1)
+
+    world.now = judged.valid_until - 1
+    assert world.judge.step() == 0
+    world.now = judged.valid_until
+    world.judge_all()
+    assert world.verdicts(contract) == [(1, "Success"), (1, "Failed")]
+    assert world.remarks(contract)[-1].valid_until is None
+
+
+def test_contract_out_of_its_time_is_unknown(world: World) -> None:
+    contract = world.contract(
+        effectiveFrom="2024-01-01T00:00:00Z", effectiveUntil="2024-02-01T00:00:00Z"
+    )
+    world.judge_all()
+    world.now = world.remarks(contract)[-1].valid_until
+    world.judge_all()
+    world.now = world.remarks(contract)[-1].valid_until
+    world.judge_all()
+    assert world.verdicts(contract) == [(1, "Unknown"), (1, "Success"), (1, "Unknown")]
+
+
+def test_break_of_an_active_contract_is_told_once(world: World) -> None:
+    contract = world.contract(entityStatus="Active")
+    world.judge_all()
+    world.patch(contract, {"op": "remove", "path": "/schema/1"})
+    world.patch(contract, {"op": "add", "path": "/description", "value": "x"})
+    world.judge_all()
+    world.log.reaction("judge").settle(0, {})
+    world.judge = world.another_judge()
+    world.judge_all()
+    broken = [each for each in world.remarks(contract) if isinstance(each, ContractBreaking)]
+    (only,) = broken
+    assert (only.before, only.version, only.total, only.actor) == (1, 3, 1, "me")
+    assert only.bump == "major"
+    assert [each["rule"] for each in only.changes] == ["column.removed"]
+    assert world.verdicts(contract) == [(1, "Success"), (3, "Success")]
+
+
+def test_change_of_a_draft_breaks_nobody(world: World) -> None:
+    contract = world.contract()
+    world.patch(contract, {"op": "remove", "path": "/schema/1"})
+    world.judge_all()
+    assert [type(each) for each in world.remarks(contract)] == [ContractJudged]
+
+
+def test_contract_that_is_deleted_is_left_alone_until_it_is_restored(world: World) -> None:
+    contract = world.contract()
+    world.judge_all()
+    world.catalog.delete(CONTRACT, contract, ME, hard=False, recursive=False)
+    world.judge_all()
+    assert world.log.reaction("judge").watching([world.table]) == []
+    assert world.verdicts(contract) == [(1, "Success")]
+    world.catalog.restore(CONTRACT, contract, ME)
+    world.judge_all()
+    assert world.log.reaction("judge").watching([world.table]) == [contract]
+    assert world.verdicts(contract) == [(1, "Success"), (3, "Success")]
+
+
+def test_writer_that_was_first_is_judged_instead(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contract = world.contract()
+    append, raced = world.log.append, []
+
+    def second(*given: Any, **more: Any) -> int:
+        if not raced:
+            raced.append(True)
+            world.patch(contract, {"op": "add", "path": "/description", "value": "x"})
+        return append(*given, **more)
+
+    monkeypatch.setattr(world.log, "append", second)
+    world.judge_all()
+    assert world.verdicts(contract) == [(2, "Success")]
