@@ -12,6 +12,7 @@ SLEEPS = {
     "api/callers/test_limits.py": "work that takes longer than a turn that is shared",
     "api/callers/tokens/jwks_server.py": "an identity provider that is slow",
     "e2e/crash.py": "a server is killed at a random moment",
+    "e2e/test_judge_crash.py": "a server is killed at a random moment",
     "e2e/test_hostile_connections.py": "a client that sends its request in drops",
     "e2e/test_stopping.py": "a signal that comes so long after the start",
     "e2e/test_supervision.py": "processes that are suspended for so long",

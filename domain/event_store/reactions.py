@@ -33,8 +33,8 @@ class Attention(msgspec.Struct, frozen=True, kw_only=True):
 
     moment: int | None = None
     """Milliseconds since the Unix epoch at which to look at it; None where time changes nothing."""
-    watches: Collection[str] = ()
-    """Ids of the entities on which it depends; none for a subject that is gone."""
+    watches: Collection[str] | None = None
+    """Ids of the entities on which it depends, none where it is gone; None leaves them."""
 
 
 class ReactionMemory(ABC):
@@ -82,6 +82,7 @@ class ReactionMemory(ABC):
     def settle(self, position: int, attention: Mapping[str, Attention]) -> None:
         """Note, in one transaction, how far it has looked, and what it is to look at again."""
         name, subjects = self._name, [(self._name, subject) for subject in attention]
+        known = {key: each.watches for key, each in attention.items() if each.watches is not None}
         moments = [
             (name, subject, each.moment)
             for subject, each in attention.items()
@@ -89,10 +90,10 @@ class ReactionMemory(ABC):
         ]
         watches = [
             (name, subject, entity_id)
-            for subject, each in attention.items()
-            for entity_id in dict.fromkeys(each.watches)
+            for subject, of_subject in known.items()
+            for entity_id in dict.fromkeys(of_subject)
         ]
-        of_subject = "reaction = ? AND subject = ?"
+        own = "reaction = ? AND subject = ?"
         self._change(
             [
                 (
@@ -100,8 +101,8 @@ class ReactionMemory(ABC):
                     " ON CONFLICT (name) DO UPDATE SET position = excluded.position",
                     [(name, position)],
                 ),
-                (f"DELETE FROM reaction_moments WHERE {of_subject}", subjects),
-                (f"DELETE FROM reaction_watches WHERE {of_subject}", subjects),
+                (f"DELETE FROM reaction_moments WHERE {own}", subjects),
+                (f"DELETE FROM reaction_watches WHERE {own}", [(name, key) for key in known]),
                 ("INSERT INTO reaction_moments VALUES (?, ?, ?)", moments),
                 ("INSERT INTO reaction_watches VALUES (?, ?, ?)", watches),
             ]

@@ -9,7 +9,8 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from domain import events
+from msgspec.structs import replace
+
 from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.contracts.changes.comparing import compare
@@ -17,10 +18,12 @@ from domain.contracts.changes.rules import Level, Perspective, bump_of
 from domain.contracts.changes.terms import terms_of
 from domain.contracts.validation import sla
 from domain.contracts.validation.verdict import Evidence, judge
-from domain.errors import ConcurrentChange, StoreUnavailable
+from domain.errors import StoreUnavailable
+from domain.event_store.appends import prepared
 from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.port import EventStore
 from domain.event_store.reactions import Attention, ReactionMemory
+from domain.event_store.writes import Append
 from domain.events import REMARKS, ContractBreaking, ContractJudged, Event
 from domain.judging.evidence import expected_tests, gather_evidence
 from domain.kinds.ids import new_id
@@ -38,9 +41,10 @@ _BATCH = 1_000
 """Events, and entities with new measurements, that one step looks at."""
 _AT_ONCE = 100
 """Contracts whose moment has come that one step judges."""
+STEP_SECONDS = 1.0
+"""Length of a step that has much to judge: a server that stops waits for its end."""
 _NAMED = 100
 """Breaking changes that an event names."""
-_ATTEMPTS = 5
 _REST_SECONDS = 1.0
 """Time between two notes of how far it has looked where no contract was concerned."""
 
@@ -58,8 +62,13 @@ class Judge:
         measurements: Measurements,
         *,
         now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        step_seconds: float = STEP_SECONDS,
     ) -> None:
-        """`now` gives milliseconds since the Unix epoch."""
+        """`now` gives milliseconds since the Unix epoch.
+
+        After `step_seconds` a step judges no further contract.
+        """
+        self._step_seconds = step_seconds
         self._log = log
         self._measurements = measurements
         self._memory: ReactionMemory = log.reaction(NAME)
@@ -94,7 +103,7 @@ class Judge:
         )
         touched = {each.entity_id for each in happened}.union(id_ for id_, _ in written)
         concerned |= dict.fromkeys(self._memory.watching(touched))
-        attention = {contract_id: self._look(contract_id) for contract_id in concerned}
+        attention = self._looked(concerned)
         rested = time.monotonic() - self._noted_at >= _REST_SECONDS
         if attention or (position > self._position and rested):
             self._memory.settle(position, attention)
@@ -104,31 +113,46 @@ class Judge:
             self._measurements.settle(written)
         return len(happened) + len(written) + len(due)
 
-    def _look(self, contract_id: str) -> Attention:
-        """Judge a contract and store the verdict where it is another one."""
-        for _ in range(_ATTEMPTS):
-            # Before anything is read: what is appended meanwhile is looked at by a later step.
-            position = self._log.head()
-            contract = self._entities.newest(contract_id)
-            if contract is None or contract.purged or contract.deleted:
-                return Attention()
-            assert contract.parent_id is not None
-            entity = self._entities.newest(contract.parent_id)
-            if entity is None or entity.purged:
-                return Attention(watches=[contract.id, contract.parent_id])
-            verdict = self._judged(contract, entity, position)
-            remarks: list[Event] = [*self._breaking(contract)]
-            if not _is_same(contract.judged, verdict):
-                remarks.append(verdict)
-            try:
-                self._log.append(_recorded(contract, remarks))
-            except ConcurrentChange:
-                self._entities.forget([contract_id])
+    def _looked(self, contract_ids: Iterable[str]) -> dict[str, Attention]:
+        """Judge contracts, and store in one transaction the verdicts that are others than before.
+
+        One that somebody has changed meanwhile is to be looked at again at once, and so are those
+        for which there is no time in this step.
+        """
+        ends = time.monotonic() + self._step_seconds
+        attention: dict[str, Attention] = {}
+        appends: dict[str, Append] = {}
+        for contract_id in contract_ids:
+            if attention and time.monotonic() >= ends:
+                attention[contract_id] = Attention(moment=self._now())
                 continue
-            watches = [contract.id, entity.id, *expected_tests(contract)]
-            return Attention(moment=verdict.valid_until, watches=watches)
-        # Somebody else keeps changing it, which will be looked at.
-        return Attention(moment=self._now(), watches=[contract_id])
+            attention[contract_id], remarks = self._look(contract_id)
+            if remarks:
+                appends[contract_id] = prepared(remarks)
+        stored = self._log.append_group([*appends.values()]) if appends else []
+        for contract_id, result in zip(appends, stored, strict=True):
+            if not isinstance(result, int):
+                again = attention[contract_id]
+                attention[contract_id] = replace(again, moment=self._now())
+        return attention
+
+    def _look(self, contract_id: str) -> tuple[Attention, list[RecordedEvent]]:
+        """What to look at again of a contract, and the events of what is new."""
+        # Before anything is read: what is appended meanwhile is looked at by a later step.
+        position = self._log.head()
+        contract = self._entities.newest(contract_id)
+        if contract is None or contract.purged or contract.deleted:
+            return Attention(watches=()), []
+        assert contract.parent_id is not None
+        entity = self._entities.newest(contract.parent_id)
+        if entity is None or entity.purged:
+            return Attention(watches=[contract.id, contract.parent_id]), []
+        verdict = self._judged(contract, entity, position)
+        remarks: list[Event] = [*self._breaking(contract)]
+        if not _is_same(contract.judged, verdict):
+            remarks.append(verdict)
+        watches = [contract.id, entity.id, *expected_tests(contract)]
+        return Attention(moment=verdict.valid_until, watches=watches), _recorded(contract, remarks)
 
     def _judged(self, contract: Entity, entity: Entity, position: int) -> ContractJudged:
         """The verdict on a contract; one that cannot be found is Unknown, and says so."""
@@ -216,7 +240,7 @@ def _is_same(held: ContractJudged | None, found: ContractJudged) -> bool:
     )
 
 
-def _recorded(contract: Entity, remarks: list[events.Event]) -> list[RecordedEvent]:
+def _recorded(contract: Entity, remarks: list[Event]) -> list[RecordedEvent]:
     return [
         RecordedEvent(contract.id, contract.stream_version + number, event)
         for number, event in enumerate(remarks, 1)

@@ -44,6 +44,8 @@ class AuditEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     """The RFC 6902 operations on the body, for a change."""
     status: str | None = None
     """The new status, for a change of status."""
+    remark: Body | None = None
+    """What a verdict, or a break of a contract, says."""
 
 
 class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -227,6 +229,13 @@ def _end_kinds(creation: events.EntityCreated) -> tuple[str, ...]:
     return tuple(_type_of.decode(end).type or "" for end in ends)
 
 
+def _remark(event: Event) -> Body:
+    """What an event says beside what all events have."""
+    common = {field.encode_name for field in msgspec.structs.fields(Event)}
+    held = msgspec.json.decode(msgspec.json.encode(event), type=Body)
+    return {key: raw for key, raw in held.items() if key not in common}
+
+
 def _audited(recorded: RecordedEvent, fqn: str, end_kinds: frozenset[str]) -> AuditEvent:
     event = recorded.event
     body = event.body if isinstance(event, events.EntityCreated) else None
@@ -250,4 +259,5 @@ def _audited(recorded: RecordedEvent, fqn: str, end_kinds: frozenset[str]) -> Au
         body=body,
         patch=patch,
         status=event.status if isinstance(event, events.EntityStatusChanged) else None,
+        remark=_remark(event) if isinstance(event, events.REMARKS) else None,
     )

@@ -16,7 +16,9 @@ def test_reaction_begins_with_nothing(open_store: OpenStore) -> None:
 
 def test_what_is_settled_is_there_for_another_process(open_store: OpenStore) -> None:
     memory = open_store().reaction("judge")
-    memory.settle(7, {"a": Attention(moment=5, watches=[ONE, TWO, ONE]), "b": Attention()})
+    memory.settle(
+        7, {"a": Attention(moment=5, watches=[ONE, TWO, ONE]), "b": Attention(watches=())}
+    )
     memory.settle(8, {"b": Attention(moment=4, watches=[TWO])})
 
     other = open_store().reaction("judge")
@@ -36,8 +38,10 @@ def test_what_is_settled_again_replaces_what_was_there(open_store: OpenStore) ->
     memory.settle(1, {"a": Attention(moment=5, watches=[ONE])})
     memory.settle(2, {"a": Attention(watches=[TWO])})
     assert (memory.due(9, 9), memory.watching([ONE]), memory.watching([TWO])) == ([], [], ["a"])
-    memory.settle(3, {"a": Attention()})
-    assert memory.watching([ONE, TWO]) == []
+    memory.settle(3, {"a": Attention(moment=4)})
+    assert (memory.due(9, 9), memory.watching([TWO])) == (["a"], ["a"])
+    memory.settle(4, {"a": Attention(watches=())})
+    assert (memory.due(9, 9), memory.watching([ONE, TWO])) == ([], [])
 
 
 def test_reactions_know_nothing_of_each_other(open_store: OpenStore) -> None:

@@ -51,6 +51,14 @@ class World:
         values = {"name": "c", "entity": about, "schema": COLUMNS, **body}
         return self.catalog.create(CONTRACT, values, ME).entity.id
 
+    def another_contract(self, name: str) -> str:
+        """A contract about a table of its own."""
+        values = {"name": name, "databaseSchema": "s.d.e", "columns": COLUMNS}
+        table = self.catalog.create(TABLE, values, ME).entity.id
+        about = {"id": table, "type": "table"}
+        body = {"name": name, "entity": about, "schema": COLUMNS}
+        return self.catalog.create(CONTRACT, body, ME).entity.id
+
     def patch(self, entity_id: str, *operations: dict[str, Any], kind: Any = CONTRACT) -> None:
         self.catalog.patch(kind, entity_id, operations, ME)
 
@@ -223,14 +231,26 @@ def test_writer_that_was_first_is_judged_instead(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contract = world.contract()
-    append, raced = world.log.append, []
+    append, raced = world.log.append_group, []
 
-    def second(*given: Any, **more: Any) -> int:
+    def second(*given: Any, **more: Any) -> Any:
         if not raced:
             raced.append(True)
+            monkeypatch.undo()
             world.patch(contract, {"op": "add", "path": "/description", "value": "x"})
         return append(*given, **more)
 
-    monkeypatch.setattr(world.log, "append", second)
+    monkeypatch.setattr(world.log, "append_group", second)
     world.judge_all()
     assert world.verdicts(contract) == [(2, "Success")]
+
+
+def test_contracts_for_which_a_step_has_no_time_are_judged_by_later_ones(
+    world: World,
+) -> None:
+    contracts = [world.contract(), *(world.another_contract(f"t{n}") for n in range(3))]
+    world.judge = Judge(world.log, world.measurements, now=lambda: world.now, step_seconds=0)
+    world.judge.step()
+    assert [len(world.verdicts(each)) for each in contracts] == [1, 0, 0, 0]
+    world.judge_all()
+    assert [world.verdicts(each) for each in contracts] == [[(1, "Success")]] * 4

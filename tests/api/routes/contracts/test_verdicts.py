@@ -141,6 +141,9 @@ def test_judgements_are_in_the_audit(judged: Client) -> None:
     found = judged.get("/v1/audit/events", eventType="contract.judged", entity=contract["id"])
     (event,) = found["data"]
     assert (event["actor"], event["eventType"]) == ("judge", "contract.judged")
+    position = event["remark"].pop("position")
+    assert 0 < position < event["position"]
+    assert event["remark"] == {"verdict": "Success", "reasons": "version 0.1"}
 
 
 def test_badge_says_a_verdict_in_its_colour(judged: Client) -> None:
