@@ -12,6 +12,9 @@ is narrowed to a scope is a range of the entities in it, in order, with a total 
   those of its first and its last part: the classification, and the bare name of the tag. After
   `tier:` comes the key of the qualified name, of labels of the classification `Tier` alone.
 
+- After `odcs:` comes the key of the id of the document that a contract was given. Lists have no
+  parameter for it.
+
 A key is a digest, as names may be longer than an index takes.
 """
 
@@ -22,6 +25,7 @@ from typing import Any
 import msgspec
 
 from domain.aggregate.entity import Entity
+from domain.contracts.locations import document_id
 from domain.errors import InvalidInput
 from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
@@ -29,6 +33,8 @@ from domain.kinds.ids import parse_id
 from domain.kinds.names import name_key
 from domain.kinds.registry import ALL_KINDS, KINDS
 
+DOCUMENT = "odcs"
+"""Filter of contracts by the id of the document that they were given."""
 NOWHERE = "-"
 """A scope that no entity has, for a filter that names an entity that does not exist."""
 _LABELS = "tags"
@@ -72,6 +78,8 @@ def sought_scope(kind: EntityKind, parameter: str, value: str) -> Sought:
     """Return the search for the scope that a filter of a kind's list means by a value."""
     if parameter in kind.common_filters:
         return _sought_in_common(kind, parameter, value)
+    if parameter == DOCUMENT:
+        return Sought(otherwise=f"{DOCUMENT}:{_key(value)}")
     if parameter in kind.lists.by_id:
         return Sought(otherwise=value)
     keys = kind.filter_keys(parameter)
@@ -118,6 +126,8 @@ def scopes_of(entity: Entity) -> list[str]:
             scopes.update((f"tag:{key}", *(f"tag:{_key(part)}" for part in _ends(fqn))))
             if is_own and fqn.startswith(f"{_TIER}."):
                 scopes.add(f"tier:{key}")
+    if (of_document := document_id(body)) is not None:
+        scopes.add(f"{DOCUMENT}:{_key(of_document)}")
     return sorted(scopes)
 
 

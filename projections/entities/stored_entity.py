@@ -13,7 +13,7 @@ from domain.openmetadata.document import stand_ins
 from projections.entities.scopes import scopes_of
 from projections.feeding.port import Folded
 
-VERSION = 4
+VERSION = 5
 """Raised whenever the same states give other stored entities."""
 DIGEST_MODULUS = 1 << 128
 """Sums of digests are kept modulo this number, so that they fit in 16 bytes."""

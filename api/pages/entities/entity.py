@@ -21,10 +21,10 @@ from api.pages.entities.promises import (
     runs_of,
     tests_of,
 )
-from api.pages.frame.addresses import entity_address
 from api.pages.frame.documents import cut, formatted, json_lines, plain
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer
 from api.pages.frame.routing import hidden_fields, page
+from api.paths.entity_pages import entity_address
 from api.services import Services
 from domain.aggregate.entity import STATUS
 from domain.aggregate.lifecycle import TRANSITIONS
