@@ -88,12 +88,16 @@ def shown_result(access: Access, contract: Entity, result: bytes) -> bytes:
     What failed tells of the contract and of its entity, so that who may not see all of both is told
     how it ended.
     """
-    kinds = CONTRACT.name, contract.value(CONTRACT.parents[0])["type"]
-    sees_all = all(
-        access.may(Permission(Action.VIEW, kind)) and not access.withheld(Action.VIEW, kind)
-        for kind in kinds
+    details = sees_all(access, contract.value(CONTRACT.parents[0])["type"])
+    return shown(result, with_version=not access.statuses, with_details=details)
+
+
+def sees_all(access: Access, kind: str) -> bool:
+    """True if a caller may see all of a contract, and of its entity, which is of a kind."""
+    return all(
+        access.may(Permission(Action.VIEW, each)) and not access.withheld(Action.VIEW, each)
+        for each in (CONTRACT.name, kind)
     )
-    return shown(result, with_version=not access.statuses, with_details=sees_all)
 
 
 def validate_request(services: Services, asked: Asked) -> ContractValidation:

@@ -26,6 +26,7 @@ from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer
 from api.pages.frame.routing import hidden_fields, page
 from api.paths.entity_pages import entity_address
 from api.services import Services
+from api.use_cases.reported_runs import newest_run
 from domain.aggregate.entity import STATUS
 from domain.aggregate.lifecycle import TRANSITIONS
 from domain.kinds.entity_kind import EntityKind
@@ -104,6 +105,7 @@ def entity_values(
         "may_restore": not live and access.may(Permission(Action.EDIT, kind.name)),
         "agreement": agreement_with_entity(at, entity) if contract else None,
         "expected": expected_tests(at, entity) if contract else None,
+        "tested": newest_run(at.services, access, entity) if contract else None,
         "hides": {key for key in _HEAD if withheld is not None and withheld.covers(key)},
         "hidden_fields": hidden_fields(access, Action.VIEW, [kind.name]),
         "problem": None,
