@@ -45,6 +45,7 @@ from api.routes.contracts.badges import badge_routes
 from api.routes.contracts.comparisons import comparison_routes
 from api.routes.contracts.documents import odcs_routes
 from api.routes.contracts.results import contract_result_routes
+from api.routes.contracts.tools import tool_routes
 from api.routes.entities.columns import column_routes
 from api.routes.entities.logical_suites import logical_suite_routes
 from api.routes.entities.reads import read_routes
@@ -165,6 +166,7 @@ def create_app(
         *contract_result_routes(services),
         *comparison_routes(services),
         *badge_routes(services),
+        *tool_routes(services),
         *logical_suite_routes(services),
         *query_cost_routes(services),
         *test_result_routes(services),

@@ -120,6 +120,7 @@ ERROR_TYPES = {
     413: "PAYLOAD_TOO_LARGE",
     414: "URI_TOO_LONG",
     415: "UNSUPPORTED_MEDIA_TYPE",
+    422: "UNPROCESSABLE_ENTITY",
     429: "LIMITS_EXCEPTION",
     431: "HEADERS_TOO_LARGE",
     500: "INTERNAL_ERROR",
@@ -130,6 +131,7 @@ ERROR_TYPES = {
 _BROKEN = "CONTRACT_BROKEN"
 CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
     (errors.EntityOverLimit, 413, "PAYLOAD_TOO_LARGE"),
+    (errors.Unplaced, 422, "UNPROCESSABLE_ENTITY"),
     (errors.InvalidInput, 400, "BAD_REQUEST"),
     (errors.NotPermitted, 403, "FORBIDDEN"),
     (errors.NotFound, 404, "ENTITY_NOT_FOUND"),

@@ -3,6 +3,7 @@
 CatalogError
 ├── InvalidInput            the request itself is wrong
 │   ├── EntityOverLimit     the entity would be larger than an entity may be
+│   ├── Unplaced            a document does not tell which entity it is about
 │   └── NotEmpty            an entity with children was to be deleted without `recursive`
 ├── NotPermitted            the write needs something that its caller may not do
 ├── NotFound                no such entity, or it is soft-deleted where a live one is needed
@@ -47,6 +48,10 @@ class InvalidInput(CatalogError):
 
 class EntityOverLimit(InvalidInput):
     """The write would leave an entity with more bytes than the limit."""
+
+
+class Unplaced(InvalidInput):
+    """No entity, or more than one, is what a document may be about."""
 
 
 class NotEmpty(InvalidInput):

@@ -80,6 +80,7 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
         ' quotes, as in `service."my.db"`. Percent-encode it once, `/` as `%2F`.',
         _QUALIFIED,
     ),
+    "odcs_id": ("Anything: the id in the body counts.", _QUALIFIED),
     "table": ("Id or qualified name of the table, or qualified name of a column.", _QUALIFIED),
     "pipeline": ("Id or qualified name of the pipeline.", _QUALIFIED),
     "run": ("`runId` of the run.", TEXT),

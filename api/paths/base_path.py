@@ -41,6 +41,14 @@ def as_asked(scope: Any, path: str) -> str:
     return f"{scope.get('prefix', '')}{path}"
 
 
+def origin(public_url: str | None, scope: Any) -> str:
+    """The scheme and host at which browsers see the catalog: as set, or as the request names it."""
+    if public_url is not None:
+        return public_url.rstrip("/")
+    host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+    return f"{scope['scheme']}://{host.decode('latin-1')}"
+
+
 def with_location_as_asked(scope: Any, headers: Headers) -> Headers:
     """The headers of an answer, its Location as the client of the request writes paths."""
     if not has_prefix(scope):
@@ -49,6 +57,11 @@ def with_location_as_asked(scope: Any, headers: Headers) -> Headers:
         (name, as_asked(scope, value.decode()).encode() if name == b"location" else value)
         for name, value in headers
     ]
+
+
+PUBLISHED = "/api/datacontracts"
+"""The path at which datacontract-cli publishes, without the id that it puts behind it."""
+_BELOW_API = re.compile(r"/+api/").match
 
 
 SLASH = "\x1f"
@@ -70,8 +83,12 @@ def reroute(scope: Any) -> None:
     """Change the path of a request for a part of an entity, which goes on behind the name.
 
     A slash that the client has encoded is kept apart from those between the parts of the path: it
-    belongs to a name, wherever that stands.
+    belongs to a name, wherever that stands. An id behind `PUBLISHED` comes as it is, with slashes
+    and `../` in it; the body has it too, so that it is taken off.
     """
+    if scope["method"] == "PUT" and _BELOW_API(scope["path"]):
+        scope["path"], scope["raw_path"] = PUBLISHED, PUBLISHED.encode()
+        return
     raw_path: bytes = scope.get("raw_path", b"").partition(b"?")[0]
     if _ENCODED_SLASH(raw_path) and scope["path"].startswith(USUAL):
         parts = raw_path.decode("latin-1").split("/")

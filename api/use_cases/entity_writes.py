@@ -276,13 +276,13 @@ async def write_entity(
         try:
             proposal = services.catalog.propose(plan_of(whole), whole.context)
         except ContractBroken as error:
-            raise _told(error, asked.access) from None
+            raise with_changes(error, asked.access) from None
         return proposal, encode(proposal)
 
     return await services.write(request, propose)
 
 
-def _told(error: ContractBroken, access: Access) -> CatalogError:
+def with_changes(error: ContractBroken, access: Access) -> CatalogError:
     """The refusal with the changes that break a contract, if the caller may see all of it."""
     sees = access.may(Permission(Action.VIEW, CONTRACT.name))
     if not sees or access.withheld(Action.VIEW, CONTRACT.name):

@@ -32,21 +32,17 @@ class Said(msgspec.Struct, frozen=True):
 
     name: str
     """Its `name`, or else its `id`."""
-    place: int | None
-    """Place of the schema object that stands for the entity of the contract; None without any."""
     values: dict[str, Any]
     """Key of the contract's body -> value, for each of `KEYS` of which the document says something;
     `termsOfUse` as its text."""
 
 
-def read_document(document: Document, name: str, object_name: str | None = None) -> Said:
-    """What a document says of the contract of an entity that is called `name`.
+def read_document(document: Document, place: int | None) -> Said:
+    """What a document says of a contract, for whose entity the schema object at a place stands.
 
-    `object_name` names the schema object that stands for the entity. Raises InvalidInput when there
-    is none of this name, or the contract can have neither the name nor the id of the document.
+    Raises InvalidInput when the contract can have neither the name nor the id of the document.
     """
-    place = find_object(document, name, object_name)
-    return Said(_name(document), place, read_values(document, place))
+    return Said(_name(document), read_values(document, place))
 
 
 def read_values(document: Document, place: int | None) -> dict[str, Any]:
@@ -88,7 +84,7 @@ def object_names(document: Document) -> list[str]:
     return [name for each in elements(document, "schema") if (name := text(each, "name"))]
 
 
-def find_object(document: Document, name: str, object_name: str | None) -> int | None:
+def find_object(document: Document, name: str, object_name: str | None = None) -> int | None:
     """The place of the schema object that stands for an entity.
 
     That is the one named `object_name`, or else the one that has the name of the entity, or has it

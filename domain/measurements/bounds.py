@@ -5,16 +5,19 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from domain.errors import EntityOverLimit, InvalidInput, StoreUnavailable
-from domain.measurements.reports import DAY_MS, SAMPLE, Point
+from domain.measurements.reports import DAY_MS, SAMPLE, TESTED, Point
 
 POINT_BYTES = 256 * 1024
-"""The most bytes of JSON of one point, of a sample excepted."""
+"""The most bytes of JSON of one point of most series."""
 SAMPLE_BYTES = 4_000_000
 """The most bytes of JSON of a sample."""
+TESTED_BYTES = 1_000_000
+"""The most bytes of JSON of a run of the tests of a contract."""
 OVERHEAD = 64
 """Bytes that a point is counted for beside its JSON and the characters of its part."""
 MOST_QUERIES = 100
 """Most queries whose costs are shown."""
+_LARGE = {SAMPLE: SAMPLE_BYTES, TESTED: TESTED_BYTES}
 _AHEAD_MS = DAY_MS
 """Longest time that a measurement may lie in the future, for clocks and zones that differ."""
 
@@ -82,7 +85,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
     def _check(self, point: Point, now: int) -> None:
         what = f"{point.series} measurement" + (f" of {point.part[:80]!r}" if point.part else "")
-        most = SAMPLE_BYTES if point.series == SAMPLE else POINT_BYTES
+        most = _LARGE.get(point.series, POINT_BYTES)
         if len(point.body) > most:
             raise EntityOverLimit(f"a {what} may have {most} bytes, got {len(point.body)}")
         self.check_time(point.at, now, what)

@@ -8,8 +8,9 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from domain.kinds.bodies.components import Integer, Part
+from domain.kinds.bodies.secret_texts import masked_lines
 from domain.measurements.reports import Point, Timestamp
-from domain.measurements.runs import RUN, masked_lines, masked_values
+from domain.measurements.runs import RUN, masked_values
 
 MAX_STEPS = 1_000
 """Steps of one run."""

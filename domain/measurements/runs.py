@@ -8,7 +8,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from domain.kinds.bodies.components import Integer, Part, Reference
-from domain.kinds.bodies.secret_texts import MASK, holds_secret
+from domain.kinds.bodies.secret_texts import MASK, holds_secret, masked_lines
 from domain.measurements.reports import Point, Timestamp
 
 RUN = "run"
@@ -139,11 +139,6 @@ def _told(error: RunError) -> RunError:
         error_message=message and masked_lines(message),
         stack_trace=trace and masked_lines(trace),
     )
-
-
-def masked_lines(text: str) -> str:
-    """A text, such as a stack trace, with each line masked that may hold a secret."""
-    return "\n".join(MASK if holds_secret(line) else line for line in text.split("\n"))
 
 
 def _masked(name: str, value: Any) -> Any:

@@ -9,7 +9,7 @@ from domain.aggregate.entity import Entity
 from domain.contracts.canonical import Document, canonical
 from domain.contracts.columns import kept_columns
 from domain.contracts.exporting import digests
-from domain.contracts.importing import Said, read_document
+from domain.contracts.importing import Said, find_object, read_document
 from domain.contracts.roles import kept_security
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.contracts import DataContract, GivenDocument
@@ -34,6 +34,8 @@ class DocumentRequest(msgspec.Struct, frozen=True, kw_only=True):
     entity: Reference
     object_name: str | None = None
     """Name of the schema object that stands for the entity; None for the one that fits best."""
+    place: int | None = None
+    """Place of that schema object, where it is known."""
     replaces: bool = False
     """True if values go that the document does not say, though documents can."""
 
@@ -48,7 +50,10 @@ def plan_document(
     """
     claims = planner.log
     entity = find(claims, request.entity, (), "entity")
-    said = read_document(request.document, entity.name, request.object_name)
+    place = request.place
+    if place is None:
+        place = find_object(request.document, entity.name, request.object_name)
+    said = read_document(request.document, place)
     held = None if creating else contract_of(planner, entity.id)
     values = _values(said, held, replaces=request.replaces)
     values["entity"] = {"id": entity.id, "type": entity.kind}
@@ -61,7 +66,7 @@ def plan_document(
         known = by.claims(_CONTRACT, draft)
         return by.put_draft(_CONTRACT, draft, context, known, creating=creating)
 
-    given = GivenDocument(text=canonical(request.document), values={}, place=said.place)
+    given = GivenDocument(text=canonical(request.document), values={}, place=place)
     # The values depend on what is there, so they are known once all of it is decided.
     given.values = digests(plan(planner.without_gate()).own.after.body)
     return plan(planner)

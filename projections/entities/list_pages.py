@@ -91,6 +91,14 @@ def long_page(
         yield chunk + _paging(request, place, ends, total, ahead=ahead, behind=behind)
 
 
+def listed_names(model: SortedReadModel, request: ListRequest) -> list[tuple[str, str]]:
+    """Name and id of each entity of a page without a cursor; their JSON is not kept."""
+    with model.read_list(request, None) as reader:
+        reader.hand_over()
+        parts = reader.parts(MOST_BYTES)
+        return [(name, entity_id) for part in parts for name, entity_id, *_ in part]
+
+
 def _place(request: ListRequest) -> Place | None:
     """The place of the request's cursor, if it has one."""
     before, after = request.before, request.after

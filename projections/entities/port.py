@@ -47,7 +47,8 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     include: Include = Include.NON_DELETED
     status: str | None = None
     filters: Mapping[str, str] = {}
-    """List parameter -> id or name, as the kind's own filters and the common ones take them."""
+    """List parameter -> id or name, as the kind's own filters and the common ones take them; also
+    `scopes.DOCUMENT`, which is no parameter."""
     names: NameFilter | None = None
     """Choice of the entities by their qualified names; None: all."""
     cut: Callable[[bytes], bytes] | None = None

@@ -13,6 +13,8 @@ is narrowed to a scope is a range of the entities in it, in order, with a total 
   `tier:` comes the key of the qualified name, of labels of the classification `Tier` alone.
 
 - After `verdict:` comes the verdict on a contract.
+- After `odcs:` comes the key of the id of the document that a contract was given. Lists have no
+  parameter for it.
 
 A key is a digest, as names may be longer than an index takes.
 """
@@ -24,6 +26,7 @@ from typing import Any
 import msgspec
 
 from domain.aggregate.entity import Entity
+from domain.contracts.locations import document_id
 from domain.errors import InvalidInput
 from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
@@ -32,6 +35,8 @@ from domain.kinds.names import name_key
 from domain.kinds.registry import ALL_KINDS, KINDS
 from domain.openmetadata.verdicts import shown_verdict
 
+DOCUMENT = "odcs"
+"""Filter of contracts by the id of the document that they were given."""
 NOWHERE = "-"
 """A scope that no entity has, for a filter that names an entity that does not exist."""
 VERDICT = "verdict"
@@ -79,6 +84,8 @@ def sought_scope(kind: EntityKind, parameter: str, value: str) -> Sought:
         return Sought(otherwise=f"{VERDICT}:{value}")
     if parameter in kind.common_filters:
         return _sought_in_common(kind, parameter, value)
+    if parameter == DOCUMENT:
+        return Sought(otherwise=f"{DOCUMENT}:{_key(value)}")
     if parameter in kind.lists.by_id:
         return Sought(otherwise=value)
     keys = kind.filter_keys(parameter)
@@ -127,6 +134,8 @@ def scopes_of(entity: Entity) -> list[str]:
                 scopes.add(f"tier:{key}")
     if kind.agreement:
         scopes.add(f"{VERDICT}:{shown_verdict(entity.judged, entity.version).status}")
+    if (of_document := document_id(body)) is not None:
+        scopes.add(f"{DOCUMENT}:{_key(of_document)}")
     return sorted(scopes)
 
 

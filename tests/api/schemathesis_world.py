@@ -5,7 +5,7 @@ the entity, or that two parameters go together, it cannot say; `World.meaningful
 """
 
 import time
-from datetime import date
+from datetime import UTC, date, datetime
 from itertools import count
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +13,7 @@ from urllib.parse import quote
 from schemathesis import Case
 from schemathesis.core.parameters import ParameterLocation
 
+from api.paths.base_path import PUBLISHED
 from api.routes.system.audit import MAX_LIMIT
 from domain.kinds.bodies.property_types import type_id
 from domain.kinds.entity_kind import EntityKind
@@ -170,6 +171,11 @@ class World:
                 case.body = self._body(kind, case.body)
         elif case.path.startswith("/v1/dataContracts/odcs"):
             self._promise(case)
+        elif case.path.startswith(PUBLISHED):
+            self._publish(case)
+        elif case.path == "/api/test-results":
+            case.body["dataContractId"] = self.entities["dataContract"]["id"]
+            case.body["timestampEnd"] = datetime.now(UTC).isoformat()
         elif case.path.startswith("/v1/metadata/types"):
             self._define(case)
         elif "/logicalTestCases" in case.path:
@@ -210,6 +216,15 @@ class World:
         if isinstance(case.body, dict):
             # An id may be longer than a name, and say nothing of what a name holds.
             case.body["name"] = f"document {next(self._numbers)}"
+
+    def _publish(self, case: Case) -> None:
+        """Make it a document of a new id, about a table that has no contract yet."""
+        case.query.pop("strict", None)
+        if isinstance(case.body, dict):
+            fqn = self._create(KINDS["table"])["fullyQualifiedName"]
+            named = {"property": "catalogEntity", "value": fqn}
+            new = f"document {next(self._numbers)}"
+            case.body |= {"id": new, "name": new, "customProperties": [named], "schema": None}
 
     def _define(self, case: Case) -> None:
         """Make it about a custom property of a kind that has some, of the simplest type."""

@@ -20,6 +20,7 @@ from api.callers.tokens.safe import SESSION_KEY
 from api.callers.tokens.secret import MOST_PREVIOUS
 from api.callers.tokens.verifier import MAX_TOKEN_BYTES
 from api.errors import Unauthorized
+from api.paths.base_path import origin
 from api.refusals import Refusal
 from api.settings import Settings
 from domain.errors import InvalidInput
@@ -85,10 +86,7 @@ class Sessions:
 
     def origin(self, scope: Any) -> str:
         """The scheme and host at which browsers see the catalog."""
-        if self._settings.public_url is not None:
-            return self._settings.public_url.rstrip("/")
-        host = next((value for name, value in scope["headers"] if name == b"host"), b"")
-        return f"{scope['scheme']}://{host.decode('latin-1')}"
+        return origin(self._settings.public_url, scope)
 
     def is_own_host(self, origin: str, scope: Any) -> bool:
         """True if an Origin header names the host that the request was sent to."""

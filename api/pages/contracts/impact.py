@@ -12,9 +12,10 @@ from api.callers.permissions import Access, Action
 from api.comparisons import ContractChange, comparison
 from api.declaring.declared_query import Parameters, query
 from api.pages.entities.entity_routes import EntityPages, EntityRequest, of_contracts
-from api.pages.frame.addresses import entity_address, with_query
+from api.pages.frame.addresses import with_query
 from api.pages.frame.documents import cut
 from api.pages.frame.rendering import Renderer
+from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.comparisons import compare_stored
 from api.use_cases.edge_sight import sight_of

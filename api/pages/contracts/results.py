@@ -19,9 +19,10 @@ from api.pages.entities.entity_routes import (
     refusal,
 )
 from api.pages.entities.results import read_results
-from api.pages.frame.addresses import entity_address, with_query
+from api.pages.frame.addresses import with_query
 from api.pages.frame.rendering import HEADERS, AnyRequest, Renderer, redirect
 from api.pages.frame.routing import form, hidden_fields, page
+from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.badges import SVG, badge_of
 from api.use_cases.contract_validation import find_contract, sees_details, validate_contract

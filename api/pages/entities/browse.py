@@ -14,10 +14,11 @@ from api.declaring.unsupported_parameters import UNSUPPORTED
 from api.pages.entities.entity import crumbs_of
 from api.pages.entities.entity_routes import EntityPages, EntityRequest, kind_of, may_view, of_kind
 from api.pages.entities.relations import read_list
-from api.pages.frame.addresses import entity_address, with_query
+from api.pages.frame.addresses import with_query
 from api.pages.frame.documents import complete
 from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import accepts_html, hidden_fields, page
+from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.list_parameters import list_parameters
 from domain.kinds.entity_kind import EntityKind

@@ -24,10 +24,11 @@ from api.pages.entities.entity_routes import (
     needed,
     refusal,
 )
-from api.pages.frame.addresses import entity_address, with_query
+from api.pages.frame.addresses import with_query
 from api.pages.frame.rendering import AnyRequest, Renderer, html, redirect
 from api.pages.frame.routing import form, page
 from api.pages.search.suggesting import suggested
+from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.entity_writes import plan_patch
 from api.use_cases.searcher import Searcher

@@ -15,11 +15,13 @@ from api.pages.entities.editable import edit_address, editable, may_set_status, 
 from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, may_view
 from api.pages.entities.promises import IN_WORDS, agreement_with_contract, promises_of
 from api.pages.entities.quality import runs_of, tests_of
-from api.pages.frame.addresses import entity_address
 from api.pages.frame.documents import cut, formatted, json_lines, plain
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer
 from api.pages.frame.routing import hidden_fields, page
+from api.paths.entity_pages import entity_address
 from api.services import Services
+from api.use_cases.documents import CONTRACT
+from api.use_cases.reported_runs import newest_run
 from domain.aggregate.entity import STATUS
 from domain.aggregate.lifecycle import TRANSITIONS
 from domain.kinds.entity_kind import EntityKind
@@ -96,6 +98,7 @@ def entity_values(
         "may_delete": live and access.may(Permission(Action.DELETE, kind.name)),
         "may_restore": not live and access.may(Permission(Action.EDIT, kind.name)),
         "promises": promises_of(at, entity),
+        "tested": newest_run(at.services, access, entity) if kind is CONTRACT else None,
         "hides": {key for key in _HEAD if withheld is not None and withheld.covers(key)},
         "hidden_fields": hidden_fields(access, Action.VIEW, [kind.name]),
         "problem": None,

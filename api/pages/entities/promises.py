@@ -7,7 +7,7 @@ from api.callers.permissions import Access, Action, Permission
 from api.pages.entities.entity_routes import EntityRequest
 from api.pages.entities.quality import expected_tests
 from api.pages.entities.results import read_results
-from api.pages.frame.addresses import entity_address
+from api.paths.entity_pages import entity_address
 from api.use_cases.badges import badge_text
 from api.use_cases.contract_validation import find_contract, sees_all_of, sees_details
 from api.use_cases.documents import CONTRACT

@@ -24,9 +24,9 @@ from api.pages.entities.entity_routes import (
     needed,
     refusal,
 )
-from api.pages.frame.addresses import entity_address
 from api.pages.frame.rendering import AnyRequest, Renderer, redirect
 from api.pages.frame.routing import form
+from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.deletes import check_recursive
 from api.use_cases.entity_writes import PlanOf, plan_delete, plan_patch, plan_restore

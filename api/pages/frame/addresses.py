@@ -5,7 +5,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 _STATIC = Path(__file__).parents[1] / "static"
 
@@ -31,15 +31,6 @@ def read_asset(name: str) -> bytes:
 def asset_address(name: str) -> str:
     """The address of a static file, which changes with its content so that browsers may keep it."""
     return f"/static/{sha256(read_asset(name)).hexdigest()[:12]}/{name}"
-
-
-_READABLE = ".:@!$'()*,;=~"
-"""Characters of a name that may stand in a path as they are; a slash would end a segment."""
-
-
-def entity_address(kind: str, fqn: str, view: str = "entity") -> str:
-    """The page of an entity, or another view of it: `/entity/table/shop.orders`."""
-    return f"/{view}/{kind}/{quote(fqn, safe=_READABLE)}"
 
 
 def list_address(kind: str, **given: str | None) -> str:

@@ -21,6 +21,7 @@ from api.callers.sign_in.sessions import Sessions
 from api.errors import Unauthorized
 from api.pages.frame import addresses, documents
 from api.pages.frame.addresses import asset_address
+from api.paths.entity_pages import entity_address
 
 MOST_CHARACTERS = 20_000
 """Longer texts are shown unformatted: rendering takes time for which other requests wait."""
@@ -250,7 +251,7 @@ def environment() -> Any:
     )
     made.globals.update(
         static=asset_address,
-        entity_address=addresses.entity_address,
+        entity_address=entity_address,
         with_query=addresses.with_query,
     )
     made.filters.update(

@@ -12,10 +12,11 @@ from litestar.handlers import HTTPRouteHandler
 from api.callers.permissions import Action
 from api.declaring.declared_query import Parameters, query
 from api.pages.entities.entity_routes import EntityPages, EntityRequest, may_view
-from api.pages.frame.addresses import entity_address, with_query
+from api.pages.frame.addresses import with_query
 from api.pages.frame.rendering import Renderer
 from api.pages.frame.routing import hidden_fields
 from api.pages.history import comparison
+from api.paths.entity_pages import entity_address
 from api.services import Services
 from domain.errors import NotFound
 from domain.reading import timeline

@@ -71,6 +71,11 @@ def holds_secret(text: str) -> bool:
     )
 
 
+def masked_lines(text: str) -> str:
+    """A text, such as a stack trace, with each line masked that may hold a secret."""
+    return "\n".join(MASK if holds_secret(line) else line for line in text.split("\n"))
+
+
 def without_path(address: str) -> str:
     """An address for messages as it may be shown: behind the host all may be secret.
 

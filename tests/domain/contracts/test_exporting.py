@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from domain.aggregate.entity import Entity
 from domain.contracts.canonical import canonical
 from domain.contracts.exporting import digests, document_of
-from domain.contracts.importing import read_document
+from domain.contracts.importing import find_object, read_document
 from domain.contracts.judging import faults
 from domain.contracts.proof import document_fault
 from domain.contracts.yaml_input import read_yaml
@@ -55,8 +55,9 @@ def contract(values: dict[str, Any], given: GivenDocument | None = None) -> Enti
 
 def given_contract(document: dict[str, Any]) -> Entity:
     """A contract that was given a document."""
-    said = read_document(document, "orders")
-    given = GivenDocument(text=canonical(document), values={}, place=said.place)
+    place = find_object(document, "orders")
+    said = read_document(document, place)
+    given = GivenDocument(text=canonical(document), values={}, place=place)
     return contract(said.values, given)
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from domain.contracts.importing import read_document
+from domain.contracts.importing import find_object, read_document
 from domain.contracts.yaml_input import read_yaml
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
@@ -18,7 +18,8 @@ ENTITY = {"id": "01890000-0000-7000-8000-000000000000", "type": "table"}
 
 
 def values(**sections: Any) -> dict[str, Any]:
-    return read_document({**MINIMAL, **sections}, "orders").values
+    document = {**MINIMAL, **sections}
+    return read_document(document, find_object(document, "orders")).values
 
 
 def column(**keys: Any) -> dict[str, Any]:
@@ -30,8 +31,10 @@ def column(**keys: Any) -> dict[str, Any]:
 
 
 def test_full_document_says_what_a_contract_holds() -> None:
-    said = read_document(read_yaml(FULL.encode()), "Orders")
-    assert (said.name, said.place) == ("Orders", 1)
+    document = read_yaml(FULL.encode())
+    place = find_object(document, "Orders")
+    said = read_document(document, place)
+    assert (said.name, place) == ("Orders", 1)
     key = {"displayName": "Order id", "constraint": "PRIMARY_KEY"}
     assert said.values == {
         "entityStatus": "Deprecated",
@@ -88,7 +91,7 @@ def test_full_document_says_what_a_contract_holds() -> None:
 @given(documents)
 @settings(deadline=None, max_examples=examples(1_000))
 def test_what_any_document_says_can_be_recorded(document: dict[str, Any]) -> None:
-    said = read_document(document, "orders")
+    said = read_document(document, find_object(document, "orders"))
     body = {"name": said.name, "entity": ENTITY, **said.values}
     kind = KINDS["dataContract"]
     draft = drafts.draft(kind, body)
@@ -106,13 +109,13 @@ def test_what_any_document_says_can_be_recorded(document: dict[str, Any]) -> Non
 def test_schema_object_that_fits_is_found(name: str, object_name: str | None, place: int) -> None:
     lines = {"name": "x", "physicalName": "lines"}
     schema = [None, {"name": "customers"}, {"name": "ORDERS"}, lines]
-    assert read_document({**MINIMAL, "schema": schema}, name, object_name).place == place
+    assert find_object({**MINIMAL, "schema": schema}, name, object_name) == place
 
 
 def test_schema_object_that_is_not_there_is_refused() -> None:
     schema = [{"name": "customers"}, {"name": "orders"}]
     with pytest.raises(InvalidInput, match="no schema object is named 'x'; there are customers,"):
-        read_document({**MINIMAL, "schema": schema}, "orders", "x")
+        find_object({**MINIMAL, "schema": schema}, "orders", "x")
 
 
 @pytest.mark.parametrize(
@@ -127,12 +130,12 @@ def test_schema_object_that_is_not_there_is_refused() -> None:
     ],
 )
 def test_name_is_that_of_the_document_or_its_id(keys: dict[str, Any], name: str) -> None:
-    assert read_document({**MINIMAL, **keys}, "orders").name == name
+    assert read_document({**MINIMAL, **keys}, None).name == name
 
 
 def test_id_that_is_no_name_is_refused() -> None:
     with pytest.raises(InvalidInput, match="id of the document must have 1 to 256 characters"):
-        read_document({**MINIMAL, "id": "x" * 257}, "orders")
+        read_document({**MINIMAL, "id": "x" * 257}, None)
 
 
 @pytest.mark.parametrize(

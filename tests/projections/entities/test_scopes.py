@@ -9,7 +9,7 @@ from domain.aggregate.entity import Entity
 from domain.kinds.ids import new_id
 from domain.kinds.names import name_key
 from domain.kinds.registry import KINDS
-from projections.entities.scopes import Sought, scopes_of, sought_scope
+from projections.entities.scopes import DOCUMENT, Sought, scopes_of, sought_scope
 from tests.contracts.plain_read_model import scope_of
 
 
@@ -136,3 +136,12 @@ def test_what_has_two_kinds_of_parents_is_listed_below_either() -> None:
     assert sought_scope(tag, "parent", "PII").names == (("tag", "PII"), ("classification", "PII"))
     assert sought_scope(tag, "classification", "PII").names == (("classification", "PII"),)
     assert sought_scope(KINDS["domain"], "parent", "a").names == (("domain", "a"),)
+
+
+def test_contract_is_in_the_scope_of_the_id_of_its_document() -> None:
+    contract = KINDS["dataContract"]
+    for number in ("1", "1.0", "123456789012345678901234567890", '"1"'):
+        given = entity("dataContract", odcs={"text": f'{{"a":[],"id":{number}}}', "values": {}})
+        sought = sought_scope(contract, DOCUMENT, number.strip('"'))
+        assert scopes_of(given) == [sought.otherwise, "verdict:Unknown"]
+    assert scopes_of(entity("dataContract")) == []
