@@ -41,6 +41,7 @@ from api.routes.connectors.first_questions import first_question_routes
 from api.routes.connectors.types import type_routes
 from api.routes.contracts.badges import badge_routes
 from api.routes.contracts.comparisons import comparison_routes
+from api.routes.contracts.dbt import dbt_routes
 from api.routes.contracts.documents import odcs_routes
 from api.routes.contracts.results import contract_result_routes
 from api.routes.entities.columns import column_routes
@@ -163,6 +164,7 @@ def create_app(
         *contract_result_routes(services),
         *comparison_routes(services),
         *badge_routes(services),
+        *dbt_routes(services),
         *logical_suite_routes(services),
         *query_cost_routes(services),
         *test_result_routes(services),
