@@ -11,7 +11,7 @@ from domain.contracts.changes.rules import Bump, bump_of
 from domain.contracts.changes.terms import terms_of
 from domain.contracts.exporting import document_of, given_document
 from domain.contracts.importing import read_document
-from domain.dbt.documents import Origin, origin_of, with_model, without_model
+from domain.dbt.documents import Origin, origin_in, with_model, without_model
 from domain.dbt.manifest import Model
 from domain.dbt.reading import decode_model
 from domain.dbt.walking import contracts_below
@@ -119,7 +119,7 @@ class ContractImport:
             contract = planner.live(CONTRACT, contract_id)
         except NotFound:
             return NOTHING, None
-        origin = _origin(contract)
+        origin = origin_in(contract)
         told = ModelOutcome(
             unique_id=origin.model if origin else "",
             entity=_entity_name(contract),
@@ -169,7 +169,7 @@ class ContractImport:
     def _plan(self, model: Model, table_id: str, unknown: list[str]) -> Plan:
         planner = self._catalog.planner
         held = contract_of(planner, table_id)
-        was = _origin(held) if held is not None else None
+        was = origin_in(held) if held is not None else None
         document = with_model(
             document_of(held) if held is not None else None,
             model,
@@ -220,11 +220,6 @@ def find_service(store: EventStore, name: str) -> Claim:
     if claim is None or claim.deleted:
         raise NotFound(f"{SERVICE.name} instance for {shown(name)} not found")
     return claim
-
-
-def _origin(contract: Entity) -> Origin | None:
-    given = given_document(contract.body)
-    return origin_of(document_of(contract), given.place) if given else None
 
 
 def _entity_name(contract: Entity) -> str:

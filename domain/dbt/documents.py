@@ -4,8 +4,10 @@ from typing import Any
 
 import msgspec
 
+from domain.aggregate.entity import Entity
 from domain.contracts.canonical import Document
 from domain.contracts.elements import Element, append, elements, put, text
+from domain.contracts.exporting import document_of, given_document
 from domain.contracts.importing import description, find_object, object_at
 from domain.contracts.judging import KIND, WRITTEN
 from domain.dbt.manifest import Model
@@ -45,6 +47,14 @@ def origin_of(document: Document, place: int | None) -> Origin | None:
         ends=ends if isinstance(ends, str) else None,
         withdrawn=said.get(WITHDRAWN) is True,
     )
+
+
+def origin_in(contract: Entity) -> Origin | None:
+    """The part of dbt in a contract as it is; None without."""
+    given = given_document(contract.body)
+    if given is None or f'"{MODEL}"' not in given.text:
+        return None
+    return origin_of(document_of(contract), given.place)
 
 
 def with_model(held: Document | None, model: Model, project: str, *, declared: bool) -> Document:

@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 
 from domain.aggregate.entity import Entity
-from domain.contracts.canonical import read_canonical
-from domain.contracts.exporting import given_document
-from domain.dbt.documents import MODEL, Origin, origin_of
+from domain.dbt.documents import Origin, origin_in
 from domain.errors import NotFound
 from domain.event_store.port import EventStore
 from domain.event_store.stored import Claim
@@ -22,7 +20,6 @@ def contracts_below(
     planner: Planner, store: EventStore, service: Claim
 ) -> Iterator[tuple[Entity, Origin]]:
     """The live contracts of tables of a service that an import of dbt has changed."""
-    mark = f'"{MODEL}"'
     for page in _tables(store, service.id, _LEVELS):
         claims = store.claims(parents=[claim.id for claim in page])
         for claim in claims:
@@ -33,10 +30,7 @@ def contracts_below(
             except NotFound:
                 # It has been deleted since.
                 continue
-            given = given_document(contract.body)
-            if given is None or mark not in given.text:
-                continue
-            if origin := origin_of(read_canonical(given.text), given.place):
+            if origin := origin_in(contract):
                 yield contract, origin
 
 

@@ -5,7 +5,7 @@ the entity, or that two parameters go together, it cannot say; `World.meaningful
 """
 
 import time
-from datetime import date
+from datetime import UTC, date, datetime
 from itertools import count
 from typing import Any
 from urllib.parse import quote
@@ -170,6 +170,10 @@ class World:
                 case.body = self._body(kind, case.body)
         elif case.path.startswith("/v1/dataContracts/odcs"):
             self._promise(case)
+        elif case.path.startswith("/v1/dbt/"):
+            case.query["service"] = self.entities["databaseService"]["name"]
+            if case.path.endswith("/runResults") and isinstance(case.body, dict):
+                case.body["metadata"] = {"generated_at": datetime.now(UTC).isoformat()}
         elif case.path.startswith("/v1/metadata/types"):
             self._define(case)
         elif "/logicalTestCases" in case.path:

@@ -9,7 +9,7 @@ from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Report, WriteOfMany
 from api.declaring.signatures import AnyRequest
 from api.services import Services
-from api.use_cases.dbt import ARTIFACT_TYPES, DbtImports
+from api.use_cases.dbt import DbtImports
 from api.use_cases.documents import CONTRACT
 from domain.dbt.contracts import ManifestImport
 from domain.dbt.results import RunImport
@@ -39,7 +39,6 @@ def dbt_routes(services: Services) -> list[HTTPRouteHandler]:
             f" stays, and what is there already is not written again. {_TAKEN}",
             answer=ManifestImport,
             body="DbtManifest",
-            body_types=ARTIFACT_TYPES,
             errors=(400, 404, 408, 413, 415, 503),
         ).at(
             "POST",
@@ -54,7 +53,6 @@ def dbt_routes(services: Services) -> list[HTTPRouteHandler]:
             f"One for each contract of which something was run; a run counts once. {_TAKEN}",
             answer=RunImport,
             body="DbtRunResults",
-            body_types=ARTIFACT_TYPES,
         ).at(
             "POST",
             "/v1/dbt/runResults",

@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -391,3 +392,12 @@ def test_who_does_not_see_all_of_contracts_imports_none(tmp_path: Path) -> None:
         ]
         assert [each.status_code for each in answers] == [403, 403]
         assert set(outcomes(imported(client, artifact("manifest"))).values()) == {"created"}
+
+
+def test_caller_imports_one_manifest_at_a_time(client: Client) -> None:
+    body = packed(artifact("manifest"))
+    with ThreadPoolExecutor(6) as threads:
+        asked = [threads.submit(post, client, MANIFEST, body) for _ in range(6)]
+    statuses = [each.result().status_code for each in asked]
+
+    assert set(statuses) == {200, 429}
