@@ -143,7 +143,8 @@ class ContractImport:
         return proposal, told
 
     def _is_gone(self, contract: Entity, origin: Origin) -> bool:
-        if origin.project != self._project or origin.withdrawn:
+        ended = origin.withdrawn or contract.status == "Deprecated"
+        if origin.project != self._project or ended:
             return False
         return self._places.get(origin.model) != _entity_name(contract)
 

@@ -39,7 +39,7 @@ def dbt_routes(services: Services) -> list[HTTPRouteHandler]:
             f" stays, and what is there already is not written again. {_TAKEN}",
             answer=ManifestImport,
             body="DbtManifest",
-            errors=(400, 404, 408, 413, 415, 503),
+            errors=(400, 404, 408, 409, 413, 415, 503),
         ).at(
             "POST",
             "/v1/dbt/manifest",

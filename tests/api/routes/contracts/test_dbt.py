@@ -193,6 +193,9 @@ def test_contract_that_people_deprecated_stays_so(client: Client) -> None:
     assert client.request("PATCH", path, json=patch, headers=headers).status_code == 200
 
     imported(client, artifact("manifest"))
+    for name in ("later_manifest", "manifest"):
+        models = imported(client, artifact(name))
+        assert outcomes(models).get("customers", "unchanged") == "unchanged"
 
     assert contract(client, "customers")["entityStatus"] == "Deprecated"
 
