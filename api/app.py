@@ -43,6 +43,7 @@ from api.routes.connectors.first_questions import first_question_routes
 from api.routes.connectors.types import type_routes
 from api.routes.contracts.badges import badge_routes
 from api.routes.contracts.comparisons import comparison_routes
+from api.routes.contracts.dbt import dbt_routes
 from api.routes.contracts.documents import odcs_routes
 from api.routes.contracts.results import contract_result_routes
 from api.routes.contracts.tools import tool_routes
@@ -167,6 +168,7 @@ def create_app(
         *comparison_routes(services),
         *badge_routes(services),
         *tool_routes(services),
+        *dbt_routes(services),
         *logical_suite_routes(services),
         *query_cost_routes(services),
         *test_result_routes(services),

@@ -159,6 +159,34 @@ def import_files(files: tuple[str, ...], actor: str, as_bot: bool, settings: Set
     _load([Path(file) for file in files], actor, settings, as_bot=as_bot)
 
 
+@main.command("import-dbt", short_help="Load the contracts of a dbt project into the log.")
+@click.argument("target", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--service", required=True, help="Database service that has the tables.")
+@click.option("--actor", default="dbt", show_default=True, help="Actor to record in events.")
+@click.option("--as-bot", is_flag=True, help="Keep what people wrote, as a bot's PUTs do.")
+@on_catalog
+def import_dbt(target: Path, service: str, actor: str, as_bot: bool, settings: Settings) -> None:
+    """Load the contracts of a manifest.json, and the results of a run_results.json beside it.
+
+    TARGET is the directory in which dbt leaves them.
+
+    Exit code 1: contracts were skipped, which are named; 2: nothing could be read, or the log could
+    not be used; 130: Ctrl-C. It is safe to run again: what is there already stores no event.
+    """
+    from api.import_target import TargetImport  # noqa: PLC0415 - start-up: tokens need no log
+
+    check_texts("--actor", [actor])
+    run = TargetImport(settings, service, actor, as_bot=as_bot)
+    try:
+        run.load(target)
+    except KeyboardInterrupt:
+        click.echo("stopped: what is named here is stored, import again for the rest", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    click.echo(run.summary())
+    if run.skipped:
+        sys.exit(EXIT_BAD_LINES)
+
+
 @main.command(short_help="Create the classifications Tier and PII.")
 @on_catalog
 def classifications(settings: Settings) -> None:

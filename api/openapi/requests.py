@@ -130,6 +130,25 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
             "properties": {side: ref("OdcsDocument") for side in ("before", "after")},
             "additionalProperties": False,
         },
+        "DbtManifest": {
+            "type": "object",
+            "description": "The `manifest.json` of dbt 1.5 or later.",
+            "required": ["nodes"],
+            "properties": {"nodes": {"type": "object"}},
+        },
+        "DbtRunResults": {
+            "type": "object",
+            "description": "The `run_results.json` of a run of dbt.",
+            "required": ["metadata", "results"],
+            "properties": {
+                "metadata": {
+                    "type": "object",
+                    "required": ["generated_at"],
+                    "properties": {"generated_at": {**TEXT, "format": "date-time"}},
+                },
+                "results": array({"type": "object"}),
+            },
+        },
         "QueryText": {**TEXT, "pattern": _OUTER, "description": "SQL."},
         "QueryUsage": array(to_kinds(())),
         "QueryUsers": array({"anyOf": [to_kinds(("user",)), TEXT]}),

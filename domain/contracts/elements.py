@@ -17,6 +17,12 @@ def elements(holder: Any, key: str) -> list[Element]:
     return [each for each in held if isinstance(each, dict)] if isinstance(held, list) else []
 
 
+def mapping(holder: Element, key: str) -> Element:
+    """The mapping under a key; an empty one where something else stands, or nothing."""
+    held = holder.get(key)
+    return held if isinstance(held, dict) else {}
+
+
 def text(holder: Element, key: str) -> str | None:
     """The text under a key; None for an empty one, and where something else stands."""
     held = holder.get(key)

@@ -1,5 +1,7 @@
 """Plans of contracts that are given as documents of the Open Data Contract Standard."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -38,6 +40,8 @@ class DocumentRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Place of that schema object, where it is known."""
     replaces: bool = False
     """True if values go that the document does not say, though documents can."""
+    beside: Mapping[str, Any] = MappingProxyType({})
+    """Further values of the contract, by the keys of its body; None for one that goes."""
 
 
 def plan_document(
@@ -56,7 +60,7 @@ def plan_document(
     said = read_document(request.document, place)
     held = None if creating else contract_of(planner, entity.id)
     values = _values(said, held, replaces=request.replaces)
-    values["entity"] = {"id": entity.id, "type": entity.kind}
+    values |= {**request.beside, "entity": {"id": entity.id, "type": entity.kind}}
     context = replace(context, contract_first=True)
 
     def plan(by: Planner) -> Plan:

@@ -176,6 +176,10 @@ class World:
         elif case.path == "/api/test-results":
             case.body["dataContractId"] = self.entities["dataContract"]["id"]
             case.body["timestampEnd"] = datetime.now(UTC).isoformat()
+        elif case.path.startswith("/v1/dbt/"):
+            case.query["service"] = self.entities["databaseService"]["name"]
+            if case.path.endswith("/runResults") and isinstance(case.body, dict):
+                case.body["metadata"] = {"generated_at": datetime.now(UTC).isoformat()}
         elif case.path.startswith("/v1/metadata/types"):
             self._define(case)
         elif "/logicalTestCases" in case.path:

@@ -1,0 +1,94 @@
+"""Imports the artifacts in the target directory of a dbt project, without a server."""
+
+import time
+from collections import Counter
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
+
+import click
+
+from api.services import open_measurements
+from api.settings import Settings
+from domain.dbt.contracts import ContractImport, ModelOutcome, find_service
+from domain.dbt.reader_process import MOST_BYTES
+from domain.dbt.reading import read_manifest, read_run
+from domain.dbt.results import results_of
+from domain.errors import InvalidInput
+from domain.event_store.port import EventStore
+from domain.write_context import WriteContext
+from domain.writing.catalog import Catalog
+from projections.wiring.stores import open_log
+
+MANIFEST, RUN_RESULTS = "manifest.json", "run_results.json"
+
+
+class TargetImport:
+    """One run of `catalog import-dbt`."""
+
+    def __init__(self, settings: Settings, service: str, actor: str, *, as_bot: bool) -> None:
+        """`as_bot` keeps what people curated, as the PUTs of a bot do."""
+        self._settings = settings
+        self._service = service
+        self._context = WriteContext(actor=actor, request_id=str(uuid4()), by_bot=as_bot)
+        self._counts = Counter[str]()
+
+    @property
+    def skipped(self) -> int:
+        """Number of contracts that were refused, or have no table."""
+        return self._counts["skipped"]
+
+    def load(self, target: Path) -> None:
+        """Write the contracts of the manifest, then the results of the run, where there are any.
+
+        Prints a line for each contract that is not as it was, and for each that has a result.
+        Raises InvalidInput for a file that is no artifact, NotFound without the service, and
+        StoreUnavailable.
+        """
+        settings = self._settings
+        with closing(open_log(settings.directory, settings.database_url)) as log:
+            catalog = Catalog(log, gate=settings.gate)
+            self._load_manifest(catalog, log, _read(target / MANIFEST))
+            if (target / RUN_RESULTS).exists():
+                self._load_run(catalog, log, _read(target / RUN_RESULTS))
+
+    def summary(self) -> str:
+        """Say in one line how many contracts there were and what became of them."""
+        outcomes = ("created", "changed", "unchanged", "withdrawn", "skipped")
+        return f"contracts: {', '.join(f'{self._counts[each]} {each}' for each in outcomes)}"
+
+    def _load_manifest(self, catalog: Catalog, log: EventStore, data: bytes) -> None:
+        header, lines = read_manifest(data)
+        importing = ContractImport(catalog, log, self._service, header.project, self._context)
+        for line in lines:
+            self._tell(catalog.until_stored(partial(importing.propose, line))[1])
+        for contract_id in importing.withdrawn():
+            propose = partial(importing.propose_withdrawal, contract_id)
+            if (outcome := catalog.until_stored(propose)[1]) is not None:
+                self._tell(outcome)
+
+    def _load_run(self, catalog: Catalog, log: EventStore, data: bytes) -> None:
+        run, statuses = read_run(data)
+        service = find_service(log, self._service)
+        found = results_of(catalog.planner, log, service, run, statuses)
+        with closing(open_measurements(self._settings)) as measurements:
+            measurements.write_all(found.points, int(time.time() * 1_000))
+        for each in found.told.contracts:
+            click.echo(f"{each.unique_id}: {each.status}")
+
+    def _tell(self, outcome: ModelOutcome) -> None:
+        self._counts[outcome.outcome] += 1
+        if outcome.outcome != "unchanged":
+            more = [f"bump {outcome.bump}"] if outcome.bump else []
+            more += [outcome.reason] if outcome.reason else []
+            click.echo(": ".join([outcome.unique_id, "; ".join([outcome.outcome, *more])]))
+
+
+def _read(file: Path) -> bytes:
+    """A file of the target, no more of it than an artifact may have and a byte."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise InvalidInput(f"{file} is not there: dbt build writes it, or dbt parse") from None

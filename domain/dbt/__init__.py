@@ -1,0 +1,1 @@
+"""Contracts and their results from dbt's artifacts: its manifest and the results of its runs."""

@@ -1,0 +1,75 @@
+"""The results of a run of dbt for the contracts of a database service."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from domain.contracts.validation.results import ContractResult, Status
+from domain.dbt.run_results import Run, result_of
+from domain.dbt.walking import contracts_below
+from domain.event_store.port import EventStore
+from domain.event_store.stored import Claim
+from domain.measurements.reports import RESULT, Point
+from domain.writing.planning import Planner
+
+MOST_TOLD = 5_000
+"""Contracts, and nodes without a contract, that an answer names of each sort."""
+
+
+class ContractOutcome(msgspec.Struct, rename="camel", kw_only=True):
+    """The result that a contract has of a run."""
+
+    unique_id: str
+    """That of its model."""
+    contract: str
+    """Its qualified name."""
+    status: Status
+
+
+class RunImport(msgspec.Struct, rename="camel", kw_only=True):
+    """What a run means for the contracts of a service."""
+
+    contracts: list[ContractOutcome] = []
+    unmatched: list[str] = []
+    """Unique ids of models and tests of which no contract has anything."""
+    omitted: int = 0
+    """Contracts and nodes that are not named."""
+
+
+class RunResults(msgspec.Struct, frozen=True):
+    """The results of a run, to be stored, and what they mean."""
+
+    points: dict[str, list[Point]]
+    """Id of each contract -> its result."""
+    told: RunImport
+
+
+def results_of(
+    planner: Planner, store: EventStore, service: Claim, run: Run, statuses: Mapping[str, str]
+) -> RunResults:
+    """The result of a run for each contract of which it has run something.
+
+    `statuses` has the status of each node. A contract has one result of a run, however often the
+    run is reported: its time is that of the run. Reads all contracts of the service.
+    """
+    points: dict[str, list[Point]] = {}
+    contracts: list[ContractOutcome] = []
+    matched = set[str]()
+    for contract, origin in contracts_below(planner, store, service):
+        matched |= {origin.model, *origin.tests}
+        result = result_of(contract, sorted(origin.tests), origin.model, run, statuses)
+        if result is None:
+            continue
+        kept: ContractResult = result.of(contract.id, contract.fqn)
+        points[contract.id] = [Point(RESULT, "", run.at, msgspec.json.encode(kept))]
+        status = kept.contract_execution_status
+        told = ContractOutcome(unique_id=origin.model, contract=contract.fqn, status=status)
+        contracts.append(told)
+    unmatched = [each for each in statuses if each not in matched]
+    omitted = sum(max(0, len(each) - MOST_TOLD) for each in (contracts, unmatched))
+    return RunResults(
+        points,
+        RunImport(
+            contracts=contracts[:MOST_TOLD], unmatched=unmatched[:MOST_TOLD], omitted=omitted
+        ),
+    )

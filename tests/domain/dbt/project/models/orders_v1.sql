@@ -1,0 +1,1 @@
+select id, customer, total, status from {{ ref('orders', v=2) }}

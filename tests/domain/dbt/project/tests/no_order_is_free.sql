@@ -1,0 +1,1 @@
+select * from {{ ref('orders', v=2) }} where total = 0
