@@ -118,7 +118,7 @@ def _made_columns(
         holder, column = waiting.popleft()
         if holder not in indexes:
             indexes[holder] = _Index(leaving.get(holder, ()))
-        for to_id, to_column in indexes[holder].made_of(column):
+        for to_id, to_column in indexes[holder].take(column):
             if to_id != entity_id:
                 _take(made, waiting, to_id, to_column)
     return made
@@ -150,11 +150,14 @@ class _Index:
                     for above in _above(column):
                         self._below[above].append((flow.to_id, to_column))
 
-    def made_of(self, column: str) -> Iterable[tuple[str, str]]:
-        """Entity and column of all that is made of a column, of one that it lies in, or in it."""
+    def take(self, column: str) -> Iterable[tuple[str, str]]:
+        """Entity and column of all that is made of a column, of one that it lies in, or in it.
+
+        What was taken once is not taken again: thousands of columns may lie in the same one.
+        """
         for name in (column, *_above(column)):
-            yield from self._at.get(name, ())
-        yield from self._below.get(column, ())
+            yield from self._at.pop(name, ())
+        yield from self._below.pop(column, ())
 
 
 def _above(column: str) -> Iterable[str]:

@@ -10,7 +10,7 @@ from domain.contracts.changes.comparing import compare
 from domain.contracts.changes.rules import Bump, bump_of
 from domain.contracts.changes.terms import terms_of
 from domain.contracts.exporting import document_of, given_document
-from domain.contracts.importing import read_document
+from domain.contracts.importing import find_object, read_document
 from domain.dbt.documents import Origin, origin_in, with_model, without_model
 from domain.dbt.manifest import Model
 from domain.dbt.reading import decode_model
@@ -177,7 +177,8 @@ class ContractImport:
             self._project,
             declared=held is not None and GIVEN in held.body,
         )
-        said = read_document(document, model.place[-1])
+        place = find_object(document, model.place[-1])
+        said = read_document(document, place)
         beside: dict[str, Any] = {}
         if "odcsQualityRules" not in said.values:
             beside["odcsQualityRules"] = None
@@ -189,7 +190,7 @@ class ContractImport:
             if owners:
                 beside["owners"] = owners
         about = Reference(type=TABLE.name, id=table_id)
-        request = DocumentRequest(document=document, entity=about, beside=beside)
+        request = DocumentRequest(document=document, entity=about, place=place, beside=beside)
         return plan_document(planner, request, self._context)
 
     def _table(self, place: list[str]) -> Claim | None:

@@ -1,12 +1,16 @@
 """The gate of contracts: an Active one is not broken unless a version announces it."""
 
+import json
+from collections.abc import Iterable
+
 import msgspec
 
 from domain.aggregate.entity import Entity, evolve
 from domain.contracts.changes.comparing import compare
 from domain.contracts.changes.rules import Bump, Change, Level, Perspective, bump_of
 from domain.contracts.changes.terms import terms_of
-from domain.contracts.changes.versions import announces
+from domain.contracts.changes.versions import announces, highest
+from domain.contracts.exporting import given_document
 from domain.errors import Conflict
 from domain.event_store.entity_reads import EntityReads
 from domain.kinds.bodies.contracts import GIVEN
@@ -27,15 +31,16 @@ class ContractBroken(Conflict):
     """The write breaks an Active contract, and its document's version does not announce that."""
 
     def __init__(
-        self, baseline: Entity, changes: list[Change], perspective: Perspective, bump: Bump
+        self, declared: object, changes: list[Change], perspective: Perspective, bump: Bump
     ) -> None:
+        """`declared` is the version over which one would have to rise."""
         broken = [each for each in changes if each.rule.level(perspective) is Level.BREAKING]
         words = ", ".join([*dict.fromkeys(each.rule.word for each in broken)][:_SHOWN])
         super().__init__(
             f"this breaks the contract for {_READERS[perspective]}, as it was when it was last"
             f" Active: {len(broken)} breaking changes ({words}). A document announces them by a"
             f" version that rises by its {bump} number, or before 1.0.0 by its minor number, over"
-            f" {_declared(baseline) or 'none'}"
+            f" {declared or 'none'}"
         )
         self.changes = changes
         self.perspective = perspective
@@ -68,9 +73,9 @@ def check_gate(
     changes = compare(terms_of(baseline), terms_of(after))
     if all(change.rule.level(perspective) is not Level.BREAKING for change in changes):
         return
-    bump = bump_of(changes)
-    if not announces(_declared(baseline), _declared(after), bump):
-        raise ContractBroken(baseline, changes, perspective, bump)
+    bump, declared = bump_of(changes), _highest_declared(log, after)
+    if not announces(declared, _declared(after), bump):
+        raise ContractBroken(declared, changes, perspective, bump)
 
 
 def is_active(contract: Entity) -> bool:
@@ -80,9 +85,7 @@ def is_active(contract: Entity) -> bool:
 
 def _last_active(log: EntityReads, contract: Entity) -> Entity | None:
     """The contract of the same entity that was the last to be Active, as it was then."""
-    assert contract.parent_id is not None
-    claims = log.claims(parents=[contract.parent_id])
-    ids = dict.fromkeys(claim.id for claim in claims if claim.kind == CONTRACT.name)
+    ids = _ids_of_contracts(log, contract)
     found = [held for entity_id in ids if (held := _baseline(log, entity_id)) is not None]
     return max(found, key=lambda each: each.until).contract if found else None
 
@@ -100,6 +103,37 @@ def _baseline(log: EntityReads, entity_id: str) -> _Baseline | None:
     return held
 
 
+def _ids_of_contracts(log: EntityReads, contract: Entity) -> Iterable[str]:
+    """The ids of all contracts of the same entity but those that were purged."""
+    assert contract.parent_id is not None
+    claims = log.claims(parents=[contract.parent_id])
+    return dict.fromkeys(claim.id for claim in claims if claim.kind == CONTRACT.name)
+
+
+def _highest_declared(log: EntityReads, contract: Entity) -> object:
+    """The highest version with which a contract of the same entity was ever Active.
+
+    That of the last Active one may have fallen by a write that broke nothing.
+    """
+    found: object = None
+    for entity_id in _ids_of_contracts(log, contract):
+        state: Entity | None = None
+        seen: object = None
+        for recorded in log.stream(entity_id):
+            state = evolve(state, recorded.event, entity_id)
+            if is_active(state) and (given := state.body.get(GIVEN)) != seen:
+                found, seen = highest((found, _declared(state))), given
+    return found
+
+
+class _Versioned(msgspec.Struct):
+    version: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_versioned = msgspec.json.Decoder(_Versioned)
+
+
 def _declared(contract: Entity) -> object:
     """The version that a document declares; None of a contract that was given no document."""
-    return terms_of(contract).document.get("version") if GIVEN in contract.body else None
+    given = given_document(contract.body)
+    return None if given is None else json.loads(bytes(_versioned.decode(given.text).version))

@@ -1,5 +1,7 @@
 """The certainty with which a change hits what the lineage makes of an entity."""
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,3 +87,21 @@ def test_circles_end_and_more_columns_hit_no_less(flows: list[Flow], columns: se
     for key, hit in hits.items():
         assert hit.columns.keys() <= more[key].columns.keys()
         assert order.index(more[key].tier) <= order.index(hit.tier)
+
+
+def test_mappings_of_a_column_are_followed_once_for_all_that_changes_in_it() -> None:
+    looked_at = Counter[str]()
+
+    class Counted(str):
+        """The name of a column that is made of others."""
+
+        def __hash__(self) -> int:
+            looked_at[str(self)] += 1
+            return super().__hash__()
+
+    made = [Counted(f"b.m{place}") for place in range(5)]
+    flows = [Flow("a", "b", [(["a.c"], name) for name in made])]
+    hits = tiers("a", [f"a.c.k{place}" for place in range(100)], {COLUMNS}, flows)
+
+    assert hits == {"b": (Tier.BREAKS, 1, [*made])}
+    assert max(looked_at.values()) < 10

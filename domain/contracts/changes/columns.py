@@ -16,12 +16,12 @@ from domain.contracts.changes.findings import (
     compare_lists,
     compare_strays,
     flag,
-    joined,
     moves,
     named,
     presence,
 )
 from domain.contracts.changes.quality import compare_quality
+from domain.contracts.changes.rules import Path
 from domain.contracts.data_types import read_type, relation
 
 Column = dict[str, Any]
@@ -40,12 +40,12 @@ _COLUMN_TEXTS = (
 )
 
 
-def compare_objects(found: Findings, path: str, old: Any, new: Any) -> None:
+def compare_objects(found: Findings, path: Path, old: Any, new: Any) -> None:
     """Find the changes of the schema objects, which are matched by name."""
     compare_lists(found, path, (old, new), _name, _compare_object)
 
 
-def classification(found: Findings, path: str, before: Any, after: Any) -> None:
+def classification(found: Findings, path: Path, before: Any, after: Any) -> None:
     """Grade another classification by common words for it; one of other words is no certain one."""
     was, now = (_SENSITIVITY.get(str(each or "public").lower()) for each in (before, after))
     if was is None or now is None:
@@ -60,7 +60,7 @@ def _name(element: Column) -> Any:
     return element.get("name")
 
 
-def _compare_object(found: Findings, path: str, old: Column | None, new: Column | None) -> None:
+def _compare_object(found: Findings, path: Path, old: Column | None, new: Column | None) -> None:
     found = found.within(str((old or new or {}).get("name")))
     if old is None or new is None:
         found.add("object.removed" if new is None else "object.added", path, old, new)
@@ -69,19 +69,19 @@ def _compare_object(found: Findings, path: str, old: Column | None, new: Column 
     compare_keys(found, path, old, new, grades)
 
 
-def _compare_columns(found: Findings, path: str, old: Any, new: Any) -> None:
+def _compare_columns(found: Findings, path: Path, old: Any, new: Any) -> None:
     """Find the changes of columns, which are matched by name, at last in whatever capitals."""
     before, after = (named(each, _name) for each in (old, new))
     pairs = {name: name for name in before if name in after}
     folded = {name.casefold(): name for name in after if name not in before}
     for name in before:
         if name not in after and (other := folded.pop(name.casefold(), None)) is not None:
-            found.add("column.recased", joined(path, name), name, other)
+            found.add("column.recased", Path(name, path), name, other)
             pairs[name] = other
     is_composite = max(map(_key_size, (before, after))) > 1
     matched = {*pairs.values()}
     for name, column in before.items():
-        place, inner = joined(path, name), found.within(name)
+        place, inner = Path(name, path), found.within(name)
         if name not in pairs:
             inner.add("column.removed", place, column)
         elif column != after[pairs[name]]:
@@ -89,7 +89,7 @@ def _compare_columns(found: Findings, path: str, old: Any, new: Any) -> None:
             _compare_column(inner, place, column, same_name, is_composite=is_composite)
     for name, column in after.items():
         if name not in matched:
-            found.within(name).add("column.added", joined(path, name), None, column)
+            found.within(name).add("column.added", Path(name, path), None, column)
     if [*pairs.values()] != [name for name in after if name in matched]:
         found.add("column-order.changed", path)
     compare_strays(found, path, old, new)
@@ -100,7 +100,7 @@ def _key_size(columns: dict[str, Column]) -> int:
 
 
 def _compare_column(
-    found: Findings, path: str, old: Column, new: Column, *, is_composite: bool = False
+    found: Findings, path: Path, old: Column, new: Column, *, is_composite: bool = False
 ) -> None:
     whole = old.get("logicalType") == new.get("logicalType") == "integer"
     grades = _COLUMNS[is_composite, whole]
@@ -109,14 +109,14 @@ def _compare_column(
     compare_keys(found, path, old, new, grades)
 
 
-def _compare_items(found: Findings, path: str, old: Any, new: Any) -> None:
+def _compare_items(found: Findings, path: Path, old: Any, new: Any) -> None:
     if isinstance(old, dict) and isinstance(new, dict):
         _compare_column(found, path, old, new)
     else:
         _PRESENCE(found, path, old, new)
 
 
-def _compare_map(found: Findings, path: str, old: Any, new: Any) -> None:
+def _compare_map(found: Findings, path: Path, old: Any, new: Any) -> None:
     """Find the changes of a map's keys and values, of which another type is another map."""
     inner = Findings(exact=found.exact, place=found.place)
     if isinstance(old, dict) and isinstance(new, dict):
@@ -126,10 +126,10 @@ def _compare_map(found: Findings, path: str, old: Any, new: Any) -> None:
     for change in inner.changes:
         word = change.rule.word
         word = "shape.changed" if word.startswith("type.") else word
-        found.add(word, change.path, change.before, change.after)
+        found.add(word, change.at, change.before, change.after)
 
 
-def _type(found: Findings, path: str, before: Any, after: Any) -> None:
+def _type(found: Findings, path: Path, before: Any, after: Any) -> None:
     if before is None or after is None:
         _PRESENCE(found, path, before, after)
     elif found.exact or not (isinstance(before, str) and isinstance(after, str)):
@@ -141,7 +141,7 @@ def _type(found: Findings, path: str, before: Any, after: Any) -> None:
 def _physical_name(old: Column, new: Column) -> Grade:
     """Grades a physical name, which is the name where it is not given."""
 
-    def grade(found: Findings, path: str, before: Any, after: Any) -> None:
+    def grade(found: Findings, path: Path, before: Any, after: Any) -> None:
         was, now = before or old.get("name"), after or new.get("name")
         found.add("restated" if was == now else "physical-name.changed", path, before, after)
 

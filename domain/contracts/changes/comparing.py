@@ -16,8 +16,11 @@ from domain.contracts.changes.findings import (
     presence,
 )
 from domain.contracts.changes.limits import number
-from domain.contracts.changes.rules import Change
+from domain.contracts.changes.rules import Change, Path
 from domain.contracts.changes.service_levels import compare_service_levels
+
+OBJECT_NAME = "objectName"
+"""Key beside a document for the name of the schema object that stands for the entity."""
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -36,16 +39,16 @@ def compare(old: Terms, new: Terms, *, exact: bool = False) -> list[Change]:
     compared: what no rule knows is graded as `other.changed`. Another `version` is no change.
     """
     found = Findings(exact=exact)
-    compare_keys(found, "", old.document, new.document, _DOCUMENT)
-    compare_keys(found, "", old.beside, new.beside, _BESIDE, "text.changed")
+    compare_keys(found, None, old.document, new.document, _DOCUMENT)
+    compare_keys(found, None, old.beside, new.beside, _BESIDE, "text.changed")
     return found.changes
 
 
-def _nothing(found: Findings, path: str, before: Any, after: Any) -> None:
+def _nothing(found: Findings, path: Path, before: Any, after: Any) -> None:
     """Pass over the version, which announces changes and is none."""
 
 
-def _status(found: Findings, path: str, before: Any, after: Any) -> None:
+def _status(found: Findings, path: Path, before: Any, after: Any) -> None:
     was, now = (_ENDED.get(str(each).lower(), 0) for each in (before, after))
     word = "status.ended" if now > was else "status.revived" if now < was else "status.changed"
     found.add(word, path, before, after)
@@ -54,39 +57,45 @@ def _status(found: Findings, path: str, before: Any, after: Any) -> None:
 _ENDED = {"deprecated": 1, "retired": 2}
 
 
-def _description(found: Findings, path: str, before: Any, after: Any) -> None:
+def _description(found: Findings, path: Path, before: Any, after: Any) -> None:
     old, new = (each if isinstance(each, dict) else {"purpose": each} for each in (before, after))
     compare_keys(found, path, old, new, _DESCRIPTION)
 
 
-def _servers(found: Findings, path: str, old: Any, new: Any) -> None:
+def _servers(found: Findings, path: Path, old: Any, new: Any) -> None:
     compare_lists(found, path, (old, new), lambda each: each.get("server"), _server)
 
 
-def _server(found: Findings, path: str, old: Any, new: Any) -> None:
+def _server(found: Findings, path: Path, old: Any, new: Any) -> None:
     if old is None or new is None:
         found.add("server.removed" if new is None else "server.added", path, old, new)
     else:
         compare_keys(found, path, old, new, _SERVER, "server.changed")
 
 
-def _roles(found: Findings, path: str, old: Any, new: Any) -> None:
+def _roles(found: Findings, path: Path, old: Any, new: Any) -> None:
     compare_lists(found, path, (old, new), lambda each: each.get("role"), _role)
 
 
-def _role(found: Findings, path: str, old: Any, new: Any) -> None:
+def _role(found: Findings, path: Path, old: Any, new: Any) -> None:
     if old is None or new is None:
         found.add("access.tightened" if new is None else "access.loosened", path, old, new)
     else:
         compare_keys(found, path, old, new, _ROLE)
 
 
-def _entity(found: Findings, path: str, before: Any, after: Any) -> None:
+def _entity(found: Findings, path: Path, before: Any, after: Any) -> None:
     ids = [each.get("id") if isinstance(each, dict) else each for each in (before, after)]
     found.add("text.changed" if ids[0] == ids[1] else "entity.changed", path, before, after)
 
 
-def _end(found: Findings, path: str, before: Any, after: Any) -> None:
+def _object(found: Findings, path: Path, before: Any, after: Any) -> None:
+    """Find another schema object for the entity; where there is none, no column was promised."""
+    if before is not None and after is not None:
+        found.add("entity.changed", path, before, after)
+
+
+def _end(found: Findings, path: Path, before: Any, after: Any) -> None:
     was, now = (float("inf") if each is None else number(each) for each in (before, after))
     if was is None or now is None:
         found.add("other.changed", path, before, after)
@@ -95,16 +104,16 @@ def _end(found: Findings, path: str, before: Any, after: Any) -> None:
         found.add(word, path, before, after)
 
 
-def _security(found: Findings, path: str, before: Any, after: Any) -> None:
+def _security(found: Findings, path: Path, before: Any, after: Any) -> None:
     old, new = (each if isinstance(each, dict) else {} for each in (before, after))
     compare_keys(found, path, old, new, {"dataClassification": classification})
 
 
-def _semantics(found: Findings, path: str, old: Any, new: Any) -> None:
+def _semantics(found: Findings, path: Path, old: Any, new: Any) -> None:
     compare_lists(found, path, (old, new), lambda each: each.get("name"), _semantics_rule)
 
 
-def _semantics_rule(found: Findings, path: str, old: Any, new: Any) -> None:
+def _semantics_rule(found: Findings, path: Path, old: Any, new: Any) -> None:
     was, now = (each is not None and each.get("enabled") is not False for each in (old, new))
     if was != now:
         found.add("semantics.added" if now else "semantics.removed", path, old, new)
@@ -114,7 +123,7 @@ def _semantics_rule(found: Findings, path: str, old: Any, new: Any) -> None:
         compare_keys(found, path, old, new, _SEMANTICS, "semantics.changed")
 
 
-def _expectations(found: Findings, path: str, old: Any, new: Any) -> None:
+def _expectations(found: Findings, path: Path, old: Any, new: Any) -> None:
     """Find the tests that the quality of the data was held to and is no more, or is anew."""
 
     def name_of(test: dict[str, Any]) -> Any:
@@ -149,6 +158,7 @@ _ROLE: Grades = dict.fromkeys(
 )
 _BESIDE: Grades = {
     "entity": _entity,
+    OBJECT_NAME: _object,
     "effectiveUntil": _end,
     "effectiveFrom": "other.changed",
     "security": _security,

@@ -11,12 +11,12 @@ from domain.contracts.changes.findings import (
     compare_strays,
     differing,
     flag,
-    joined,
     moves,
     named,
     presence,
 )
 from domain.contracts.changes.limits import relation_of_limits
+from domain.contracts.changes.rules import Path
 
 _BOUNDS = moves("bound.loosened", "bound.tightened", "bound.changed")
 _SETS = moves("enum.loosened", "enum.tightened", "enum.changed")
@@ -37,7 +37,7 @@ _NO_FIELD = "float32"
 def compare_options(*, whole: bool) -> Grade:
     """What finds the changes of `logicalTypeOptions` of a column, of `whole` numbers or others."""
 
-    def grade(found: Findings, path: str, old: Any, new: Any) -> None:
+    def grade(found: Findings, path: Path, old: Any, new: Any) -> None:
         before, after = (each if isinstance(each, dict) else {} for each in (old, new))
         changed = [key for key, *_ in differing(before, after)]
         for group in dict.fromkeys(_GROUP_OF[key] for key in changed if key in _GROUP_OF):
@@ -53,7 +53,7 @@ def compare_options(*, whole: bool) -> Grade:
     return grade
 
 
-def compare_enum(found: Findings, path: str, old: Any, new: Any) -> None:
+def compare_enum(found: Findings, path: Path, old: Any, new: Any) -> None:
     """Find the changes of allowed values; without a list, all values are allowed."""
     if any(not isinstance(each, list | None) for each in (old, new)):
         found.add("other.changed", path, old, new)
@@ -69,7 +69,7 @@ def compare_enum(found: Findings, path: str, old: Any, new: Any) -> None:
         found.add("enum.changed", path, old, new)
 
 
-def compare_relationships(found: Findings, path: str, old: Any, new: Any) -> None:
+def compare_relationships(found: Findings, path: Path, old: Any, new: Any) -> None:
     """Find the changes of foreign keys, which are matched by id or by their ends.
 
     The one that is left on either side is the same key that leads elsewhere.
@@ -78,23 +78,23 @@ def compare_relationships(found: Findings, path: str, old: Any, new: Any) -> Non
     gone = [name for name in before if name not in after]
     come = [name for name in after if name not in before]
     if len(gone) == len(come) == 1 and _is_key(before[gone[0]]) and _is_key(after[come[0]]):
-        found.add("foreign-key.changed", joined(path, gone[0]), before[gone[0]], after[come[0]])
+        found.add("foreign-key.changed", Path(gone[0], path), before[gone[0]], after[come[0]])
         gone, come = [], []
     for name in gone:
         word = "foreign-key.removed" if _is_key(before[name]) else "text.changed"
-        found.add(word, joined(path, name), before[name])
+        found.add(word, Path(name, path), before[name])
     for name in come:
         word = "foreign-key.added" if _is_key(after[name]) else "text.changed"
-        found.add(word, joined(path, name), None, after[name])
+        found.add(word, Path(name, path), None, after[name])
     for name, one in before.items():
         if name in after and one != after[name]:
-            _compare_key(found, joined(path, name), one, after[name])
+            _compare_key(found, Path(name, path), one, after[name])
     compare_strays(found, path, old, new)
 
 
 def _compare_bounds(
     found: Findings,
-    path: str,
+    path: Path,
     group: tuple[str, ...],
     old: dict[str, Any],
     new: dict[str, Any],
@@ -112,7 +112,7 @@ def _compare_bounds(
     ]
     relation = relation_of_limits(as_limits[0], as_limits[1], whole=whole or len(group) == 1)
     word = "bound.changed" if relation is None else _BOUNDS[relation]
-    found.add(word, joined(path, key), was.get(key), now.get(key))
+    found.add(word, Path(key, path), was.get(key), now.get(key))
 
 
 _LIMIT = {
@@ -122,7 +122,7 @@ _LIMIT = {
 }
 
 
-def _element_type(found: Findings, path: str, before: Any, after: Any) -> None:
+def _element_type(found: Findings, path: Path, before: Any, after: Any) -> None:
     is_same = (before or _NO_FIELD) == (after or _NO_FIELD)
     found.add("restated" if is_same else "shape.changed", path, before, after)
 
@@ -153,10 +153,10 @@ def _is_key(relationship: dict[str, Any]) -> bool:
     return (relationship.get("type") or "foreignKey") == "foreignKey"
 
 
-def _compare_key(found: Findings, path: str, old: dict[str, Any], new: dict[str, Any]) -> None:
+def _compare_key(found: Findings, path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
     if _is_key(old) != _is_key(new):
         word = "foreign-key.added" if _is_key(new) else "foreign-key.removed"
-        found.add(word, joined(path, "type"), old.get("type"), new.get("type"))
+        found.add(word, Path("type", path), old.get("type"), new.get("type"))
     elif not _is_key(new):
         found.add("text.changed", path, old, new)
     else:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from domain.contracts.changes.rules import RULES, Change
+from domain.contracts.changes.rules import RULES, Change, Path, cut
 from domain.contracts.data_types import Relation
 
 _LONGEST = 300
@@ -30,14 +30,14 @@ class Findings:
         inner.changes = self.changes
         return inner
 
-    def add(self, word: str, path: str, before: Any = None, after: Any = None) -> None:
+    def add(self, word: str, path: Path, before: Any = None, after: Any = None) -> None:
         """Record a change by the word of its rule."""
         self.changes.append(Change(RULES[word], path, self.place, _shown(before), _shown(after)))
 
 
 Moves = Mapping[Relation, str]
 """Relation of what is allowed now to what was allowed -> word."""
-Grade = Callable[[Findings, str, Any, Any], None]
+Grade = Callable[[Findings, Path, Any, Any], None]
 """Finds the changes between two values that differ; a path and the values are given."""
 Grades = Mapping[str, str | Grade]
 """Key of a mapping -> the word for its changes, or what finds them."""
@@ -58,14 +58,19 @@ def differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[
     for key in dict.fromkeys((*old, *new)):
         before, after = old.get(key), new.get(key)
         if before is not after and before != after:
-            before, after = _or_none(before), _or_none(after)
+            before, after = or_none(before), or_none(after)
             if before is not after:
                 yield key, before, after
 
 
+def or_none(value: Any) -> Any:
+    """The value; None for one that says nothing."""
+    return None if value in _NOTHING else value
+
+
 def compare_keys(
     found: Findings,
-    path: str,
+    path: Path | None,
     old: Mapping[str, Any],
     new: Mapping[str, Any],
     grades: Grades,
@@ -75,32 +80,32 @@ def compare_keys(
     for key, before, after in differing(old, new):
         grade = grades.get(key, other)
         if isinstance(grade, str):
-            found.add(grade, joined(path, key), before, after)
+            found.add(grade, Path(key, path), before, after)
         else:
-            grade(found, joined(path, key), before, after)
-
-
-def joined(path: str, name: str) -> str:
-    """The path of a part."""
-    return f"{path}.{name}" if path else name
+            grade(found, Path(key, path), before, after)
 
 
 def named(elements: Any, name_of: Callable[[dict[str, Any]], Any]) -> dict[str, dict[str, Any]]:
     """The mappings of a list by name; by their place where they have none.
 
-    Of a name that comes again the later ones have their place too.
+    Of a name that comes again the later ones have their place too, and once more where something
+    else has that name.
     """
-    held: dict[str, dict[str, Any]] = {}
-    for place, each in enumerate(elements if isinstance(elements, list) else ()):
-        if isinstance(each, dict):
-            name = str(name_of(each) or "")
-            held[f"{name}[{place}]" if not name or name in held else name] = each
+    listed = enumerate(elements if isinstance(elements, list) else ())
+    mappings = [(place, each) for place, each in listed if isinstance(each, dict)]
+    names = [str(name_of(each) or "") for _, each in mappings]
+    taken, held = {*names}, dict[str, dict[str, Any]]()
+    for name, (place, each) in zip(names, mappings, strict=True):
+        unique = name
+        while not unique or unique in held or (unique != name and unique in taken):
+            unique = f"{unique}[{place}]"
+        held[unique] = each
     return held
 
 
 def compare_lists(
     found: Findings,
-    path: str,
+    path: Path,
     lists: tuple[Any, Any],
     name_of: Callable[[dict[str, Any]], Any],
     compare: Grade,
@@ -112,11 +117,11 @@ def compare_lists(
     before, after = (named(each, name_of) for each in lists)
     for name in dict.fromkeys((*before, *after)):
         if (old := before.get(name)) != (new := after.get(name)):
-            compare(found, joined(path, name), old, new)
+            compare(found, Path(name, path), old, new)
     compare_strays(found, path, *lists)
 
 
-def compare_strays(found: Findings, path: str, old: Any, new: Any) -> None:
+def compare_strays(found: Findings, path: Path, old: Any, new: Any) -> None:
     """Find changes of what is no mapping in lists, or no list: no rule knows it."""
     if _strays(old) != _strays(new):
         found.add("other.changed", path, old, new)
@@ -125,7 +130,7 @@ def compare_strays(found: Findings, path: str, old: Any, new: Any) -> None:
 def flag(removed: str, added: str) -> Grade:
     """Grades a value that is false where it is absent."""
 
-    def grade(found: Findings, path: str, before: Any, after: Any) -> None:
+    def grade(found: Findings, path: Path, before: Any, after: Any) -> None:
         was, is_ = (_is_set(each) for each in (before, after))
         if was is None or is_ is None:
             found.add("other.changed", path, before, after)
@@ -139,7 +144,7 @@ def flag(removed: str, added: str) -> Grade:
 def presence(removed: str, added: str, changed: str) -> Grade:
     """Grades a value by whether it has come, has gone, or is another one."""
 
-    def grade(found: Findings, path: str, before: Any, after: Any) -> None:
+    def grade(found: Findings, path: Path, before: Any, after: Any) -> None:
         word = added if before is None else removed if after is None else changed
         found.add(word, path, before, after)
 
@@ -150,10 +155,6 @@ def _strays(elements: Any) -> list[Any]:
     if isinstance(elements, list):
         return [each for each in elements if not isinstance(each, dict)]
     return [] if elements is None else [elements]
-
-
-def _or_none(value: Any) -> Any:
-    return None if value in _NOTHING else value
 
 
 def _is_set(value: Any) -> bool | None:
@@ -173,6 +174,4 @@ def _shown(value: Any) -> Any:
         value = text
     elif isinstance(value, int) and abs(value) >= 2**63:
         value = str(value)
-    if isinstance(value, str) and len(value) > _LONGEST:
-        return f"{value[:_LONGEST]}…"
-    return value
+    return cut(value, _LONGEST) if isinstance(value, str) else value

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +11,7 @@ from domain.contracts.data_types import Relation, of_numbers
 
 Limits = Mapping[str, Any]
 """Key of a limit -> its number, or numbers."""
-_PASSES: Mapping[str, Callable[[float, Sequence[float]], bool]] = {
+_PASSES: Mapping[str, Callable[[Fraction, Sequence[float]], bool]] = {
     "minimum": lambda value, limit: value >= limit[0],
     "exclusiveMinimum": lambda value, limit: value > limit[0],
     "maximum": lambda value, limit: value <= limit[0],
@@ -60,17 +61,23 @@ def relation_of_limits(old: Limits, new: Limits, *, whole: bool) -> Relation | N
 def is_upper(limits: Limits) -> bool | None:
     """True if limits are passed by small counts alone, False for large ones; None otherwise."""
     read = _read(limits)
-    if not read:
+    if not read or len(read) > 1:
         return None
-    probes = [0, *(each for each in _probes(sorted(*read.values()), whole=False) if each > 0)]
+    probes = [
+        Fraction(0),
+        *(each for each in _probes(sorted(*read.values()), whole=False) if each > 0),
+    ]
     passed = [_lets(read, probe) for probe in probes]
-    if all(passed) or not any(passed) or len(read) > 1:
+    if all(passed) or not any(passed):
         return None
     return {(True, False): True, (False, True): False}.get((passed[0], passed[-1]))
 
 
 def number(value: Any) -> float | None:
-    """The finite number that a value is, or that a text writes; of a date its second since 1970."""
+    """The finite number that a value is, or that a text writes; of a date its second since 1970.
+
+    A whole number is exact, however large.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -78,7 +85,9 @@ def number(value: Any) -> float | None:
     except (ValueError, OverflowError):
         pass
     else:
-        return read if math.isfinite(read) else None
+        if not math.isfinite(read):
+            return None
+        return value if isinstance(value, int) else read
     try:
         moment = datetime.fromisoformat(str(value))
     except ValueError:
@@ -97,15 +106,19 @@ def _read(limits: Limits) -> dict[str, list[float]] | None:
     return read
 
 
-def _lets(limits: Mapping[str, Sequence[float]], value: float) -> bool:
+def _lets(limits: Mapping[str, Sequence[float]], value: Fraction) -> bool:
     return all(_PASSES[key](value, limit) for key, limit in limits.items())
 
 
-def _probes(edges: list[float], *, whole: bool) -> list[float]:
-    """Numbers among which are two of different outcome, where limits with these edges differ."""
+def _probes(edges: list[float], *, whole: bool) -> list[Fraction]:
+    """Numbers among which are two of different outcome, where limits with these edges differ.
+
+    They are exact: beside a large float, one more is the same float.
+    """
     if whole:
         near = {math.floor(edge) + step for edge in edges for step in (-1, 0, 1, 2)}
-        return sorted(near)
-    between = [(low + high) / 2 for low, high in pairwise(edges)]
-    outside = [edges[0] - 1, edges[-1] + 1] if edges else []
-    return sorted([*edges, *between, *outside])
+        return [Fraction(each) for each in sorted(near)]
+    exact = [Fraction(edge) for edge in edges]
+    between = [(low + high) / 2 for low, high in pairwise(exact)]
+    outside = [exact[0] - 1, exact[-1] + 1] if exact else []
+    return sorted([*exact, *between, *outside])

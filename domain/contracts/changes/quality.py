@@ -8,10 +8,11 @@ from domain.contracts.changes.findings import (
     compare_keys,
     compare_lists,
     differing,
-    joined,
     moves,
+    or_none,
 )
 from domain.contracts.changes.limits import THRESHOLDS, is_upper, relation_of_limits
+from domain.contracts.changes.rules import Path
 from domain.contracts.data_types import Relation
 
 Rule = dict[str, Any]
@@ -36,7 +37,7 @@ _ARGUMENTS: Mapping[Any, bool] = {
 """Metric and an argument of it that is a list -> True if a longer list counts more rows."""
 
 
-def compare_quality(found: Findings, path: str, old: Any, new: Any) -> None:
+def compare_quality(found: Findings, path: Path, old: Any, new: Any) -> None:
     """Find the changes of the rules of an object or column.
 
     They are matched by id, or name, or by what they measure.
@@ -48,7 +49,7 @@ def compare_quality(found: Findings, path: str, old: Any, new: Any) -> None:
     compare_lists(found, path, (old, new), name_of, _compare_rule)
 
 
-def _compare_rule(found: Findings, path: str, old: Rule | None, new: Rule | None) -> None:
+def _compare_rule(found: Findings, path: Path, old: Rule | None, new: Rule | None) -> None:
     if all(each is None or _warns(each) for each in (old, new)):
         found.add("warning.changed", path, old, new)
         return
@@ -59,20 +60,23 @@ def _compare_rule(found: Findings, path: str, old: Rule | None, new: Rule | None
         word = "text.changed"
         if _warns(old) != _warns(new):
             word = "severity.lowered" if _warns(new) else "severity.raised"
-        found.add(word, joined(path, "severity"), old.get("severity"), new.get("severity"))
+        found.add(word, Path("severity", path), old.get("severity"), new.get("severity"))
     body = _in_new_words(old), _in_new_words(new)
-    limits = [{key: each[key] for key in THRESHOLDS if each.get(key) is not None} for each in body]
+    limits = [
+        {key: each[key] for key in THRESHOLDS if or_none(each.get(key)) is not None}
+        for each in body
+    ]
     if limits[0] != limits[1]:
         _compare_limits(found, path, body, limits)
     arguments = [each.get("arguments") for each in body]
     if arguments[0] != arguments[1]:
-        _compare_arguments(found, joined(path, "arguments"), body, limits, arguments)
+        _compare_arguments(found, Path("arguments", path), body, limits, arguments)
     left = [{key: each[key] for key in each if key not in _APART} for each in body]
     compare_keys(found, path, left[0], left[1], _GRADES, "quality.reworded")
 
 
 def _compare_limits(
-    found: Findings, path: str, rules: tuple[Rule, Rule], limits: list[dict[str, Any]]
+    found: Findings, path: Path, rules: tuple[Rule, Rule], limits: list[dict[str, Any]]
 ) -> None:
     counted = {_is_percent(each) for each in rules}
     # A metric of the library counts rows, unless it is a percentage of them.
@@ -80,12 +84,12 @@ def _compare_limits(
     relation = relation_of_limits(*limits, whole=whole) if len(counted) == 1 else None
     key, after, before = next(differing(limits[1], limits[0]))
     word = "quality.reworded" if relation is None else _MOVES[relation]
-    found.add(word, joined(path, key), before, after)
+    found.add(word, Path(key, path), before, after)
 
 
 def _compare_arguments(
     found: Findings,
-    path: str,
+    path: Path,
     rules: tuple[Rule, Rule],
     limits: list[dict[str, Any]],
     arguments: list[Any],
@@ -105,7 +109,7 @@ def _compare_arguments(
             elif was < now or now < was:
                 more = (was < now) == counts_more
                 word = _MOVES[Relation.NARROWER if more == upper else Relation.WIDER]
-        found.add(word, joined(path, key), before, after)
+        found.add(word, Path(key, path), before, after)
 
 
 def _metric(rule: Rule) -> Any:

@@ -1,11 +1,12 @@
 """The part of an entity that breaking changes of its contract are about."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from domain.aggregate.entity import Entity
 from domain.contracts.changes.rules import Change, Level
-from domain.contracts.exporting import document_of, given_document
-from domain.contracts.importing import object_at
+from domain.contracts.changes.terms import own_object
+from domain.contracts.elements import is_name
+from domain.contracts.exporting import document_of
 from domain.impact import Reach
 from domain.kinds import names
 
@@ -23,22 +24,17 @@ def reach_of(
 
     Changes in schema objects that stand for other entities than the contract's do not count.
     """
-    own = _object_names(contract)
+    own = str(own_object(contract, document_of(contract)).get("name"))
     columns, reaches = dict[str, None](), set[Reach]()
     for change in changes:
-        is_own = not change.place or change.place[0] in own
+        is_own = not change.place or change.place[0] == own
         if change.rule.consumer is not Level.BREAKING or not is_own:
             continue
         if len(change.place) > 1:
-            columns[".".join((entity_fqn, names.join(change.place[1:])))] = None
+            # What no column may be named, no lineage leads to; it may be a megabyte.
+            if all(map(is_name, change.place[1:])):
+                columns[".".join((entity_fqn, names.join(change.place[1:])))] = None
             reaches.add(Reach.COLUMNS)
         else:
             reaches.add(Reach.ENTITY if change.rule.word in _MOVES else Reach.PROMISE)
     return [*columns], reaches
-
-
-def _object_names(contract: Entity) -> Collection[str]:
-    """The name of the schema object that stands for the entity of a contract."""
-    document, given = document_of(contract), given_document(contract.body)
-    place = 0 if given is None else given.place
-    return [str(object_at(document, place).get("name"))]

@@ -7,6 +7,10 @@ from typing import Any
 
 import msgspec
 
+_LONGEST = 300
+"""Characters of a name in a path."""
+_LONGEST_PATH = 1_000
+
 
 class Level(StrEnum):
     """The weight of a change for those who read the data, or for those who write it."""
@@ -55,19 +59,47 @@ class Rule(msgspec.Struct, frozen=True):
         return self.consumer if perspective is Perspective.CONSUMER else self.producer
 
 
+class Path(msgspec.Struct, frozen=True, gc=False):
+    """The place of a value in a document.
+
+    A name may be a megabyte, and thousands of changes lie below it: they share the outer path, and
+    a text is made of those alone that are shown.
+    """
+
+    name: str
+    outer: "Path | None" = None
+
+    def __str__(self) -> str:
+        names: list[str] = []
+        each: Path | None = self
+        while each is not None:
+            names.append(cut(each.name, _LONGEST))
+            each = each.outer
+        return cut(".".join(reversed(names)), _LONGEST_PATH)
+
+
+def cut(text: str, most: int) -> str:
+    """A text of at most so many characters, with an ellipsis behind it where it was longer."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 class Change(msgspec.Struct, frozen=True):
     """One difference of two versions."""
 
     rule: Rule
-    path: str
-    """Place in the document, with names for the places in lists, as datacontract-cli writes it:
-    `schema.orders.properties.total.physicalType`."""
+    at: Path
     place: tuple[str, ...] = ()
     """Names of the schema object that it is in, and of its column, an inner one behind its outer
     ones."""
     before: Any = None
     after: Any = None
     """The values, cut where they are long; those of lists and mappings as JSON texts."""
+
+    @property
+    def path(self) -> str:
+        """Place in the document, with names for the places in lists, as datacontract-cli writes it:
+        `schema.orders.properties.total.physicalType`. Long ones are cut."""
+        return str(self.at)
 
     @property
     def message(self) -> str:

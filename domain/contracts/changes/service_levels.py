@@ -10,11 +10,11 @@ from domain.contracts.changes.findings import (
     Grades,
     compare_keys,
     compare_lists,
-    joined,
     moves,
     presence,
 )
 from domain.contracts.changes.limits import number
+from domain.contracts.changes.rules import Path
 from domain.contracts.data_types import Relation, of_numbers
 from domain.contracts.sla import UNITS
 
@@ -36,7 +36,7 @@ _GRADES: Grades = {
 }
 
 
-def compare_service_levels(found: Findings, path: str, old: Any, new: Any) -> None:
+def compare_service_levels(found: Findings, path: Path, old: Any, new: Any) -> None:
     """Find the changes of `slaProperties`.
 
     They are matched by their property, those of which there are several by their element too.
@@ -64,7 +64,7 @@ def _property(level: dict[str, Any]) -> str:
 
 
 def _compare_one(
-    found: Findings, path: str, old: dict[str, Any] | None, new: dict[str, Any] | None
+    found: Findings, path: Path, old: dict[str, Any] | None, new: dict[str, Any] | None
 ) -> None:
     if old is None or new is None:
         found.add("sla.weaker" if new is None else "sla.stronger", path, old, new)
@@ -79,7 +79,7 @@ def _compare_one(
     if amounts[0] != amounts[1]:
         key = "value" if amounts[0]["value"] != amounts[1]["value"] else "unit"
         word = _moved(_property(new).lower(), *map(_amount, amounts))
-        found.add(word, joined(path, key), old.get(key), new.get(key))
+        found.add(word, Path(key, path), old.get(key), new.get(key))
     left = [{key: each[key] for key in each if key not in ("value", "unit")} for each in (old, new)]
     compare_keys(found, path, left[0], left[1], _GRADES, "sla.changed")
 

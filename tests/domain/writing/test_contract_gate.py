@@ -50,7 +50,9 @@ def contract(gated: World, table: Entity) -> Entity:
     return gated.contract("promise", table, schema=BOTH, entityStatus="Active")
 
 
-def put_document(world: World, table: Entity, **keys: Any) -> Entity:
+def put_document(
+    world: World, table: Entity, object_name: str | None = None, **keys: Any
+) -> Entity:
     columns = [{"name": "id", "physicalType": "INT"}]
     document = {
         "apiVersion": "v3.1.0",
@@ -61,7 +63,8 @@ def put_document(world: World, table: Entity, **keys: Any) -> Entity:
         "schema": [{"name": "orders", "properties": columns}],
         **keys,
     }
-    request = DocumentRequest(document=document, entity=Reference(type="table", id=table.id))
+    about = Reference(type="table", id=table.id)
+    request = DocumentRequest(document=document, entity=about, object_name=object_name)
     context = world.context()
     plan = partial(plan_document, world.catalog.planner, request, context)
     return world.catalog.write(context, plan).entity
@@ -164,6 +167,36 @@ def test_a_break_passes_with_the_version_that_announces_it(gated: World, table: 
     # What was announced is what counts from now on.
     with pytest.raises(ContractBroken, match=r"over 2\.0\.0"):
         put_document(gated, table, version="2.0.0", schema=[])
+
+
+def test_a_version_that_fell_meanwhile_announces_nothing(gated: World, table: Entity) -> None:
+    both = [{"name": "id", "physicalType": "INT"}, {"name": "at", "physicalType": "DATE"}]
+    schema = [{"name": "orders", "properties": both}]
+    for version in ("2.0.0", "5.1.0", "latest", "0.0.1"):
+        held = put_document(gated, table, version=version, schema=schema)
+
+    with pytest.raises(ContractBroken, match=r"over 5\.1\.0"):
+        put_document(gated, table, version="0.1.0")
+    gated.patch(held, status("Deprecated"))
+    with pytest.raises(ContractBroken, match=r"over 5\.1\.0"):
+        put_document(gated, table, version="5.9.0")
+    gated.delete(held)
+    with pytest.raises(ContractBroken, match=r"over 5\.1\.0"):
+        put_document(gated, table, version="5.9.0")
+    assert put_document(gated, table, version="6.0.0").status == "Active"
+
+
+def test_another_schema_object_for_the_entity_breaks_the_contract(
+    gated: World, table: Entity
+) -> None:
+    columns = [{"name": "id", "physicalType": "INT"}]
+    schema = [{"name": name, "properties": columns} for name in ("orders", "other")]
+    put_document(gated, table, version="1.0.0", schema=schema)
+
+    with pytest.raises(ContractBroken, match=r"entity\.changed"):
+        put_document(gated, table, "other", version="1.0.0", schema=schema)
+    put_document(gated, table, version="1.0.0", schema=schema[::-1])
+    assert put_document(gated, table, "other", version="2.0.0", schema=schema).status == "Active"
 
 
 def test_a_document_announces_for_a_contract_that_had_none(

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tracemalloc
 from collections import Counter
 from copy import deepcopy
 from pathlib import Path
@@ -172,3 +173,66 @@ def test_large_values_are_cut() -> None:
 
     assert change.before == "x" * 300 + "…"
     assert change.after == '["é", 1180591620717411303424, null]'
+
+
+def rules_of(*quality: dict[str, Any]) -> Terms:
+    return Terms({"schema": [{"name": "o", "quality": [*quality]}]})
+
+
+def test_arguments_of_a_rule_with_two_limits_are_compared() -> None:
+    limits = {"metric": "invalidValues", "mustBeGreaterThan": 0, "mustBeLessThan": 10}
+    before, after = (rules_of({**limits, "arguments": {"validValues": [x]}}) for x in "ab")
+
+    assert words(compare(before, after)) == {"quality.reworded": 1}
+
+
+@pytest.mark.parametrize("nothing", [[], {}, None])
+def test_a_limit_that_says_nothing_is_none(nothing: Any) -> None:
+    before = rules_of({"metric": "rowCount", "mustBe": 1, "mustBeBetween": nothing})
+    after = rules_of({"metric": "rowCount", "mustBe": 1})
+
+    assert compare(before, after) == []
+
+
+def test_long_names_are_cut_and_not_repeated_for_each_change() -> None:
+    keys = {f"key{place}": place for place in range(5_000)}
+    before, after = (
+        Terms(
+            {"schema": [{"name": "n" * 1_000_000, "properties": [{"name": "m" * 5_000, **more}]}]}
+        )
+        for more in ({}, keys)
+    )
+    tracemalloc.start()
+    changes = compare(before, after)
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert used < 20_000_000
+    name, column = "n" * 300 + "…", "m" * 300 + "…"
+    assert changes[0].path == f"schema.{name}.properties.{column}.key0"
+    assert all(len(change.message) < 2_500 for change in changes)
+
+
+def test_a_path_of_many_long_names_is_cut() -> None:
+    sides = []
+    for leaf in ("INT", "DATE"):
+        column: dict[str, Any] = {"name": "a", "physicalType": leaf}
+        for _ in range(60):
+            column = {"name": "n" * 200, "properties": [column]}
+        sides.append(Terms({"schema": [column]}))
+
+    (change,) = compare(*sides)
+
+    assert change.path == f"schema.{'.properties.'.join(['n' * 200] * 5)}"[:1_000] + "…"
+
+
+@pytest.mark.parametrize("before", [("a", "a[1]"), ("a", "a", "a[1]"), ("a[1]", "a", "a")])
+def test_the_place_of_a_name_that_comes_again_hides_no_other_name(before: tuple[str, ...]) -> None:
+    def columns(names: tuple[str, ...], type_: str) -> Terms:
+        types = {"a": "date", "a[1]": type_}
+        held = [{"name": name, "logicalType": types[name]} for name in names]
+        return Terms({"schema": [{"name": "o", "properties": held}]})
+
+    for after in (("a", "a", "a[1]"), ("a[1]", "a", "a")):
+        changes = compare(columns(before, "integer"), columns(after, "string"))
+        assert words(changes)["type.changed"] == 1, changes

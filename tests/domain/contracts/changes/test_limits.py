@@ -59,6 +59,7 @@ def test_the_relation_is_that_of_the_numbers(
         ({"mustBe": 2}, None),
         ({"mustBeLessThan": -1}, None),
         ({"mustBeLessThan": "few"}, None),
+        ({"mustBeGreaterThan": 0, "mustBeLessThan": 5}, None),
         ({}, None),
     ],
 )
@@ -72,3 +73,20 @@ def test_values_that_are_no_finite_number_are_not_compared() -> None:
         assert relation_of_limits({"mustBe": value}, {"mustBe": 1}, whole=False) is None
     assert number("1970-01-02") == 86_400
     assert number("1970-01-01T00:00:01Z") == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ({"mustBe": 2**53}, {"mustBe": 2**53 + 1}, Relation.UNRELATED),
+        ({"mustBeBetween": [0, 2**60]}, {"mustBeBetween": [0, 2**60 + 1]}, Relation.WIDER),
+        ({"mustBeGreaterThan": 1e17}, {"mustBeLessThan": 1e17}, Relation.UNRELATED),
+        ({"mustBeLessThan": 1.1e308}, {"mustBeLessOrEqualTo": 1.7e308}, Relation.WIDER),
+        ({"mustNotBeBetween": [1e308, 1.7e308]}, {"mustBe": 1.5e308}, Relation.UNRELATED),
+    ],
+)
+def test_large_limits_are_exact(
+    old: dict[str, Any], new: dict[str, Any], expected: Relation
+) -> None:
+    assert relation_of_limits(old, new, whole=False) is expected
+    assert relation_of_limits(old, new, whole=True) is expected

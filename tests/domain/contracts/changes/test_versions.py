@@ -3,7 +3,7 @@
 import pytest
 
 from domain.contracts.changes.rules import Bump
-from domain.contracts.changes.versions import announces
+from domain.contracts.changes.versions import announces, highest
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,7 @@ from domain.contracts.changes.versions import announces
         ("1.0.0", None, Bump.MAJOR, False),
         ("1.0.0", "two", Bump.MAJOR, False),
         ("1.0.0", ["2"], Bump.MAJOR, False),
+        ("1.0.0", "٢.0.0", Bump.MAJOR, False),
         ("1.0.0", "9" * 5_000, Bump.MAJOR, False),
     ],
 )
@@ -35,3 +36,8 @@ def test_a_version_announces_what_it_rises_by(
     before: object, after: object, bump: Bump, expected: bool
 ) -> None:
     assert announces(before, after, bump) is expected
+
+
+def test_the_highest_version_is_that_of_the_greatest_numbers() -> None:
+    assert highest(["1.2.0", "once", None, "v1.10", 1.9, {"a": 1}]) == "v1.10"
+    assert highest(["once", None]) is None
