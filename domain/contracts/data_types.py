@@ -12,6 +12,8 @@ from types import MappingProxyType
 
 import msgspec
 
+_SHORT = 60
+"""Characters of a type that is remembered."""
 _LONGEST = 1_000
 """Characters of a type that is taken apart; a longer one is compared as a text."""
 _DEEPEST = 8
@@ -111,13 +113,20 @@ def of_column(
     return DataType(name, sizes, items)
 
 
-@lru_cache(4_096)
 def read_type(text: str) -> DataType:
     """The type that a text spells, of any warehouse or as a logical type of ODCS.
 
     A text that is no known spelling is the name of a type of its own.
     """
+    return _remembered(text) if len(text) <= _SHORT else _spelled(text)
+
+
+def _spelled(text: str) -> DataType:
     return _read(" ".join(text.upper().split()), _DEEPEST)
+
+
+_remembered = lru_cache(4_096)(_spelled)
+"""Of short texts alone: a long one may be a tree of hundreds of types."""
 
 
 def relation(old: DataType, new: DataType) -> Relation:

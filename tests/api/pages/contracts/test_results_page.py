@@ -84,6 +84,7 @@ def test_all_parts_of_a_result_are_told(fresh: Client) -> None:
 
     version = fresh.get(f"/v1/dataContracts/{contract_id(fresh)}")["version"]
     assert f"Failed of version {version}" in said
+    assert "Verdict: Unknown" in said
     assert "1 of 3 passed twice is promised twice x: expected INT, got TEXT" in said
     assert "0 of 1 passed owned: its value is not true" in said
     assert "Tests 3 of 5 passed 1 failed" in said

@@ -32,7 +32,7 @@ BAD_PARAMETERS = [
     ("entity=12", "entity: Invalid UUID, got '12'"),
     (
         "fields=owners,bogus",
-        "fields: Invalid field name bogus; allowed are owners, reviewers, extension",
+        "fields: Invalid field name bogus; allowed are owners, reviewers, extension, verdict",
     ),
 ]
 
