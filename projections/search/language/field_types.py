@@ -40,6 +40,7 @@ _OWN: dict[str, FieldType] = {
     "version": "number",
     "totalVotes": "number",
     "deleted": "boolean",
+    "verdict": "object",
     "verdict.status": "keyword",
 }
 """Fields of documents beside those of the payload."""
@@ -157,7 +158,8 @@ def _types() -> dict[str, FieldType]:
 @cache
 def _object_paths() -> frozenset[str]:
     """Paths of objects, also where other kinds have values."""
-    return frozenset(path for path, kind in _payload_types() if kind == "object")
+    known = (*_OWN.items(), *_payload_types())
+    return frozenset(path for path, kind in known if kind == "object")
 
 
 @cache

@@ -144,4 +144,4 @@ def test_contract_is_in_the_scope_of_the_id_of_its_document() -> None:
         given = entity("dataContract", odcs={"text": f'{{"a":[],"id":{number}}}', "values": {}})
         sought = sought_scope(contract, DOCUMENT, number.strip('"'))
         assert scopes_of(given) == [sought.otherwise, "verdict:Unknown"]
-    assert scopes_of(entity("dataContract")) == []
+    assert scopes_of(entity("dataContract")) == ["verdict:Unknown"]

@@ -254,8 +254,8 @@ def test_parse_of_a_clause(clause, expected):
         ({"nested": {"path": "columns.name", "query": t}}, "no kind has objects in 'columns.name'"),
         (
             {"bool": {"filter": [{"term": {"entityStatuss": "Draft"}}]}},
-            "queryFilter: no kind has a field 'entityStatuss'; near it: entityStatus, entity,"
-            " entityType at $.bool.filter[0].term",
+            "queryFilter: no kind has a field 'entityStatuss'; near it: entityStatus,"
+            " verdict.status, entity at $.bool.filter[0].term",
         ),
         ({"terms": {"colour": ["a"]}}, "no kind has a field 'colour'"),
         (

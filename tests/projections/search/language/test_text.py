@@ -197,7 +197,7 @@ def test_parse_of_an_operator(text, expected):
         ("updatedAt:>now-1d", "q: 'now-1d': there is no now here at column 11"),
         (
             "entityStatuss:Draft",
-            "q: no kind has a field 'entityStatuss'; near it: entityStatus, entity, entityType"
+            "q: no kind has a field 'entityStatuss'; near it: entityStatus, verdict.status, entity"
             " (a ':' that is meant literally is written '\\:', or in quotes) at column 1",
         ),
         (
