@@ -20,6 +20,8 @@ CONTRACT = KINDS["dataContract"]
 ACTIVE = "Active"
 _SHOWN = 20
 """Words of rules that a refusal names."""
+_LONGEST = 100
+"""Characters of a version that a refusal repeats."""
 _READERS = {
     Perspective.CONSUMER: "those who read the data",
     Perspective.PRODUCER: "those who write the data",
@@ -36,14 +38,24 @@ class ContractBroken(Conflict):
         """`declared` is the version over which one would have to rise."""
         broken = [each for each in changes if each.rule.level(perspective) is Level.BREAKING]
         words = ", ".join([*dict.fromkeys(each.rule.word for each in broken)][:_SHOWN])
-        super().__init__(
-            f"this breaks the contract for {_READERS[perspective]}, as it was when it was last"
-            f" Active: {len(broken)} breaking changes ({words}). A document announces them by a"
-            f" version that rises by its {bump} number, or before 1.0.0 by its minor number, over"
-            f" {declared or 'none'}"
+        breaks = f"this breaks the contract for {_READERS[perspective]}, as it was when it was last"
+        announced = (
+            f"A document announces them by a version that rises by its {bump} number, or before"
+            " 1.0.0 by its minor number"
         )
+        super().__init__(
+            f"{breaks} Active: {len(broken)} breaking changes ({words}). {announced}, over"
+            f" {_shown(declared)}"
+        )
+        self.plain = f"{breaks} Active. {announced}"
+        """The message for those who may not see all of the contract."""
         self.changes = changes
         self.perspective = perspective
+
+
+def _shown(version: object) -> str:
+    """A declared version, which may be a text of any length."""
+    return str(version or "none")[:_LONGEST]
 
 
 class _Baseline(msgspec.Struct):

@@ -57,6 +57,7 @@ def test_who_may_not_see_all_of_a_contract_is_not_told_its_changes(gated: Client
     half = gated.request("PATCH", path, json=patch, role="half").json()
 
     assert (half["code"], "comparison" in half) == (409, False)
+    assert (half["errorType"], "sla" in half["message"]) == ("CONTRACT_BROKEN", False)
     assert "comparison" in gated.request("PATCH", path, json=patch).json()
 
 
