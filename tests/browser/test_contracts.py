@@ -41,7 +41,8 @@ def test_contract_is_validated_and_its_versions_graded(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
     page.get_by_role("button", name="Validate now").press("Enter")
-    expect(page.locator("#results .status")).to_be_visible()
+    expect(page.locator("#results .verdict .status")).to_be_visible()
+    expect(page.locator("#results p:not(.verdict) > .status")).to_have_text("Success")
     check()
     page.get_by_role("link", name="Results").press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Results of")
