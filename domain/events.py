@@ -85,6 +85,8 @@ class ContractJudged(Event, frozen=True, kw_only=True, gc=False):
     """Words on what failed and what was not evaluated."""
     valid_until: int | None = None
     """Milliseconds since the Unix epoch from which on time alone may make it another one."""
+    latest: dict[str, Any] | None = None
+    """The newest result that is kept, by whoever found it: `timestamp`, `status`, `resultId`."""
 
 
 class ContractBreaking(Event, frozen=True, kw_only=True, gc=False):

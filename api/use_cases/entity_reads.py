@@ -35,10 +35,12 @@ def read_entity(
     """
     stores = services.stores
     withheld = access.withheld(Action.VIEW, kind.name)
-    fields = parse_fields(kind, given["fields"], withheld)
     named = named_in(given["fields"])
     include, described = given["include"], "changeDescription" in named
     measured = measured_fields(kind, named)
+    fields = parse_fields(kind, given["fields"], withheld, strict=bool(access.statuses))
+    # What is measured is read where it is kept, which is newer than what lists have of it.
+    fields = tuple(field for field in fields if field not in measured)
     if "joins" in measured:
         refuse_joins(access, Action.VIEW)
     members = member_fields(kind, named, access)

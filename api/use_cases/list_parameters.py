@@ -38,11 +38,13 @@ def list_request(
     if patterns:
         exclude, by_fqn = given["regexMode"] == "exclude", given["regexFilterByFqn"]
         names = name_filter(kind, patterns, exclude=exclude, by_fqn=by_fqn)
-    status = given.get("status")
+    status, strict = given.get("status"), bool(access.statuses)
     request = ListRequest(
         kind=kind,
         limit=given["limit"],
-        fields=tuple(dict.fromkeys((*parse_fields(kind, given["fields"], withheld), *shown))),
+        fields=tuple(
+            dict.fromkeys((*parse_fields(kind, given["fields"], withheld, strict=strict), *shown))
+        ),
         before=given["before"],
         after=given["after"],
         include=given["include"],
@@ -158,9 +160,11 @@ _MOST_SHOWN = 64
 
 
 def parse_fields(
-    kind: EntityKind, text: str | None, withheld: Withheld | None = None
+    kind: EntityKind, text: str | None, withheld: Withheld | None = None, *, strict: bool = False
 ) -> tuple[str, ...]:
     """The optional fields named in a comma-separated list; `*` names all that may be seen.
+
+    With `strict` it does not name the verdict: OpenMetadata's client refuses keys of others.
 
     Properties that every answer shows, and those that OpenMetadata has and this catalog does not
     hold, may be named too and add nothing. Raises InvalidInput naming the first field that the
@@ -170,6 +174,8 @@ def parse_fields(
     for name in named_in(text):
         if name == "*":
             fields.update(dict.fromkeys(kind.optional))
+            if strict:
+                fields.pop(VERDICT, None)
             continue
         field = field_aliases(kind.name).get(name, name)
         if field not in known_properties(kind.name):

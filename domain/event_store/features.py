@@ -45,6 +45,7 @@ _OF_EVENTS: Mapping[str, tuple[str, ...]] = {
         "key:dataContract.odcs",
         "event:contract.judged",
         "field:contract.judged.validUntil",
+        "field:contract.judged.latest",
         "event:contract.breaking",
     ),
 }

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from domain.aggregate.entity import Entity
-from domain.contracts.validation.results import ContractResult
+from domain.contracts.validation.results import ContractResult, latest
 from domain.contracts.validation.sla import Recorded
 from domain.contracts.validation.verdict import Evidence
 from domain.measurements.port import Measurements, PageRequest
@@ -30,6 +30,15 @@ def gather_evidence(measurements: Measurements, contract: Entity, entity: Entity
         recorded=_recorded(measurements, entity, promised) if promised else Recorded(),
         reported=_reported(measurements, contract),
     )
+
+
+def newest_result(measurements: Measurements, contract_id: str) -> dict[str, Any] | None:
+    """What the newest result of a contract says of itself, without its words; None without any."""
+    newest = measurements.latest(contract_id, RESULT)
+    if newest is None:
+        return None
+    held: dict[str, Any] = msgspec.to_builtins(latest(newest, with_message=False))
+    return held
 
 
 def expected_tests(contract: Entity) -> list[str]:

@@ -25,7 +25,7 @@ from domain.event_store.port import EventStore
 from domain.event_store.reactions import Attention, ReactionMemory
 from domain.event_store.writes import Append
 from domain.events import REMARKS, ContractBreaking, ContractJudged, Event
-from domain.judging.evidence import expected_tests, gather_evidence
+from domain.judging.evidence import expected_tests, gather_evidence, newest_result
 from domain.kinds.ids import new_id
 from domain.kinds.registry import KINDS
 from domain.measurements.port import Measurements
@@ -158,6 +158,7 @@ class Judge:
         """The verdict on a contract; one that cannot be found is Unknown, and says so."""
         now = self._now()
         until: int | None = None
+        found = newest_result(self._measurements, contract.id)
         try:
             evidence = gather_evidence(self._measurements, contract, entity)
             status, reasons = _verdict(contract, evidence, now)
@@ -177,6 +178,7 @@ class Judge:
             verdict=status,
             reasons=reasons,
             valid_until=until,
+            latest=found,
         )
 
     def _breaking(self, contract: Entity) -> Iterator[ContractBreaking]:
@@ -236,7 +238,7 @@ def _is_same(held: ContractJudged | None, found: ContractJudged) -> bool:
     """True if a verdict says nothing that the one before it does not say."""
     return held is not None and all(
         getattr(held, key) == getattr(found, key)
-        for key in ("version", "verdict", "reasons", "valid_until")
+        for key in ("version", "verdict", "reasons", "valid_until", "latest")
     )
 
 

@@ -128,7 +128,7 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def optional(self) -> tuple[str, ...]:
         """Keys absent from lists unless `fields` names them."""
-        told = ("verdict",) if self.agreement else ()
+        told = ("latestResult", "verdict") if self.agreement else ()
         return (*(key for key in RELATIONS if key in self.keys), *self.large, *told)
 
     def spelled(self, fqn: str) -> str:

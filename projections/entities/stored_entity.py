@@ -100,6 +100,8 @@ def split_fields(entity: Entity) -> tuple[Body, Body]:
     if kind.agreement:
         # No part of the document: writes and versions do not show it.
         optional[KEY] = encode(shown_verdict(entity.judged, entity.version))
+        if entity.judged is not None and entity.judged.latest is not None:
+            optional["latestResult"] = encode(entity.judged.latest)
     return core, optional
 
 

@@ -76,7 +76,7 @@ def field_paths(kind_name: str) -> Mapping[str, FieldPath]:
         elif key in kind.apart:
             paths[key] = FieldPath(open=False, needed=False)
     if kind.agreement:
-        for path in ("verdict", "verdict.status"):
+        for path in ("latestResult", "verdict", "verdict.status"):
             paths[path] = FieldPath(open=False, needed=False)
     return paths
 

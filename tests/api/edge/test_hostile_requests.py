@@ -92,7 +92,7 @@ def test_hostile_26_limit_is_the_kinds_own(empty: Client) -> None:
     assert empty.get("/v1/dataContracts", limit=1_000_000) == {"data": [], "paging": {"total": 0}}
 
 
-ALLOWED = "; allowed are owners, reviewers, extension, verdict"
+ALLOWED = "; allowed are owners, reviewers, extension, latestResult, verdict"
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,8 @@ def test_kind_keys_are_declared_in_its_body(kind: EntityKind) -> None:
         *field_aliases(kind.name).values(),
         *([kind.columns] if kind.columns else []),
     }
-    # A verdict is of no body: it follows from events of its own.
-    assert named - kind.keys == ({"verdict"} if kind.agreement else set())
+    # These are of no body: they follow from events of its own.
+    assert named - kind.keys == ({"latestResult", "verdict"} if kind.agreement else set())
     assert {field.path.split(".")[0] for field in kind.search} - kind.keys - IDENTITY == set()
 
 
@@ -120,7 +120,13 @@ def test_kind_statuses_are_those_of_the_state_machine(kind: EntityKind) -> None:
 
 def test_data_contract_fields_are_the_specified_ones() -> None:
     contract = KINDS["dataContract"]
-    assert sorted(contract.optional) == ["extension", "owners", "reviewers", "verdict"]
+    assert sorted(contract.optional) == [
+        "extension",
+        "latestResult",
+        "owners",
+        "reviewers",
+        "verdict",
+    ]
     assert field_aliases("dataContract") == {}
 
 

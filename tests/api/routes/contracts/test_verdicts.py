@@ -75,6 +75,24 @@ def test_lists_narrow_to_a_verdict(judged: Client) -> None:
     assert judged.ask("GET", "/v1/tables", params={"verdict": "Failed"})[0] == 400
 
 
+def test_lists_show_the_latest_result_as_single_reads_do(judged: Client) -> None:
+    contract = promise(judged, "latest")
+    path = f"/v1/dataContracts/{contract['id']}"
+    assert judged.request("POST", f"{path}/validate").status_code == 200
+    alone = judged.get(path, fields="latestResult")["latestResult"]
+
+    def listed() -> Any:
+        asked = {"entity": contract["entity"]["id"], "fields": "latestResult"}
+        (found,) = judged.get("/v1/dataContracts", **asked)["data"]
+        return found.get("latestResult")
+
+    until(lambda: listed() is not None)
+    assert {**listed(), "message": alone["message"]} == alone
+    below = judged.get(f"/api{path}", fields="*")
+    assert ("latestResult" in below, "verdict" in below) == (True, False)
+    assert "verdict" in judged.get(path, fields="*")
+
+
 def test_search_finds_and_counts_verdicts(judged: Client) -> None:
     until_verdict(judged, lose(judged, promise(judged, "sought")), "Failed")
 

@@ -32,7 +32,8 @@ BAD_PARAMETERS = [
     ("entity=12", "entity: Invalid UUID, got '12'"),
     (
         "fields=owners,bogus",
-        "fields: Invalid field name bogus; allowed are owners, reviewers, extension, verdict",
+        "fields: Invalid field name bogus; allowed are owners, reviewers, extension,"
+        " latestResult, verdict",
     ),
 ]
 
