@@ -50,6 +50,10 @@ class Oracle:
         """Add or replace the document of an entity."""
         made: SearchDocument = document(entity)
         body = {key: msgspec.json.decode(raw) for key, raw in entity.body.items()}
+        if (verdict := made.fields.get("verdict.status")) is not None:
+            body["verdict"] = {
+                "status": verdict[0]
+            }  # no part of the body, but an object to ask for
         self._asked[made.id] = Asked(made.id, made.kind, made.fields, body)
         self._deleted.discard(made.id)
         if made.deleted:
