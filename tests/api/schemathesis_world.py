@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from itertools import count
 from typing import Any
 from urllib.parse import quote
+from uuid import UUID, uuid5
 
 from schemathesis import Case
 from schemathesis.core.parameters import ParameterLocation
@@ -60,9 +61,11 @@ _COSTS = "/v1/queryCostRecord"
 _COLUMNS_NAMED = ("excludeColumns", "includeColumns")
 """Keys of profiler configurations that name columns, which have to be there."""
 _RUNS = "/v1/pipelines/{pipeline}"
+_PROMISES = "/v1/dataContracts/{contract}"
 _INGESTIONS = "/v1/services/ingestionPipelines/{pipeline}"
 _TOPICS, _FAILED = "/v1/topics/{topic}", "/v1/dataQuality/testCases/{case}"
 _MEASURED = (
+    _PROMISES,
     "/v1/tables/{table}",
     "/v1/usage/",
     *(_RUNS, _INGESTIONS, _TOPICS, _FAILED, _RESULTS, _COSTS),
@@ -188,7 +191,7 @@ class World:
             self._draw(case)
         elif case.path.startswith("/v1/services/testConnectionDefinitions"):
             case.path_parameters["fqn"] = "Postgres.testConnectionDefinition"
-        elif case.path == "/v1/dataContracts/entity":
+        elif case.path in ("/v1/dataContracts/entity", "/v1/dataContracts/entity/validate"):
             described = self.entities["dataContract"]["entity"]
             case.query |= {"entityId": described["id"], "entityType": described["type"]}
         elif case.path == "/v1/search/query":
@@ -272,6 +275,13 @@ class World:
             kind = "ingestionPipeline"
             if isinstance(case.body, dict):
                 case.body["timestamp"] = NOW
+        if case.path.startswith(_PROMISES):
+            kind = "dataContract"
+            known = {"timestamp": NOW, "contractExecutionStatus": "Success"}
+            path = f"/v1/dataContracts/{self.entities[kind]['id']}/results"
+            self.client.request("PUT", path, json=known)
+            if isinstance(case.body, dict):
+                case.body["timestamp"] = NOW
         if case.path.startswith(_TOPICS):
             kind = "topic"
         if case.path.startswith((_RESULTS, _FAILED)):
@@ -283,7 +293,8 @@ class World:
             self._fail(target)
         fqn = target["fullyQualifiedName"]
         named = {
-            **dict.fromkeys(("pipeline", "topic", "case"), target["id"]),
+            **dict.fromkeys(("pipeline", "topic", "case", "contract"), target["id"]),
+            "result": str(uuid5(UUID(target["id"]), str(NOW))),
             "table": f"{fqn}.column" if case.path.endswith("/columnProfile") else target["id"],
             "entity_id": target["id"],
             "fqn": quote(fqn, safe=""),
