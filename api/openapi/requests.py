@@ -123,6 +123,11 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
             "type": "object",
             "description": "Any mapping, which may be no document of the standard.",
         },
+        "JudgedContract": {
+            "type": "object",
+            "description": "A `CreateDataContract`, or any other mapping, of which is told what is"
+            " wrong with it.",
+        },
         "OdcsDocuments": {
             "type": "object",
             "description": "Two versions of a document of the Open Data Contract Standard.",

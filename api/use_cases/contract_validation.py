@@ -102,12 +102,13 @@ def sees_all_of(access: Access, *kinds: str) -> bool:
 def validate_request(services: Services, asked: Asked) -> ContractValidation:
     """Tell if a request to create a contract would be taken, and fit its entity.
 
-    Nothing is stored. Raises StoreUnavailable, and Forbidden and FieldWithheld as
-    `validate_contract` does.
+    Nothing is stored. Raises InvalidInput for what is no mapping, StoreUnavailable, and Forbidden
+    and FieldWithheld as `validate_contract` does.
     """
     access, errors, constraints = asked.access, list[str](), list[str]()
+    given = asked.values()
     try:
-        values = taken_values(CONTRACT, Action.CREATE, access, asked.values())
+        values = taken_values(CONTRACT, Action.CREATE, access, given)
         planner = services.catalog.planner
         context = replace(asked.context, contract_first=True)
         plan: Plan | None = planner.create(CONTRACT, values, context)

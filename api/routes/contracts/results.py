@@ -140,7 +140,7 @@ def contract_result_routes(services: Services) -> list[HTTPRouteHandler]:
     judging: Any = {"answer": ContractResult, "errors": (400, 404, 408, 503)}
     dry: Any = {
         "answer": ContractValidation,
-        "body": "CreateDataContract",
+        "body": "JudgedContract",
         "errors": (400, 408, 413, 415, 503),
     }
     return [
