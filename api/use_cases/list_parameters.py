@@ -13,10 +13,10 @@ from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.openmetadata.entity_properties import field_aliases, known_properties
 from domain.openmetadata.status_names import StatusNames
+from domain.openmetadata.verdicts import KEY as VERDICT
 from domain.openmetadata.verdicts import VERDICTS
 from projections.entities.name_filters import MAX_PATTERN, name_filter
 from projections.entities.port import Include, ListRequest
-from projections.entities.scopes import VERDICT
 from projections.visibility.withholding import Withheld
 
 DEFAULT_LIMIT = 10

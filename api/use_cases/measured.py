@@ -162,15 +162,6 @@ def now() -> int:
     return int(time.time() * 1_000)
 
 
-def newest_point(
-    services: Services, entity_id: str, series: str, part: str
-) -> tuple[int, bytes] | None:
-    """Time and JSON of the newest point of a part of a series of an entity; None without any."""
-    wanted = PageRequest(entity_id=entity_id, series=series, part=part, limit=1, most_bytes=1)
-    points = services.measurements.page(wanted).points
-    return points[0] if points else None
-
-
 _RUNS_SHOWN = 10
 _MOST_SHOWN = 10_000
 _MOST_BYTES = 4_000_000

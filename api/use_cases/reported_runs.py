@@ -8,7 +8,7 @@ from api.callers.permissions import Access
 from api.services import Services
 from api.use_cases.contract_validation import find_contract, sees_all_of
 from api.use_cases.documents import CONTRACT
-from api.use_cases.measured import newest_point, now
+from api.use_cases.measured import now
 from api.use_cases.publications import known_contracts
 from domain.aggregate.entity import Entity
 from domain.contracts.exporting import document_of
@@ -59,7 +59,7 @@ def keep_run(services: Services, run: ReportedRun) -> ReportedRunAnswer:
             continue
         status = result.contract_execution_status
         answer.contracts.append(RunOutcome(contract.id, contract.fqn, status))
-        if newest_point(services, contract.id, TESTED, answer.run_id) is None:
+        if services.measurements.newest_point(contract.id, TESTED, answer.run_id) is None:
             kept = msgspec.json.encode(result.of(contract.id, contract.fqn))
             body = kept_run(run, tested.checks_of(run), status)
             at = result.timestamp

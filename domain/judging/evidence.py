@@ -86,11 +86,8 @@ def _recorded(measurements: Measurements, entity: Entity, promised: dict[str, An
     refreshes += [each["timestamp"] for each in touched if each]
     profile = None
     if column := promised.get("columnName"):
-        wanted = PageRequest(
-            entity_id=entity.id, series=COLUMN, part=column, limit=1, most_bytes=_PAGE_BYTES
-        )
-        newest = measurements.page(wanted).points
-        profile = msgspec.json.decode(newest[0][1], type=ColumnProfile) if newest else None
+        newest = measurements.newest_point(entity.id, COLUMN, column)
+        profile = msgspec.json.decode(newest[1], type=ColumnProfile) if newest else None
     return Recorded(
         refreshes=refreshes,
         profiled_at=profile.timestamp if profile else None,

@@ -103,7 +103,7 @@ class Judge:
         )
         touched = {each.entity_id for each in happened}.union(id_ for id_, _ in written)
         concerned |= dict.fromkeys(self._memory.watching(touched))
-        attention = self._looked(concerned)
+        attention = self._looked(concerned) if concerned else {}
         rested = time.monotonic() - self._noted_at >= _REST_SECONDS
         if attention or (position > self._position and rested):
             self._memory.settle(position, attention)
@@ -119,6 +119,8 @@ class Judge:
         One that somebody has changed meanwhile is to be looked at again at once, and so are those
         for which there is no time in this step.
         """
+        # Before anything is read: what is appended meanwhile is looked at by a later step.
+        position = self._log.head()
         ends = time.monotonic() + self._step_seconds
         attention: dict[str, Attention] = {}
         appends: dict[str, Append] = {}
@@ -126,7 +128,7 @@ class Judge:
             if attention and time.monotonic() >= ends:
                 attention[contract_id] = Attention(moment=self._now())
                 continue
-            attention[contract_id], remarks = self._look(contract_id)
+            attention[contract_id], remarks = self._look(contract_id, position)
             if remarks:
                 appends[contract_id] = prepared(remarks)
         stored = self._log.append_group([*appends.values()]) if appends else []
@@ -136,10 +138,11 @@ class Judge:
                 attention[contract_id] = replace(again, moment=self._now())
         return attention
 
-    def _look(self, contract_id: str) -> tuple[Attention, list[RecordedEvent]]:
-        """What to look at again of a contract, and the events of what is new."""
-        # Before anything is read: what is appended meanwhile is looked at by a later step.
-        position = self._log.head()
+    def _look(self, contract_id: str, position: int) -> tuple[Attention, list[RecordedEvent]]:
+        """What to look at again of a contract, and the events of what is new.
+
+        All that bears on it is known up to `position`.
+        """
         contract = self._entities.newest(contract_id)
         if contract is None or contract.purged or contract.deleted:
             return Attention(watches=()), []

@@ -98,6 +98,12 @@ class Measurements(ABC):
         points of one time.
         """
 
+    def newest_point(self, entity_id: str, series: str, part: str) -> tuple[int, bytes] | None:
+        """Time and JSON of the newest point of a part of a series; None without any."""
+        wanted = PageRequest(entity_id=entity_id, series=series, part=part, limit=1, most_bytes=1)
+        points = self.page(wanted).points
+        return points[0] if points else None
+
     @abstractmethod
     def delete(self, entity_id: str, series: str, at: int | None = None) -> int:
         """Delete the points of a series at a time, or all of them; returns how many there were."""

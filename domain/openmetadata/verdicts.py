@@ -15,6 +15,7 @@ from domain.aggregate.lifecycle import format_version
 from domain.events import Body, ContractJudged
 
 KEY = "verdict"
+"""The field, the list parameter, and the beginning of the scopes of contracts by verdict."""
 VERDICTS = ("Success", "PartialSuccess", "Failed", "Unknown")
 UNKNOWN: Literal["Unknown"] = "Unknown"
 """The verdict on a contract that nothing is known of, or whose time it is not."""

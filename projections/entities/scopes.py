@@ -33,14 +33,13 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
 from domain.kinds.names import name_key
 from domain.kinds.registry import ALL_KINDS, KINDS
+from domain.openmetadata.verdicts import KEY as VERDICT
 from domain.openmetadata.verdicts import shown_verdict
 
 DOCUMENT = "odcs"
 """Filter of contracts by the id of the document that they were given."""
 NOWHERE = "-"
 """A scope that no entity has, for a filter that names an entity that does not exist."""
-VERDICT = "verdict"
-"""The list parameter, and the beginning of the scopes, of contracts by their verdict."""
 _LABELS = "tags"
 _OF_SOURCE = {"Classification": "tag", "Glossary": "glossaryTerm"}
 """Source of a label -> kind of the entity that it names."""

@@ -24,7 +24,7 @@ def ingestion_run_routes(services: Services) -> list[HTTPRouteHandler]:
         run = measured.report(body, IngestionRun)
         entity = measured.find(services, kind, pipeline)
         entity_id = measured.id_of(entity)
-        known = measured.newest_point(services, entity_id, RUN, run.part) if run.part else None
+        known = services.measurements.newest_point(entity_id, RUN, run.part) if run.part else None
         moment = measured.now()
         store.write(entity_id, run.points(moment, known[0] if known else None), moment)
         return measured.visible(request.auth, Action.EDIT, kind, entity)
@@ -35,7 +35,7 @@ def ingestion_run_routes(services: Services) -> list[HTTPRouteHandler]:
 
     def one(request: AnyRequest, pipeline: str, run: str) -> bytes:
         entity_id = measured.id_of(measured.find(services, kind, pipeline))
-        known = measured.newest_point(services, entity_id, RUN, run)
+        known = services.measurements.newest_point(entity_id, RUN, run)
         return known[1] if known else b"{}"
 
     def delete(request: AnyRequest, pipeline: str) -> bytes:
