@@ -17,12 +17,13 @@ from schemathesis import Case, GenerationMode
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.engine import events, from_schema
+from schemathesis.hooks import unregister
 from schemathesis.specs.openapi.formats import unregister_string_format
 
 from tests.api.conftest import Client, token
 from tests.api.schemathesis_world import World
 
-__all__ = ["SEED", "Asking", "Sample", "World", "formats", "load"]
+__all__ = ["SEED", "Asking", "Sample", "World", "changing", "formats", "load"]
 
 SEED = int(os.environ.get("CATALOG_TEST_SEED") or random.SystemRandom().getrandbits(32))
 FIRST, WALKED, SHARE = 3, 0.1, 0.04
@@ -59,7 +60,7 @@ def formats() -> Iterator[None]:
         unregister_string_format(name)
 
 
-def load(client: Client, world: World) -> Any:
+def load(client: Client) -> Any:
     """The document as schemathesis sees it."""
     config = SchemathesisConfig(seed=SEED)
     acceptance = config.projects.default.checks.positive_data_acceptance
@@ -69,11 +70,22 @@ def load(client: Client, world: World) -> Any:
         "/docs/openapi.json", http_only(client.http.app), config=config
     )
 
-    def map_case(_: Any, case: Case) -> Case:
-        return world.meaningful(case)
-
-    schema.hook(map_case)
     return schema
+
+
+@contextmanager
+def changing(change: Callable[[Case], object]) -> Iterator[None]:
+    """Have each case changed before it is sent, until the block ends.
+
+    It is too early while a case is drawn: a sequence lays earlier answers over it afterwards.
+    """
+
+    def before_call(_: Any, case: Case, _options: Any) -> None:
+        change(case)
+
+    schemathesis.hook(before_call)
+    yield
+    unregister(before_call)
 
 
 class Asking:
