@@ -26,7 +26,7 @@ from projections.wiring.local_read_models import entities_definition
 
 CONTRACTS, SMALL = 100_000, 5_000
 _BATCH = 2_000
-_STEPS = 5
+_STEPS = 40
 _COLUMNS = [{"name": f"c{n}", "dataType": "BIGINT"} for n in range(10)]
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from api.processes.server import collect_rarely
 from benchmarks.figures import Figure
 
 HELD_MS = 20.0
@@ -13,7 +14,11 @@ HELD_MS = 20.0
 
 
 def wait_figure(work: Callable[[], object], length: float, rounds: int, beside: str) -> Figure:
-    """The median of the longest waits beside work that takes so many seconds."""
+    """The median of the longest waits beside work that takes so many seconds.
+
+    The garbage collector looks at the objects of this process as rarely as it does in a server.
+    """
+    collect_rarely()
     held = statistics.median(longest_wait(work) for _ in range(rounds))
     usual = statistics.median(longest_wait(partial(spin, length)) for _ in range(rounds))
     return Figure(

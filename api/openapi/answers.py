@@ -6,6 +6,9 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, sole_kinds_below
 from projections.search.answers import highlighting
 
+ABOUT_AGREEMENTS = {"latestResult": ref("LatestResult"), "verdict": ref("Verdict")}
+"""Key that reads of agreements add -> its schema."""
+
 
 def shown(kind: EntityKind, given: Schema) -> Schema:
     """An entity as it is answered: references resolved, nothing null, secrets left out.
@@ -35,6 +38,7 @@ def shown(kind: EntityKind, given: Schema) -> Schema:
         "updatedBy": TEXT,
         "deleted": {"const": True, "description": "There only when soft-deleted."},
         "changeDescription": ref("ChangeDescription"),
+        **(ABOUT_AGREEMENTS if kind.agreement else {}),
         **{field: array(ref("EntityReference")) for field in kind.members},
         **{other: ref("EntityReference") for other in sole_kinds_below(kind.name)},
     }

@@ -26,11 +26,13 @@ from api.openapi.requests import (
     shared_requests,
     to_kinds,
 )
+from domain.contracts.validation.results import LatestResult
 from domain.edges import DETAIL_KEYS
 from domain.kinds.bodies.columns import NamedPart
 from domain.kinds.bodies.lineage import RUNNING_KINDS, LineageEdge
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
+from domain.openmetadata.verdicts import Verdict
 from domain.reading.changes import ChangeDescription
 
 _SPACES = r"\s\u001c-\u001f\u0085"
@@ -45,7 +47,8 @@ def body_name(kind: EntityKind) -> str:
 def component_schemas(taken: set[type], answered: set[type]) -> dict[str, Schema]:
     """Every component schema by name, with those of the Structs that routes take and answer."""
     bodies = [*(kind.body for kind in KINDS.values()), LineageEdge]
-    own = [ErrorBody, ChangeDescription, *taken, *answered]
+    told = {ChangeDescription, LatestResult, Verdict}
+    own = [ErrorBody, *told, *taken, *answered]
     _, generated = msgspec.json.schema_components(
         [*bodies, *own], ref_template="#/components/schemas/{name}"
     )
@@ -63,7 +66,7 @@ def component_schemas(taken: set[type], answered: set[type]) -> dict[str, Schema
         if part.__name__ in components:
             components[part.__name__]["properties"]["name"] = NAME
     schemas["Error"] = closed(components.pop(ErrorBody.__name__))
-    for struct in answered - taken:
+    for struct in told.union(answered) - taken:
         components[struct.__name__] = closed(components[struct.__name__])
     reference = components[REFERENCE]
     components |= {**shared_answers(reference), **shared_requests(reference)}

@@ -232,6 +232,13 @@ def test_requests_document_their_bodies(openapi: Any) -> None:
         assert ("requestBody" in operation) is writes, path
 
 
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+def test_answers_may_have_each_optional_field(kind: EntityKind, openapi: Any) -> None:
+    assert openapi["components"]["schemas"][kind.body.__name__]["properties"].keys() >= {
+        *kind.optional
+    }
+
+
 def test_request_schema_asks_for_what_a_kind_needs(openapi: Any) -> None:
     create = validator(openapi, {"$ref": "#/components/schemas/CreateTag"})
     assert create.is_valid({"name": "a", "classification": "b"})
