@@ -26,7 +26,8 @@ from projections.wiring.local_read_models import entities_definition
 
 CONTRACTS, SMALL = 100_000, 5_000
 _BATCH = 2_000
-_STEPS = 40
+_SHARE = 2_500
+"""Contracts for each step beside which the event loop waits."""
 _COLUMNS = [{"name": f"c{n}", "dataType": "BIGINT"} for n in range(10)]
 
 
@@ -45,7 +46,9 @@ def figures_of(workspace: Workspace, count: int) -> list[Figure]:
     ):
         stored = seconds(partial(_store, log, count))
         judge = Judge(log, measurements)
-        first = wait_figure(lambda: [judge.step() for _ in range(_STEPS)], 1.0, 1, "the judge")
+        first = wait_figure(
+            lambda: [judge.step() for _ in range(count // _SHARE)], 1.0, 1, "the judge"
+        )
         before = log.head()
         began = time.perf_counter()
         while judge.step():
