@@ -18,6 +18,7 @@ import msgspec
 
 from domain.edges import edge_name
 from domain.kinds.entity_kind import EntityKind
+from domain.reading.moments import Moment
 from projections.entities.cursors import Place
 from projections.entities.name_filters import NameFilter
 from projections.entities.stored_entity import StoredEntity
@@ -164,6 +165,9 @@ class EntitySnapshot(Protocol):
     def digests(self) -> Mapping[str, tuple[int, int]]:
         """Kind -> number and digest of its entities, as kept while commits were applied."""
 
+    def moments(self) -> Iterator[Moment]:
+        """The moments that are stored, in log order."""
+
     def list_differences(self) -> Iterator[Difference]:
         """Yield narrowed lists that differ from the stored entities, and totals that differ."""
 
@@ -259,6 +263,12 @@ class SortedReadModel(ReadModel, Protocol):
     def edges(self) -> AbstractContextManager[EdgeReader]:
         """One consistent state of the lineage, which is held until the block ends."""
 
+    def first_after(self, time: int) -> int | None:
+        """The position of the first event later than a time; None where there is none yet.
+
+        The time is in milliseconds since the Unix epoch, of 64 bits.
+        """
+
     def digests(self) -> Mapping[str, tuple[int, int]]:
         """Kind -> number of its entities, and the sum of their digests modulo 2**128."""
 
@@ -272,10 +282,12 @@ class SortedReadModel(ReadModel, Protocol):
         fingerprint: str,
         *,
         after: Checkpoint,
+        moments: Sequence[Moment] = (),
     ) -> None:
         """Store these entities by id, remove those that are None, and move the checkpoint.
 
-        Everything happens in one commit, lists, totals and digests included. Raises
+        `moments` are those of the events between `after` and `position`, as far as these alone
+        tell. Everything happens in one commit, lists, totals and digests included. Raises
         StoreUnavailable when nothing was committed, as when the checkpoint and its fingerprint are
         not `after`, which the commit itself compares.
         """

@@ -1,7 +1,9 @@
 """The projection that keeps the sorted read model equal to the log."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from domain.event_store.entity_reads import RecordedEvent
+from domain.reading.moments import Moment, moments_of
 from projections.entities.port import SortedReadModel
 from projections.entities.stored_entity import stored_entity
 from projections.feeding.port import Checkpoint, Folded
@@ -14,13 +16,16 @@ class EntityProjection:
 
     def __init__(self, model: SortedReadModel) -> None:
         self._model = model
+        self._moments: list[Moment] = []
+        """Those of the batch under way."""
 
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
         return self._model.checkpoint_and_fingerprint()
 
-    def begin(self) -> None:
-        """Nothing is noted of a batch: the last states say all."""
+    def begin(self, batch: Sequence[RecordedEvent]) -> None:
+        """Note the moments of a batch; of its entities the last states say all."""
+        self._moments = [*moments_of(batch)]
 
     def apply(
         self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
@@ -30,4 +35,6 @@ class EntityProjection:
             entity_id: None if folded.entity.purged else stored_entity(folded)
             for entity_id, folded in entities.items()
         }
-        self._model.apply(stored, position, fingerprint, after=after)
+        moments = [each for each in self._moments if each[1] <= position]
+        self._moments = []
+        self._model.apply(stored, position, fingerprint, after=after, moments=moments)

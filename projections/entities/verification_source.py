@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from domain.aggregate.entity import Entity
 from domain.event_store.port import EventStore
 from domain.reading import changes
+from domain.reading.moments import Moment, recorded_moments
 from projections.entities.port import EntitySnapshot, SortedReadModel
 from projections.entities.stored_entity import (
     DIGEST_MODULUS,
@@ -26,8 +28,9 @@ _JSON = frozenset({"core", "optional"})
 class StoredEntities:
     """The entities of a read model in one snapshot, as a source of verification."""
 
-    def __init__(self, model: SortedReadModel, snapshot: EntitySnapshot) -> None:
+    def __init__(self, model: SortedReadModel, snapshot: EntitySnapshot, log: EventStore) -> None:
         self._model = model
+        self._log = log
         self._snapshot = snapshot
         self.ids = snapshot.ids
 
@@ -57,6 +60,12 @@ class StoredEntities:
     def _compare_lists(self, differences: Differences) -> None:
         for difference in self._snapshot.list_differences():
             differences.add(difference)
+        due = recorded_moments(self._log, self._snapshot.position)
+        for moments in zip_longest(due, self._snapshot.moments()):
+            if moments[0] != moments[1]:
+                # One that is missing or too much shifts all that follow.
+                differences.add(_wrong_moment(*moments))
+                break
 
 
 @contextmanager
@@ -69,7 +78,7 @@ def stored_entities(model: SortedReadModel, log: EventStore) -> Iterator[StoredE
         reason = disagreement(log, snapshot.position, snapshot.fingerprint)
         if reason is not None:
             raise Damaged(f"the sorted read model is not of this log: {reason}")
-        yield StoredEntities(model, snapshot)
+        yield StoredEntities(model, snapshot, log)
 
 
 _LISTS = ("entities", "lists")
@@ -95,6 +104,11 @@ def wrong_total(
     which = [f"{name} {value}" for name, value in narrowed.items() if value]
     name = ", ".join(("total", "soft-deleted" if deleted else "live", *which))
     return Difference("counter", kind, "", name, [FieldPair("n", counted, kept)], _LISTS)
+
+
+def _wrong_moment(due: Moment | None, held: Moment | None) -> Difference:
+    """The first moment that is not as the log has it."""
+    return Difference("moment", "", "", "moments", [FieldPair("time and position", due, held)])
 
 
 def _expected(entity: Entity, position: int) -> tuple[StoredEntity, int]:

@@ -1,12 +1,13 @@
 """The port of a projection for those that feed it: states from the log in, one commit out."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from domain.aggregate.entity import Entity
 from domain.errors import StoreUnavailable
+from domain.event_store.entity_reads import RecordedEvent
 
 
 class Folded(msgspec.Struct, frozen=True, gc=False):
@@ -82,10 +83,11 @@ class Projection(Protocol):
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
 
-    def begin(self) -> Note | None:
+    def begin(self, batch: Sequence[RecordedEvent]) -> Note | None:
         """Begin a batch: gives what is to be called for each of its events before `apply`.
 
-        None where the last states say all. What a batch noted that was not applied is forgotten.
+        None where the last states say all. What is applied may be the first events of the batch
+        alone. What a batch noted that was not applied is forgotten.
         """
 
     def apply(

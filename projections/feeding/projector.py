@@ -117,7 +117,7 @@ class Projector:
         Raises StoreUnavailable where it is not, whatever came of it.
         """
         try:
-            folded = self._folder.fold(batch, self.projection.begin(), states)
+            folded = self._folder.fold(batch, self.projection.begin(batch), states)
         except StoreUnavailable:
             raise
         except Exception as error:

@@ -1,9 +1,10 @@
 """The projection that keeps a search engine equal to the log."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from domain.aggregate.entity import Entity
+from domain.event_store.entity_reads import RecordedEvent
 from projections.feeding.port import Checkpoint, Folded, Note
 from projections.search.documents.documents import SearchDocument, document, is_indexed
 from projections.search.engine import DocumentChanges, SearchedPaths, SearchEngine
@@ -50,7 +51,7 @@ class SearchProjection:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
         return self._engine.checkpoint_and_fingerprint()
 
-    def begin(self) -> Note:
+    def begin(self, batch: Sequence[RecordedEvent]) -> Note:
         """Have the paths noted that appear in the events of a batch, in their order."""
         self._noted = PathsNoted(self._engine.searched())
         return self._noted.note

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from domain.kinds.names import name_key
+from domain.reading.moments import Moment
 from projections.entities.cursors import Place
 from projections.entities.port import (
     EntityTooLarge,
@@ -147,8 +148,13 @@ class PlainSnapshot:
     """The entities that there were when the snapshot was taken."""
 
     def __init__(
-        self, entities: Mapping[str, StoredEntity], position: int, fingerprint: str
+        self,
+        entities: Mapping[str, StoredEntity],
+        position: int,
+        fingerprint: str,
+        moments: list[Moment],
     ) -> None:
+        self._moments = moments
         self.stored = dict(sorted(entities.items()))
         self.position = position
         self.fingerprint = fingerprint
@@ -162,6 +168,9 @@ class PlainSnapshot:
 
     def digests(self) -> dict[str, tuple[int, int]]:
         return digests(self.stored.values())
+
+    def moments(self) -> Iterator[Moment]:
+        return iter(self._moments)
 
     def list_differences(self) -> Iterator[Difference]:
         return iter(())
@@ -182,6 +191,7 @@ class PlainReadModel:
     def __init__(self) -> None:
         self.stored: dict[str, StoredEntity] = {}
         self.position, self.fingerprint = 0, ""
+        self.moments: list[Moment] = []
 
     def checkpoint(self) -> int:
         return self.position
@@ -244,6 +254,7 @@ class PlainReadModel:
         fingerprint: str,
         *,
         after: Checkpoint,
+        moments: Sequence[Moment] = (),
     ) -> None:
         if (self.position, self.fingerprint) != after:
             raise moved_on("sorted read model", after)
@@ -254,10 +265,16 @@ class PlainReadModel:
             else:
                 json.loads(one.scopes)
         self.stored, self.position, self.fingerprint = stored, position, fingerprint
+        for at, where in moments:
+            if not self.moments or at > self.moments[-1][0]:
+                self.moments.append((at, where))
+
+    def first_after(self, time: int) -> int | None:
+        return next((position for at, position in self.moments if at > time), None)
 
     @contextmanager
     def snapshot(self) -> Iterator[PlainSnapshot]:
-        yield PlainSnapshot(self.stored, self.position, self.fingerprint)
+        yield PlainSnapshot(self.stored, self.position, self.fingerprint, [*self.moments])
 
     def damage(self) -> list[str]:
         return []

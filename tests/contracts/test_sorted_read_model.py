@@ -656,3 +656,16 @@ def test_edges_are_read_in_one_state(model: SortedReadModel) -> None:
     with model.edges() as edges:
         assert [*edges.ending_at(uuid(2))] == [b"12"]
         assert edges.deleted([uuid(1)]) == {uuid(1)}
+
+
+def test_moments_rise_with_the_greatest_time_so_far(model: SortedReadModel) -> None:
+    assert model.first_after(0) is None
+    batches = ([(10, 1), (20, 3)], [(15, 4), (30, 5)], [], [(29, 6)], [(31, 9)])
+    for number, moments in enumerate(batches, 1):
+        after = model.checkpoint_and_fingerprint()
+        model.apply({}, 10 * number, f"at {number}", after=after, moments=moments)
+    stored = [(10, 1), (20, 3), (30, 5), (31, 9)]
+    asked = {-(2**63): 1, 9: 1, 10: 3, 19: 3, 20: 5, 29: 5, 30: 9, 31: None, 2**63 - 1: None}
+    assert {time: model.first_after(time) for time in asked} == asked
+    with model.snapshot() as snapshot:
+        assert [*snapshot.moments()] == stored

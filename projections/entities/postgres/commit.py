@@ -1,8 +1,9 @@
 """Writes stored entities to PostgreSQL, and keeps lists, totals and digests equal to them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from domain.event_store.postgres.link import Link
+from domain.reading.moments import Moment
 from projections.entities.commit_changes import CommitChanges, held_digests
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.tables import TYPES, entity_row
@@ -29,10 +30,22 @@ _COUNT = (
     " ON CONFLICT (kind, scope, deleted, status) DO UPDATE SET n = c.n + excluded.n"
 )
 DIGESTS = "SELECT kind, n, sum FROM {}.digests WHERE n > 0 ORDER BY kind"
+_MOMENTS = (
+    "INSERT INTO {}.moments SELECT m.at, m.position"
+    " FROM unnest(%b::int8[], %b::int8[]) AS m (at, position)"
+    " WHERE m.at > coalesce((SELECT max(at) FROM {}.moments), m.at - 1)"
+)
 _DIGEST = (
     "INSERT INTO {}.digests SELECT * FROM unnest(%b::text[], %b::int8[], %b::bytea[])"
     " ON CONFLICT (kind) DO UPDATE SET n = excluded.n, sum = excluded.sum"
 )
+
+
+def write_moments(link: Link, tables: EntityTables, moments: Sequence[Moment]) -> None:
+    """Add those moments that are later than all that are stored."""
+    if moments:
+        columns = [[*column] for column in zip(*moments, strict=True)]
+        link.execute(tables.within(_MOMENTS).encode(), columns)
 
 
 def write_entities(

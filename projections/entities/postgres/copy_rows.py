@@ -4,13 +4,14 @@ The one that loads hands the bytes on to the database as they are. The format is
 documentation of COPY: fields with their lengths before them, numbers with the high byte first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from struct import Struct
 
 import msgspec
 
 from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
+from domain.reading.moments import Moment
 from projections.entities.commit_changes import add_digests, added_digests
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.tables import COLUMNS
@@ -20,6 +21,7 @@ _ENTITIES = f"COPY {{}}.entities ({COLUMNS}, fqn_key) FROM STDIN (FORMAT binary,
 _SCOPES = (
     "COPY {}.scopes (scope, kind, deleted, name, id, status) FROM STDIN (FORMAT binary, FREEZE)"
 )
+_MOMENTS = "COPY {}.moments (at, position) FROM STDIN"
 _BEGINNING = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 """Of each COPY: the signature, no flags, no extension of the header."""
 _END = b"\xff\xff"
@@ -75,6 +77,13 @@ def copy_in(link: Link, tables: EntityTables, part: CopyPart) -> None:
         with link.cursor() as cursor, cursor.copy(tables.within(statement).encode()) as copy:
             for piece in (_BEGINNING, rows, _END):
                 copy.write(piece)
+
+
+def copy_moments(link: Link, tables: EntityTables, moments: Iterable[Moment]) -> None:
+    """Put moments into a table that the link's transaction has made; raises psycopg.Error."""
+    with link.cursor() as cursor, cursor.copy(tables.within(_MOMENTS).encode()) as copy:
+        for moment in moments:
+            copy.write_row(moment)
 
 
 def _text(text: str) -> bytes:

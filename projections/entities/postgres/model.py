@@ -10,6 +10,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.port import MAX_INTEGER
 from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
+from domain.reading.moments import Moment
 from projections.entities.commit_changes import held_digests
 from projections.entities.cursors import Place
 from projections.entities.list_sql import Statement
@@ -20,7 +21,7 @@ from projections.entities.port import (
     SortedReadModel,
     StoredDocument,
 )
-from projections.entities.postgres.commit import DIGESTS, write_entities
+from projections.entities.postgres.commit import DIGESTS, write_entities, write_moments
 from projections.entities.postgres.database import EntityTables, postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
@@ -46,6 +47,11 @@ _DOCUMENTS = (
 _DELETED = (
     "SELECT kind, sum(n)::int8 FROM {}.counters WHERE scope = '' AND deleted = 1 GROUP BY kind"
 )
+_FIRST_AFTER = (
+    "SELECT m.position FROM (SELECT) one LEFT JOIN LATERAL (SELECT position FROM {}.moments"
+    " WHERE at > %b ORDER BY at LIMIT 1) m ON true"
+)
+"""Gives NULL where there is none."""
 _MOVE = (
     "UPDATE {}.checkpoint SET position = %b, fingerprint = %b"
     " WHERE one = 1 AND position = %b AND fingerprint = %b"
@@ -110,6 +116,12 @@ class PostgresReadModel(SortedReadModel):
         """Kind -> how many of its entities are soft-deleted; kinds without any may be absent."""
         return dict(self.tables.ask((_DELETED, ())))
 
+    def first_after(self, time: int) -> int | None:
+        """The position of the first event later than a time; None where there is none yet."""
+        ((position,),) = self.tables.ask_live((_FIRST_AFTER, (time,)))
+        position_or_none: int | None = position
+        return position_or_none
+
     def digests(self) -> dict[str, tuple[int, int]]:
         """Kind -> number of its entities, and the sum of their digests modulo 2**128."""
         return held_digests(self.tables.ask((DIGESTS, ())))
@@ -171,6 +183,7 @@ class PostgresReadModel(SortedReadModel):
         fingerprint: str,
         *,
         after: Checkpoint,
+        moments: Sequence[Moment] = (),
     ) -> None:
         """Store these entities by id, remove those that are None, and move the checkpoint.
 
@@ -188,6 +201,7 @@ class PostgresReadModel(SortedReadModel):
                 if moved.rowcount != 1:
                     raise moved_on("sorted read model", after)
                 write_entities(link, self.tables, entities)
+                write_moments(link, self.tables, moments)
         except Superseded as gone:
             raise Damaged(gone.message) from gone
 

@@ -12,9 +12,10 @@ from psycopg import sql
 
 from domain.event_store.port import EventStore
 from domain.event_store.postgres.link import Link
+from domain.reading.moments import recorded_moments
 from projections.entities.bulk_folding import folded_parts
 from projections.entities.commit_changes import add_digests, added_digests
-from projections.entities.postgres.copy_rows import CopyPart, copy_in, copy_part
+from projections.entities.postgres.copy_rows import CopyPart, copy_in, copy_moments, copy_part
 from projections.entities.postgres.database import EntityDatabase, EntityTables, postgres_errors
 from projections.entities.postgres.model import PostgresReadModel, no_writer
 from projections.entities.postgres.tables import INDEXES, TABLES
@@ -74,6 +75,7 @@ def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progr
         link.cursor().executemany(
             tables.within("INSERT INTO {}.digests VALUES (%b, %b, %b)"), added_digests({}, sums)
         )
+        copy_moments(link, tables, recorded_moments(log, live.head))
         link.execute(
             tables.within("UPDATE {}.checkpoint SET position = %b, fingerprint = %b").encode(),
             (live.head, fingerprint),

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from domain.event_store.port import MAX_INTEGER
 from domain.event_store.postgres.link import Link
+from domain.reading.moments import Moment
 from projections.entities.commit_changes import WRONG_COUNTERS, held_digests
 from projections.entities.postgres.commit import DIGESTS
 from projections.entities.postgres.database import EntityTables, postgres_errors
@@ -32,6 +34,7 @@ _SOME = _SIZED.format(
     " JOIN {}.entities e ON e.id = one.id ORDER BY one.n",
 )
 _ALL_IDS = f"SELECT id FROM {{}}.entities WHERE id > %b ORDER BY id LIMIT {_ROWS * 10}"
+_MOMENTS = f"SELECT at, position FROM {{}}.moments WHERE at > %b ORDER BY at LIMIT {_ROWS * 10}"
 _CHECKPOINT = "SELECT position, fingerprint FROM {}.checkpoint"
 _SAID = r"""
 SELECT one.value COLLATE "C" AS scope, e.kind, e.deleted, e.name, e.id, e.status, e.fqn
@@ -91,6 +94,13 @@ class PostgresEntitySnapshot:
     def digests(self) -> dict[str, tuple[int, int]]:
         """Kind -> number and digest of its entities, as kept while commits were applied."""
         return held_digests(self._rows(DIGESTS))
+
+    def moments(self) -> Iterator[Moment]:
+        """The moments that are stored, in log order."""
+        before = -MAX_INTEGER
+        while rows := self._rows(_MOMENTS, before):
+            before = rows[-1][0]
+            yield from rows
 
     def list_differences(self) -> Iterator[Difference]:
         """Yield the rows of `scopes` and the counters that differ from the entities."""

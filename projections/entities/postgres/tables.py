@@ -28,6 +28,7 @@ CREATE TABLE {{schema}}.counters (
 CREATE TABLE {{schema}}.digests (
     kind {_TEXT} PRIMARY KEY, n bigint NOT NULL, sum bytea NOT NULL)
     WITH (fillfactor = 20, {_HOT});
+CREATE TABLE {{schema}}.moments (at bigint PRIMARY KEY, position bigint NOT NULL);
 CREATE TABLE {{schema}}.checkpoint (
     one integer PRIMARY KEY CHECK (one = 1), position bigint NOT NULL, fingerprint text NOT NULL)
     WITH (fillfactor = 20, {_HOT});

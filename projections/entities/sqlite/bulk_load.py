@@ -14,6 +14,7 @@ import msgspec
 
 from domain.event_store.port import EventStore
 from domain.machine import durable_files
+from domain.reading.moments import recorded_moments
 from projections.entities.bulk_folding import folded_parts
 from projections.entities.commit_changes import add_digests, added_digests
 from projections.entities.sqlite.database import sqlite_errors
@@ -21,6 +22,7 @@ from projections.entities.sqlite.tables import (
     INDEXES,
     INSERT_DIGEST,
     INSERT_ENTITY,
+    INSERT_MOMENT,
     PAGE_BYTES,
     TABLES,
 )
@@ -69,6 +71,7 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
             done += len(entities)
             progress(done, len(live))
         connection.executemany(INSERT_DIGEST, added_digests({}, sums))
+        connection.executemany(INSERT_MOMENT, recorded_moments(log, live.head))
         connection.execute("COMMIT")
         connection.executescript(INDEXES + _DERIVED)
         if live.head:

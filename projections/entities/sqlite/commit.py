@@ -1,13 +1,14 @@
 """Writes stored entities to SQLite, and keeps lists, totals and digests equal to them."""
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec.structs import astuple
 
+from domain.reading.moments import Moment
 from projections.entities.commit_changes import CommitChanges, held_digests
-from projections.entities.sqlite.tables import INSERT_DIGEST, INSERT_ENTITY
+from projections.entities.sqlite.tables import INSERT_DIGEST, INSERT_ENTITY, INSERT_MOMENT
 from projections.entities.stored_entity import StoredEntity
 
 _STORED = (
@@ -23,6 +24,14 @@ _CHANGE = (
 _UNLIST = "DELETE FROM scopes WHERE scope = ? AND kind = ? AND deleted = ? AND name = ? AND id = ?"
 _LIST = "INSERT INTO scopes VALUES (?,?,?,?,?,?)"
 _COUNT = "INSERT INTO counters VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"
+
+
+def write_moments(connection: sqlite3.Connection, moments: Sequence[Moment]) -> None:
+    """Add those moments that are later than all that are stored."""
+    if moments:
+        ((greatest,),) = connection.execute("SELECT max(at) FROM moments")
+        later = [each for each in moments if greatest is None or each[0] > greatest]
+        connection.executemany(INSERT_MOMENT, later)
 
 
 def write_entities(

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from domain.edges import EDGE
+from domain.reading.moments import Moment
 from projections.entities.cursors import Place
 from projections.entities.port import (
     EdgeReader,
@@ -17,7 +18,7 @@ from projections.entities.port import (
     StoredDocument,
 )
 from projections.entities.single_entities import with_all_fields
-from projections.entities.sqlite.commit import write_entities
+from projections.entities.sqlite.commit import write_entities, write_moments
 from projections.entities.sqlite.database import EntityDatabase, sqlite_errors
 from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
@@ -44,6 +45,7 @@ _BEGIN = "INSERT OR IGNORE INTO checkpoint VALUES (1, ?, ?)"
 _MOVE_ON = (
     "UPDATE checkpoint SET position = ?, fingerprint = ? WHERE position = ? AND fingerprint = ?"
 )
+_FIRST_AFTER = "SELECT position FROM moments WHERE at > ? ORDER BY at LIMIT 1"
 _DELETED = (
     "SELECT e.id FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value"
     " WHERE e.deleted = 1"
@@ -93,6 +95,12 @@ class SqliteReadModel(SortedReadModel):
                 "SELECT kind, sum(n) FROM counters WHERE scope = '' AND deleted = 1 GROUP BY kind"
             ).fetchall()
         return dict(rows)
+
+    def first_after(self, time: int) -> int | None:
+        """The position of the first event later than a time; None where there is none yet."""
+        with sqlite_errors():
+            row = self.database.connection.execute(_FIRST_AFTER, (time,)).fetchone()
+        return None if row is None else row[0]
 
     def digests(self) -> dict[str, tuple[int, int]]:
         """Kind -> number of its entities, and the sum of their digests modulo 2**128."""
@@ -160,6 +168,7 @@ class SqliteReadModel(SortedReadModel):
         fingerprint: str,
         *,
         after: Checkpoint,
+        moments: Sequence[Moment] = (),
     ) -> None:
         """Store these entities by id, remove those that are None, and move the checkpoint.
 
@@ -173,6 +182,7 @@ class SqliteReadModel(SortedReadModel):
             if not moved:
                 raise moved_on("sorted read model", after)
             write_entities(connection, entities)
+            write_moments(connection, moments)
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteEntitySnapshot]:

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 
+from domain.reading.moments import Moment
 from projections.entities.commit_changes import WRONG_COUNTERS
 from projections.entities.sqlite.database import sqlite_errors
 from projections.entities.sqlite.tables import read_digests
@@ -73,6 +74,11 @@ class SqliteEntitySnapshot:
         """Kind -> number and digest of its entities, as kept while commits were applied."""
         with sqlite_errors():
             return read_digests(self._connection)
+
+    def moments(self) -> Iterator[Moment]:
+        """The moments that are stored, in log order."""
+        with sqlite_errors():
+            yield from self._connection.execute("SELECT at, position FROM moments ORDER BY at")
 
     def list_differences(self) -> Iterator[Difference]:
         """Yield the rows of `scopes` and the counters that differ from the entities."""

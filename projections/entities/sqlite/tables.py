@@ -4,7 +4,8 @@
 before the name because lists leave the soft-deleted out by default. `scopes` holds the same
 order once more for each entity that a list can be narrowed to (a service, a schema, the entity
 of a contract). `counters` holds every total and `digests` the sum of the digests of each kind's
-rows, both kept in the transaction that changes the rows.
+rows, both kept in the transaction that changes the rows. `moments` has each event that is later
+than all before it.
 """
 
 import sqlite3
@@ -27,6 +28,7 @@ CREATE TABLE IF NOT EXISTS counters (
     PRIMARY KEY (kind, scope, deleted, status)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS digests (
     kind TEXT PRIMARY KEY, n INTEGER NOT NULL, sum BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS moments (at INTEGER PRIMARY KEY, position INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS checkpoint (
     one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER NOT NULL,
     fingerprint TEXT NOT NULL);
@@ -38,6 +40,7 @@ CREATE INDEX IF NOT EXISTS entities_by_status ON entities (kind, deleted, status
     WHERE status IS NOT NULL;
 """
 INSERT_ENTITY = "INSERT INTO entities VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+INSERT_MOMENT = "INSERT INTO moments VALUES (?,?)"
 INSERT_DIGEST = "INSERT OR REPLACE INTO digests VALUES (?,?,?)"
 PAGE_BYTES = 16_384
 """Size of a page of the file. Rows have some kilobytes, and in tables without a rowid nearly each

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.direct_catalog import DirectCatalog
 from domain.errors import StoreUnavailable
 from domain.event_store.appends import prepared
+from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.opening import open_event_log
 from domain.event_store.writes import StoredAppend
 from domain.kinds.registry import KINDS
@@ -43,7 +44,7 @@ class Recording:
     def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         return self.position, self.fingerprint
 
-    def begin(self) -> None: ...
+    def begin(self, batch: Sequence[RecordedEvent]) -> None: ...
 
     def apply(
         self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint

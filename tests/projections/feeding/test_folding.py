@@ -1,7 +1,7 @@
 """Memory of the projectors' folder."""
 
 import tracemalloc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Raw
@@ -43,7 +43,7 @@ class Commits:
     def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         return self._reached
 
-    def begin(self) -> None: ...
+    def begin(self, batch: Sequence[RecordedEvent]) -> None: ...
 
     def apply(
         self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint

@@ -1,6 +1,6 @@
 """Two processes that feed one read model: none takes back what the other one has committed."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from domain.errors import StoreUnavailable
+from domain.event_store.entity_reads import RecordedEvent
 from domain.kinds.registry import KINDS
 from projections.entities.projection import EntityProjection
 from projections.entities.sqlite.model import open_read_model
@@ -56,8 +57,8 @@ class Paused:
     def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         return self._projection.checkpoint_and_fingerprint()
 
-    def begin(self) -> Note | None:
-        return self._projection.begin()
+    def begin(self, batch: Sequence[RecordedEvent]) -> Note | None:
+        return self._projection.begin(batch)
 
     def apply(self, entities: Mapping[str, Folded], *commit: Any, **options: Any) -> None:
         while self._meanwhile:

@@ -220,3 +220,21 @@ def test_sample_finds_what_it_draws_and_says_how_to_draw_it_again(filled: Verifi
         FieldPair("fqn", filled.orders.entity.fqn, "other")
     ]
     assert first.projections[0].kinds == []
+
+
+def test_moments_are_held_against_the_log(filled: Verified) -> None:
+    for damage in (
+        "UPDATE moments SET position = position + 1 WHERE at = (SELECT max(at) FROM moments)",
+        "DELETE FROM moments WHERE at = (SELECT min(at) FROM moments)",
+        "INSERT INTO moments SELECT max(at) + 1, 1 FROM moments",
+    ):
+        assert filled.verify().verdict is Verdict.EQUAL
+        with filled.entities.database.transaction() as connection:
+            kept = connection.execute("SELECT * FROM moments").fetchall()
+        filled.edit(damage)
+        ((sort, kind, name, (pair,)),) = found(filled)
+        assert (sort, kind, name, pair.name) == ("moment", "", "moments", "time and position")
+        assert pair.expected != pair.actual
+        with filled.entities.database.transaction() as connection:
+            connection.execute("DELETE FROM moments")
+            connection.executemany("INSERT INTO moments VALUES (?,?)", kept)
