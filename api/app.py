@@ -11,7 +11,6 @@ from litestar.routes import HTTPRoute
 from litestar.utils import normalize_path
 
 from api.answers.bodies import MAX_BODY_BYTES, MAX_BODY_BYTES_OF_ALL
-from api.answers.read_positions import ReadPositions
 from api.callers.client_address import client_addresses, read_networks
 from api.callers.limits import Places, RateLimit
 from api.callers.permissions import PUBLIC
@@ -143,8 +142,7 @@ def create_app(
     settings = services.settings
     rate_limit = RateLimit(settings.rate_limit, settings.rate_burst)
     policies = Policies(settings.policies)
-    positions = ReadPositions(services.listed, services.searchable)
-    guard = Guard(verifier, policies, rate_limit, positions)
+    guard = Guard(verifier, policies, rate_limit, services.positions)
     searcher = Searcher(services)
     sessions = Sessions(settings, verifier.safe)
     provider = Provider(settings, sessions, verifier)

@@ -9,6 +9,7 @@ import msgspec
 from litestar import Request
 
 from api.answers.bodies import has_left
+from api.answers.read_positions import ReadPositions
 from api.answers.remembered_answers import RememberedAnswers
 from api.answers.responses import Heavy, Large
 from api.callers.limits import Places, Streams, WorkQueue
@@ -88,6 +89,8 @@ class Services(msgspec.Struct, frozen=True):
     """Lets writes wait until lists show them."""
     searchable: CheckpointWaiters
     """Lets writes wait until searches find them."""
+    positions: ReadPositions
+    """Lets reads wait for the positions that they name."""
     writes: WorkQueue
     """Proposes writes, in their callers' turns."""
     write_places: Places
@@ -229,6 +232,7 @@ def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = No
         committer=Committer(stores.log, daemon.appended if daemon is not None else lambda _: None),
         listed=listed,
         searchable=searchable,
+        positions=ReadPositions(listed, searchable),
         writes=WorkQueue(_WRITERS, write_places, _WRITERS_EACH, together=_WRITES_TOGETHER),
         write_places=write_places,
         searches=WorkQueue(_SEARCHES, Places(settings.search_queue, "searches")),

@@ -66,6 +66,10 @@ class NotFound(CatalogError):
     """No such entity, or it is soft-deleted where a live one is needed."""
 
 
+class Purged(CatalogError):
+    """The entity was there, and has been purged with its past."""
+
+
 class Conflict(CatalogError):
     """The catalog's state does not allow the request."""
 

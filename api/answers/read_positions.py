@@ -60,13 +60,23 @@ class ReadPositions:
         position = _position(scope["headers"])
         if position is None or self.have_passed(scope["headers"], needed):
             return
-        with self._places.held(scope["user"].name):
-            waiting = [waiters.until(position) for waiters in self._waiters(needed)]
+        await self._until(position, scope["user"].name, self._waiters(needed), f"without {HEADER}")
+
+    async def reach(self, position: int, caller: str) -> None:
+        """Wait until lists include a position; raises as `wait` does."""
+        if not self._listed.have_passed(position):
+            await self._until(position, caller, [self._listed], "at an earlier one")
+
+    async def _until(
+        self, position: int, caller: str, waited_for: list[CheckpointWaiters], otherwise: str
+    ) -> None:
+        with self._places.held(caller):
+            waiting = [waiters.until(position) for waiters in waited_for]
             if not all(await asyncio.gather(*waiting)):
                 # Nothing is said of where they are: that is for operators.
                 raise Overloaded(
                     f"this host has not applied position {position} yet: try again,"
-                    f" or read without {HEADER}",
+                    f" or read {otherwise}",
                     1,
                 )
 

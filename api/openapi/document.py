@@ -49,7 +49,7 @@ _GUARD_ERRORS = (401, 403, 429)
 """Statuses that every route with a token may answer."""
 _WAITING_ERRORS = (400, 503)
 """Statuses that every read may answer which may wait for a position."""
-_ERRORS = (400, 401, 403, 404, 408, 409, 412, 413, 415, 422, 429, 503)
+_ERRORS = (400, 401, 403, 404, 408, 409, 410, 412, 413, 415, 422, 429, 503)
 
 
 def document(app: Litestar) -> dict[str, Any]:

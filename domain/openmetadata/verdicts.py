@@ -49,21 +49,25 @@ def shown_verdict(judged: ContractJudged | None, version: int) -> Verdict:
 
 def verdict_now(judged: ContractJudged | None, version: int) -> Verdict:
     """The verdict as it reads now; see `shown_verdict`."""
-    return _as_of_now(shown_verdict(judged, version))
+    return _read_at(shown_verdict(judged, version))
 
 
-def as_of_now(optional: bytes) -> bytes:
-    """The JSON object of the optional fields of an entity, with a verdict as it reads now."""
+def as_it_reads(optional: bytes, now: int | None = None) -> bytes:
+    """The JSON object of the optional fields of an entity, with a verdict as it reads.
+
+    `now` is in milliseconds since the Unix epoch; the present where it is None.
+    """
     if _MOMENT not in optional:
         return optional
     held = _to_keys.decode(optional)
     if (raw := held.get(KEY)) is None:
         return optional
-    held[KEY] = Raw(msgspec.json.encode(_as_of_now(msgspec.json.decode(raw, type=Verdict))))
+    held[KEY] = Raw(msgspec.json.encode(_read_at(msgspec.json.decode(raw, type=Verdict), now)))
     return msgspec.json.encode(held)
 
 
-def _as_of_now(verdict: Verdict) -> Verdict:
-    if verdict.valid_until is UNSET or time.time_ns() // 1_000_000 < verdict.valid_until:
+def _read_at(verdict: Verdict, now: int | None = None) -> Verdict:
+    now = time.time_ns() // 1_000_000 if now is None else now
+    if verdict.valid_until is UNSET or now < verdict.valid_until:
         return verdict
     return replace(verdict, status=UNKNOWN)

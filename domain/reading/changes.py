@@ -1,6 +1,6 @@
 """Differences between two states of an entity, field by field, in OpenMetadata's form."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -45,10 +45,15 @@ class ChangeDescription(msgspec.Struct, frozen=True, rename="camel"):
     previous_version: Raw
 
 
-def describe(before: Entity, after: Entity) -> ChangeDescription:
-    """Return the changes from `before` to `after` in the form of OpenMetadata."""
+def describe(
+    before: Entity, after: Entity, cut: Callable[[bytes], bytes] | None = None
+) -> ChangeDescription:
+    """Return the changes from `before` to `after` in the form of OpenMetadata.
+
+    `cut` takes from the JSON of an entity what is not to be told of.
+    """
     changes: dict[str, list[FieldChange]] = {"added": [], "updated": [], "deleted": []}
-    for difference in _differences(_compared(before), _compared(after)):
+    for difference in _differences(_compared(before, cut), _compared(after, cut)):
         old = UNSET if difference.sort == "added" else _text(difference.old)
         new = UNSET if difference.sort == "deleted" else _text(difference.new)
         changes[difference.sort].append(FieldChange(difference.name, old, new))
@@ -111,9 +116,11 @@ def _arrays(
         yield FieldDifference("updated", name, *kept)
 
 
-def _compared(entity: Entity) -> Body:
+def _compared(entity: Entity, cut: Callable[[bytes], bytes] | None) -> Body:
     """The shown fields of an entity that a change of it is described by."""
     shown = document.fields(entity)
+    if cut is not None:
+        shown = msgspec.json.decode(cut(document.encode(shown)), type=Body)
     compared = {key: raw for key, raw in shown.items() if key not in _NOT_COMPARED}
     return {**compared, "deleted": Raw(b"true" if entity.deleted else b"false")}
 

@@ -11,8 +11,8 @@ from msgspec import Raw
 
 from domain.aggregate.entity import Entity, evolve
 from domain.aggregate.lifecycle import format_version
-from domain.errors import Conflict, NotFound
-from domain.event_store.entity_reads import RecordedEvent
+from domain.errors import Conflict, NotFound, Purged
+from domain.event_store.entity_reads import RecordedEvent, StreamSpan
 from domain.event_store.port import EventStore
 from domain.events import REMARKS, TYPE_NAMES, Body, EntityPurged
 from domain.kinds.entity_kind import EntityKind
@@ -112,6 +112,33 @@ def revisions(
         revision = Revision(entity, before, request_id, types)
     if revision is not None:
         yield revision
+
+
+def as_of(store: EventStore, kind: EntityKind, entity_id: str, position: int) -> tuple[Entity, int]:
+    """The entity as it was at a position of the log, and the position of its last event there.
+
+    Raises NotFound for an id that is not of this kind, and for an entity that was not there yet;
+    Purged for one that is purged by now.
+    """
+    claim = store.claim_by_id(entity_id)
+    if claim is None:
+        first = next(store.stream(entity_id, upto=1), None)
+        if first is not None and first.event.kind == kind.name:
+            raise Purged(f"{kind.name} instance for {entity_id} was purged, and its past with it")
+    if claim is None or claim.kind != kind.name:
+        raise NotFound(f"{kind.name} instance for {entity_id} not found")
+    state = next(folded(store.streams([StreamSpan(entity_id)], upto=position)), None)
+    if state is None:
+        raise NotFound(
+            f"{kind.name} instance for {entity_id} was not there yet at position {position}"
+        )
+    return state
+
+
+def last_change(store: EventStore, entity: Entity) -> ChangeDescription | None:
+    """The changes of the version that an entity has; None for a creation."""
+    last = deque(revisions(store, entity.id, upto=entity.stream_version), maxlen=1)
+    return last[0].description if last else None
 
 
 def versions(

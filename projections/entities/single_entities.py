@@ -8,7 +8,7 @@ import msgspec
 from domain.errors import NotFound
 from domain.events import Body
 from domain.kinds.entity_kind import EntityKind
-from domain.openmetadata.verdicts import as_of_now
+from domain.openmetadata.verdicts import as_it_reads
 from projections.entities.port import Include, SortedReadModel
 
 
@@ -63,13 +63,15 @@ def with_fields(
     optional: bytes,
     fields: Iterable[str],
     large: Iterable[str] = (),
+    now: int | None = None,
 ) -> bytes:
     """The JSON object `core` with some of the members of the JSON object `optional` added.
 
     A field named in `fields` that the entity does not have shows as [] when it is an array of the
-    kind, else not at all; a field named in `large` shows only when the entity has it.
+    kind, else not at all; a field named in `large` shows only when the entity has it. `now` is the
+    time of the read, in milliseconds since the Unix epoch; None for the present.
     """
-    held = _to_keys.decode(as_of_now(optional))
+    held = _to_keys.decode(as_it_reads(optional, now))
     wanted: dict[str, Any] = {field: held[field] for field in large if field in held}
     for field in fields:
         if field in held:
@@ -83,4 +85,4 @@ def with_fields(
 
 def with_all_fields(core: bytes, optional: bytes) -> bytes:
     """The JSON object `core` with every member of the JSON object `optional` added."""
-    return core if optional == b"{}" else core[:-1] + b"," + as_of_now(optional)[1:]
+    return core if optional == b"{}" else core[:-1] + b"," + as_it_reads(optional)[1:]

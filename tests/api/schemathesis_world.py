@@ -146,6 +146,12 @@ class World:
         kind = _COLLECTIONS.get(collection)
         if kind is not None:
             self._aim(case, kind)
+            if "at" in case.query:
+                # Most positions are yet to come, and would be waited for.
+                case.query["at"] = "now"
+                case.query.pop("asOf", None)
+            elif "asOf" in case.query:
+                case.query["asOf"] = _DAY
             if case.path.endswith("/deleteStale"):
                 # What there is, other requests are about.
                 case.body["scopeFqn"] = "nowhere"
@@ -155,6 +161,9 @@ class World:
                     self._body(kind, one) if isinstance(one.get("name"), str) else one
                     for one in case.body
                 ]
+            elif part == "diff":
+                case.query |= {"from": "now"}
+                case.query.pop("to", None)
             elif part == "compare":
                 for version in ("from", "to"):  # there is a document
                     case.query.pop(version, None)

@@ -20,6 +20,15 @@ from api.services import Services
 from api.use_cases.entity_reads import read_entity
 from api.use_cases.list_parameters import list_parameters, list_request, single_parameters
 from api.use_cases.measured import reading
+from api.use_cases.past import (
+    BETWEEN,
+    PAST,
+    EntityDiff,
+    difference,
+    position_asked,
+    position_of_point,
+    read_past_entity,
+)
 from domain.errors import NotFound
 from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
@@ -87,13 +96,37 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         return Heavy(chunks, caller, services.heavy_reads, services.streams)
 
     def one(
-        request: AnyRequest, fields: str | None, include: Include, **where: str
+        request: AnyRequest,
+        fields: str | None,
+        include: Include,
+        at: str | None,
+        as_of: str | None,
+        **where: str,
     ) -> ASGIResponse:
         if "entity_id" in where:
             which = {"entity_id": id_in_path(where["entity_id"])}
         else:
             which = {"fqn": kind.spelled(name_in_path(request))}
-        return found(request, fields, include, which)
+        if at is None and as_of is None:
+            return found(request, fields, include, which)
+        given = {"fields": fields, "include": include}
+
+        async def in_past(request: AnyRequest) -> ASGIResponse:
+            position = await position_asked(services, request, at, as_of)
+            work = partial(read_past_entity, services, kind, request.auth, given, position, **which)
+            body, more = await services.heavy_read(request, work)
+            return services.large(request, body, **more)
+
+        return Deferred(in_past)
+
+    async def diff(request: AnyRequest, entity_id: str, from_: str, to: str) -> ASGIResponse:
+        ends = [
+            await position_of_point(services, request, name, point)
+            for name, point in (("from", from_), ("to", to))
+        ]
+        which = id_in_path(entity_id)
+        work = partial(difference, services, kind, request.auth, which, *ends)
+        return services.large(request, await services.heavy_read(request, work))
 
     def of_caller(request: AnyRequest, fields: str | None, include: Include) -> ASGIResponse:
         return found(request, fields, include, {"fqn": names.quote(request.user.name)})
@@ -152,7 +185,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         return access.statuses.shown(kind, shown)
 
     def show_key(key: str, request: AnyRequest, entity_id: str) -> ASGIResponse:
-        return one(request, key, Include.NON_DELETED, entity_id=entity_id)
+        return found(request, key, Include.NON_DELETED, {"entity_id": id_in_path(entity_id)})
 
     listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
     single = single_parameters(kind)
@@ -186,12 +219,13 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             revision=revision,
             prepare=prepare,
         ),
-        *_ONE.by_id_and_name("GET", path, viewing, one, single, revision=revision),
+        *_ONE.by_id_and_name("GET", path, viewing, one, {**single, **PAST}, revision=revision),
         *(
             _SHOWN_ALONE[key].at("GET", f"{item}/{key}", viewing, partial(show_key, key))
             for key in kind.own_paths.deleted
         ),
         _VERSIONS.at("GET", f"{item}/versions", viewing, versions),
+        _DIFF.at("GET", f"{item}/diff", viewing, diff, BETWEEN),
         _VERSION.at("GET", f"{item}/versions/{{version:str}}", viewing, reading(services, version)),
     ]
 
@@ -206,7 +240,13 @@ _LIST = Operation(
     "By name. Follow `paging.after` until it is absent.",
     answer="{Kind}List",
 )
-_ONE = EntityRead("get{Kind}", "Get a {kind} by id", _LARGE_ABOUT)
+_ONE = EntityRead(
+    "get{Kind}",
+    "Get a {kind} by id",
+    f"{_LARGE_ABOUT} With `at` or `asOf` it is shown as it was, and `X-Catalog-At` says at"
+    " which position.",
+    errors=(404, 410, 503),
+)
 _ATTACHED = EntityRead("get{Kind}ByEntityId", "Get the {kind} of an entity", _LARGE_ABOUT)
 _OF_CALLER = EntityRead(
     "getLoggedIn{Kind}",
@@ -218,6 +258,12 @@ _SHOWN_ALONE = {
         "get{Kind}ProfilerConfig", "Get a {kind} with its profiler configuration", _LARGE_ABOUT
     )
 }
+_DIFF = Operation(
+    "diff{Kind}",
+    "What changed of a {kind} between two points of the log",
+    answer=EntityDiff,
+    errors=(404, 410, 503),
+)
 _VERSIONS = Operation(
     "list{Kind}Versions", "List the versions of a {kind}", answer="EntityVersions"
 )

@@ -107,6 +107,7 @@ OF_EVERY_KIND = {
     *((method, path) for method in ("get", "patch", "delete") for path in ("/name/{fqn}",)),
     *(("get", f"/{{entity_id}}/versions{one}") for one in ("", "/{version}")),
     *(("put", "/bulk"), ("put", "/restore"), ("delete", "/async/{entity_id}")),
+    ("get", "/{entity_id}/diff"),
 }
 CONFIG = "/{entity_id}/tableProfilerConfig"
 OF_ONE_KIND = {

@@ -1,0 +1,204 @@
+"""Entities as they were: at a position of the log, or as of a time."""
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from api.answers.read_positions import MAX_POSITION
+from api.callers.permissions import Access, Action
+from api.declaring.declared_query import Parameters, query
+from api.declaring.signatures import AnyRequest
+from api.services import Services
+from api.use_cases.entity_reads import etag
+from api.use_cases.list_parameters import named_in, parse_fields
+from api.use_cases.measured import measured_fields
+from domain.aggregate.lifecycle import format_version
+from domain.errors import InvalidInput, NotFound
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import sole_kinds_below
+from domain.openmetadata import document
+from domain.reading import changes, history
+from projections.entities.port import Include, SortedReadModel
+from projections.entities.single_entities import with_fields
+from projections.entities.stored_entity import split_fields
+from projections.search.language import dates
+
+HEADER = "X-Catalog-At"
+"""Header of an answer about the past: the position that it is of."""
+NOW = "now"
+_MAX_SHOWN = 64
+PAST: Parameters = {
+    "at": query(
+        str,
+        "Position of the log up to which events count, or `now`: what lists show at the moment.",
+        schema={"type": "string", "pattern": r"^(now|[0-9]{1,18})$"},
+    ),
+    "as_of": query(
+        str,
+        "Time up to which events count: `2026-11-01T12:00:00Z`, `2026-11-01` for the beginning of"
+        " the day, or milliseconds since 1970.",
+        schema={"type": "string", "minLength": 1},
+    ),
+}
+"""The parameters of a read of the past."""
+_POINT = {"type": "string", "pattern": r"^(now|[0-9]{1,18}|[0-9]{4}-[0-9]{2}-[0-9]{2}(T.*)?)$"}
+BETWEEN: Parameters = {
+    "from_": query(
+        str,
+        "A position of the log, `now`, or a time as `2026-11-01T12:00:00Z`.",
+        ...,
+        schema=_POINT,
+    ),
+    "to": query(str, "As `from`, and not before it.", NOW, schema=_POINT),
+}
+"""The parameters of a comparison of two points of the log."""
+
+
+class PointOfEntity(msgspec.Struct):
+    """An entity at a position of the log."""
+
+    position: int
+    version: msgspec.Raw
+    """The decimal version that the entity had."""
+
+
+class EntityDiff(msgspec.Struct, kw_only=True, rename="camel"):
+    """The difference between two states of an entity."""
+
+    from_: PointOfEntity = msgspec.field(name="from")
+    to: PointOfEntity
+    change_description: changes.ChangeDescription
+
+
+async def position_asked(
+    services: Services, request: AnyRequest, at: str | None, as_of: str | None
+) -> int:
+    """The position that a read of a kind's entities is of, once this host has applied it.
+
+    Raises InvalidInput, and what `ReadPositions.reach` raises.
+    """
+    if at is not None and as_of is not None:
+        raise InvalidInput("at and asOf both say which past is meant: give one of them")
+    if at is None:
+        assert as_of is not None
+        return await _position_as_of(services, request, "asOf", as_of)
+    if at == NOW:
+        return await services.light_read(request, services.stores.entities.checkpoint)
+    return await _reached(services, request, "at", at)
+
+
+async def position_of_point(services: Services, request: AnyRequest, name: str, point: str) -> int:
+    """The position for a point of the log, given as parameter `name`; see `position_asked`."""
+    if point == NOW:
+        return await services.light_read(request, services.stores.entities.checkpoint)
+    if point.isascii() and point.isdigit():
+        return await _reached(services, request, name, point)
+    return await _position_as_of(services, request, name, point)
+
+
+async def _reached(services: Services, request: AnyRequest, name: str, position: str) -> int:
+    if not (position.isascii() and position.isdigit() and int(position) <= MAX_POSITION):
+        raise InvalidInput(
+            f"{name} must be {NOW}, or a position from 0 to {MAX_POSITION},"
+            f" got {position[:_MAX_SHOWN]!r}"
+        )
+    await services.positions.reach(int(position), request.user.name)
+    return int(position)
+
+
+async def _position_as_of(services: Services, request: AnyRequest, name: str, text: str) -> int:
+    try:
+        moment = dates.span(text).first
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error.message}") from None
+    if moment > time.time_ns() // 1_000_000:
+        raise InvalidInput(f"{name}: {text[:_MAX_SHOWN]!r} is yet to come")
+
+    def find(entities: SortedReadModel) -> int:
+        # What is applied after the checkpoint was read may be later than the moment.
+        checkpoint, first_after = entities.checkpoint(), entities.first_after(moment)
+        return checkpoint if first_after is None else first_after - 1
+
+    return await services.light_read(request, partial(services.stores.entities.read, find))
+
+
+def read_past_entity(
+    services: Services,
+    kind: EntityKind,
+    access: Access,
+    given: Mapping[str, Any],
+    position: int,
+    **which: str,
+) -> tuple[bytes, dict[str, Any]]:
+    """The JSON of an entity as it was at a position, and what an answer has beside it.
+
+    `given` and `which` are as of `read_entity`; a qualified name is the entity's of now. What
+    permissions withhold is withheld as now. Raises NotFound, Purged, InvalidInput and FieldWithheld
+    for fields.
+    """
+    log = services.stores.log
+    withheld = access.withheld(Action.VIEW, kind.name)
+    named, include = named_in(given["fields"]), given["include"]
+    fields = parse_fields(kind, given["fields"], withheld, strict=bool(access.statuses))
+    kept_apart = {*measured_fields(kind, named), *kind.members, *sole_kinds_below(kind.name)}
+    if unknown := kept_apart.difference(kind.optional).intersection(named):
+        raise InvalidInput(f"fields: the past of {', '.join(sorted(unknown))} is not kept")
+    entity_id = which.get("entity_id") or _id_of_name(services, kind, which["fqn"])
+    entity, last = history.as_of(log, kind, entity_id, position)
+    if include is (Include.DELETED, Include.NON_DELETED)[entity.deleted]:
+        state = "soft-deleted" if entity.deleted else "not soft-deleted"
+        raise NotFound(f"{kind.name} instance for {entity_id} was {state} at position {position}")
+    (newest,) = log.read(0, 1, position, newest_first=True)
+    core, optional = map(document.encode, split_fields(entity))
+    body = with_fields(kind, core, optional, fields, large=kind.large, now=newest.event.at)
+    if withheld is not None:
+        body = withheld.cut(body)
+    elif "changeDescription" in named:
+        description = history.last_change(log, entity)
+        if description is not None:
+            body = b'%b,"changeDescription":%b}' % (body[:-1], msgspec.json.encode(description))
+    version, digest = format_version(entity.version), withheld.digest if withheld else None
+    headers = {
+        HEADER: str(position),
+        "X-Catalog-Position": str(last),
+        "ETag": etag(version, entity.last_event, digest),
+    }
+    return access.statuses.shown(kind, body), {"headers": headers, "conditional": True}
+
+
+def difference(
+    services: Services, kind: EntityKind, access: Access, entity_id: str, before: int, after: int
+) -> bytes:
+    """The JSON of an EntityDiff of an entity between two positions.
+
+    Withheld fields are left out. Raises InvalidInput where the second is before the first, NotFound
+    and Purged.
+    """
+    if after < before:
+        raise InvalidInput(f"to is position {after}, which is before from, position {before}")
+    old, new = (
+        history.as_of(services.stores.log, kind, entity_id, position)[0]
+        for position in (before, after)
+    )
+    withheld = access.withheld(Action.VIEW, kind.name)
+    cut: Callable[[bytes], bytes] | None = withheld.cut if withheld else None
+    ends = (
+        PointOfEntity(position, msgspec.Raw(format_version(entity.version).encode()))
+        for position, entity in ((before, old), (after, new))
+    )
+    found = EntityDiff(
+        from_=next(ends), to=next(ends), change_description=changes.describe(old, new, cut)
+    )
+    return access.statuses.shown(kind, msgspec.json.encode(found))
+
+
+def _id_of_name(services: Services, kind: EntityKind, fqn: str) -> str:
+    claim = services.stores.log.claim(kind.name, fqn)
+    if claim is None:
+        raise NotFound(
+            f"{kind.name} instance for {fqn} not found: names are looked up in the present"
+        )
+    return claim.id
