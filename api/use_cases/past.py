@@ -16,7 +16,7 @@ from api.use_cases.entity_reads import etag
 from api.use_cases.list_parameters import named_in, parse_fields
 from api.use_cases.measured import measured_fields
 from domain.aggregate.lifecycle import format_version
-from domain.errors import InvalidInput, NotFound
+from domain.errors import InvalidInput, NotFound, shown
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import sole_kinds_below
 from domain.openmetadata import document
@@ -29,7 +29,6 @@ from projections.search.language import dates
 HEADER = "X-Catalog-At"
 """Header of an answer about the past: the position that it is of."""
 NOW = "now"
-_MAX_SHOWN = 64
 PAST: Parameters = {
     "at": query(
         str,
@@ -84,7 +83,11 @@ async def position_asked(
         raise InvalidInput("at and asOf both say which past is meant: give one of them")
     if at is None:
         assert as_of is not None
-        return await _position_as_of(services, request, "asOf", as_of)
+        try:
+            moment = dates.span(as_of).first
+        except InvalidInput as error:
+            raise InvalidInput(f"asOf: {error.message}") from None
+        return await _position_as_of(services, request, moment, f"asOf: {shown(as_of)}")
     if at == NOW:
         return await services.light_read(request, services.stores.entities.checkpoint)
     return await _reached(services, request, "at", at)
@@ -96,26 +99,28 @@ async def position_of_point(services: Services, request: AnyRequest, name: str, 
         return await services.light_read(request, services.stores.entities.checkpoint)
     if point.isascii() and point.isdigit():
         return await _reached(services, request, name, point)
-    return await _position_as_of(services, request, name, point)
+    if (moment := dates.moment(point)) is None:
+        raise InvalidInput(
+            f"{name} must be a position, `{NOW}`, or a time as 2026-11-01 or 2026-11-01T12:00:00Z,"
+            f" got {shown(point)}"
+        )
+    return await _position_as_of(services, request, moment, f"{name}: {shown(point)}")
 
 
 async def _reached(services: Services, request: AnyRequest, name: str, position: str) -> int:
     if not (position.isascii() and position.isdigit() and int(position) <= MAX_POSITION):
         raise InvalidInput(
-            f"{name} must be {NOW}, or a position from 0 to {MAX_POSITION},"
-            f" got {position[:_MAX_SHOWN]!r}"
+            f"{name} must be {NOW}, or a position from 0 to {MAX_POSITION}, got {shown(position)}"
         )
     await services.positions.reach(int(position), request.user.name)
     return int(position)
 
 
-async def _position_as_of(services: Services, request: AnyRequest, name: str, text: str) -> int:
-    try:
-        moment = dates.span(text).first
-    except InvalidInput as error:
-        raise InvalidInput(f"{name}: {error.message}") from None
+async def _position_as_of(
+    services: Services, request: AnyRequest, moment: int, written: str
+) -> int:
     if moment > time.time_ns() // 1_000_000:
-        raise InvalidInput(f"{name}: {text[:_MAX_SHOWN]!r} is yet to come")
+        raise InvalidInput(f"{written} is yet to come")
 
     def find(entities: SortedReadModel) -> int:
         # What is applied after the checkpoint was read may be later than the moment.

@@ -128,6 +128,10 @@ class World:
         if "X-Catalog-Position" in case.headers and headers and headers.mode.is_positive:
             # Any other would be waited for.
             case.headers["X-Catalog-Position"] = "1"
+        for name in ("at", "from", "to"):
+            if str(case.query.get(name, "")).isdigit():
+                # Most positions are yet to come, and would be waited for.
+                case.query[name] = "1"
         if not meta.generation.mode.is_positive:
             return case
         if next(self._turns) % 4:
@@ -147,7 +151,6 @@ class World:
         if kind is not None:
             self._aim(case, kind)
             if "at" in case.query:
-                # Most positions are yet to come, and would be waited for.
                 case.query["at"] = "now"
                 case.query.pop("asOf", None)
             elif "asOf" in case.query:
@@ -221,6 +224,19 @@ class World:
             if int(case.query.get("limit", 0)) > MAX_LIMIT:  # the larger bound is that of NDJSON
                 case.query["limit"] = MAX_LIMIT
         return case
+
+    def refer_to_others(self, case: Case) -> None:
+        """Have no reference in a list be to the entity that the request is about."""
+        own = case.path_parameters.get("entity_id")
+        if case.meta is None or not case.meta.generation.mode.is_positive:
+            return
+        if own is not None and isinstance(case.body, list):
+            case.body = [
+                self._reference("table")
+                if isinstance(each, dict) and each.get("id") == own
+                else each
+                for each in case.body
+            ]
 
     def _promise(self, case: Case) -> None:
         """Make it a document for a table that has no contract yet."""

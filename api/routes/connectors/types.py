@@ -29,7 +29,14 @@ from domain.writing.plans import Plan
 from projections.entities.single_entities import read_one
 
 _CATEGORIES = Literal["entity", "field"]
-_FIELDS: Parameters = {"fields": query(str, f"`{PROPERTIES}`, or `*`.")}
+_FIELD = rf"({PROPERTIES}|\*)"
+_FIELDS: Parameters = {
+    "fields": query(
+        str,
+        f"`{PROPERTIES}`, or `*`.",
+        schema={"type": "string", "pattern": f"^({_FIELD}(,{_FIELD})*)?$"},
+    )
+}
 _MOST_LISTED = 1_000
 _PAGE: Parameters = {
     "category": query(_CATEGORIES, "Types of kinds, or of custom properties, alone."),
@@ -74,6 +81,7 @@ def type_routes(services: Services) -> list[HTTPRouteHandler]:
         return name
 
     def shown(access: Access, name: str, fields: str | None) -> dict[str, Any]:
+        asked = _asked(fields)
         if name in PROPERTY_TYPES:
             return _of_property(name)
         if name not in KINDS or not access.may(Permission(Action.VIEW, name)):
@@ -86,7 +94,7 @@ def type_routes(services: Services) -> list[HTTPRouteHandler]:
             kind_type: dict[str, Any] = {PROPERTIES: [], **msgspec.json.decode(body)}
         except NotFound:
             kind_type = {**_identity(name), **stand_ins(TYPE.name, name), PROPERTIES: []}
-        if not _shows_properties(access, name, fields):
+        if not _shows_properties(access, name, asked):
             del kind_type[PROPERTIES]
         return kind_type
 
@@ -208,15 +216,20 @@ def _of_property(name: str) -> dict[str, Any]:
     return {**_identity(name), **described, "category": "field", "nameSpace": "basic"}
 
 
-def _shows_properties(access: Access, kind_name: str, fields: str | None) -> bool:
-    """Return True if custom properties are asked for and shown; raises for another field.
-
-    They are withheld with `extension`, whose keys they name.
-    """
+def _asked(fields: str | None) -> list[str]:
+    """The fields of a type that are asked for; raises InvalidInput for another one."""
     asked = named_in(fields)
     for each in asked:
         if each not in (PROPERTIES, "*"):
             raise InvalidInput(f"fields of a type are {PROPERTIES}, got {each[:64]!r}")
+    return asked
+
+
+def _shows_properties(access: Access, kind_name: str, asked: list[str]) -> bool:
+    """Return True if custom properties are asked for and shown.
+
+    They are withheld with `extension`, whose keys they name: raises FieldWithheld.
+    """
     withheld = access.withheld(Action.VIEW, kind_name)
     if PROPERTIES in asked and withheld:
         withheld.refuse_field(EXTENSION, "fields")

@@ -60,7 +60,7 @@ def formats() -> Iterator[None]:
         unregister_string_format(name)
 
 
-def load(client: Client) -> Any:
+def load(client: Client, world: World) -> Any:
     """The document as schemathesis sees it."""
     config = SchemathesisConfig(seed=SEED)
     acceptance = config.projects.default.checks.positive_data_acceptance
@@ -70,6 +70,10 @@ def load(client: Client) -> Any:
         "/docs/openapi.json", http_only(client.http.app), config=config
     )
 
+    def map_case(_: Any, case: Case) -> Case:
+        return world.meaningful(case)
+
+    schema.hook(map_case)
     return schema
 
 
@@ -77,7 +81,7 @@ def load(client: Client) -> Any:
 def changing(change: Callable[[Case], object]) -> Iterator[None]:
     """Have each case changed before it is sent, until the block ends.
 
-    It is too early while a case is drawn: a sequence lays earlier answers over it afterwards.
+    A sequence lays earlier answers over a case after it was drawn.
     """
 
     def before_call(_: Any, case: Case, _options: Any) -> None:

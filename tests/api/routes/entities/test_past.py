@@ -175,6 +175,10 @@ def test_difference_between_two_points(client: Client, table: Any) -> None:
     assert client.get(f"{path}/diff", **{"from": since, "to": head()}) == whole
     same = client.get(f"{path}/diff", **{"from": "now"})["changeDescription"]
     assert same["fieldsAdded"] == same["fieldsUpdated"] == same["fieldsDeleted"] == []
+    for wrong in ("0.5", "-1", "soon", "1e3", "2026-13-01", "9" * 19):
+        status, error = client.ask("GET", f"{path}/diff", params={"from": wrong})
+        assert (status, error["message"][:9]) == (400, "from must"), error
+    assert client.ask("GET", f"{path}/diff", params={"from": "2999-01-01"})[0] == 400
     backward = client.ask("GET", f"{path}/diff", params={"from": head(), "to": created})
     assert backward[0] == 400
     assert client.ask("GET", f"{path}/diff", params={"from": 0})[0] == 404
