@@ -28,11 +28,6 @@ from domain.writing.entity_cache import ByName
 from domain.writing.plans import Plan
 from projections.visibility.withholding import FieldWithheld
 
-_WRITING = ("INSERT", "UPDATE", "WRITE")
-"""Operations on a table that renew its data."""
-_MOST_REFRESHES = 1_000
-_PAGE_BYTES = 1_000_000
-
 
 def find_contract(services: Services, which: str | ByName) -> Entity:
     """The newest state of a live contract; raises NotFound."""
@@ -59,7 +54,8 @@ def validate_contract(
     held = contract.value(CONTRACT.parents[0])
     kind = KINDS[held["type"]]
     entity = _visible_entity(services, access, kind, held["id"])
-    evidence = gather_evidence(services.measurements, contract, entity)
+    newest = services.catalog.planner.newest
+    evidence = gather_evidence(services.measurements, contract, entity, moment, newest)
     result = judge(contract, evidence, moment, strict=strict)
     result = replace(result, execution_time=int((time.perf_counter() - begun) * 1_000))
     return keep_result(services, contract, result)

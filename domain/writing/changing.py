@@ -142,6 +142,10 @@ class ChangePlanner(DeletionPlanner):
         staged.claims(names=names, ids=ids)
         return staged
 
+    def newest(self, entity_id: str) -> Entity | None:
+        """The newest state of the entity with an id, deleted or not; None where there is none."""
+        return self._entities.newest(entity_id)
+
     def live(self, kind: EntityKind, which: str | ByName) -> Entity:
         """The newest state of an entity; raises NotFound also for one that is soft-deleted."""
         state = self._entities.existing(kind, which)

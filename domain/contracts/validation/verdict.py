@@ -34,6 +34,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     recorded: Recorded = Recorded()
     reported: ContractResult | None = None
     """The newest result that somebody has reported."""
+    changes_at: int | None = None
+    """The first moment of which something is known that does not count yet."""
 
 
 def judge(contract: Entity, evidence: Evidence, now: int, *, strict: bool) -> ContractResult:
