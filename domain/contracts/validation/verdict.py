@@ -72,9 +72,9 @@ def judge(contract: Entity, evidence: Evidence, now: int, *, strict: bool) -> Co
     reported = _vouching(contract, evidence.reported)
     if rules := contract.value("odcsQualityRules"):
         ran = reported.quality_validation if reported else None
-        if ran is None or not ran.total:
-            unmeasured += _numbered(len(rules), "rule", "quality: ")
-        elif result.quality_validation is None:
+        measured = (ran.total or 0) if ran else 0
+        unmeasured += _numbered(max(len(rules) - measured, 0), "rule", "quality: ")
+        if measured and result.quality_validation is None:
             result.quality_validation = ran
     if reported is not None and reported.contract_execution_status != "Success":
         found_failed = reported.contract_execution_status == "Failed"

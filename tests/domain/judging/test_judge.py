@@ -339,3 +339,13 @@ def test_test_case_that_is_deleted_is_no_longer_measured(world: World) -> None:
     world.judge_all()
     assert world.verdicts(contract) == [(1, "Success"), (1, "PartialSuccess")]
     assert "not evaluated: quality: 1 test" in world.remarks(contract)[-1].reasons
+
+
+def test_report_vouches_for_as_many_rules_as_it_has_measured(world: World) -> None:
+    rules = [{"name": name, "type": "text", "description": "x"} for name in "abc"]
+    contract = world.contract(odcsQualityRules=rules)
+    world.report(contract, "Success")
+    world.judge_all()
+    (judged,) = world.remarks(contract)
+    assert judged.verdict == "PartialSuccess"
+    assert judged.reasons == "version 0.1; not evaluated: quality: 2 rules"
