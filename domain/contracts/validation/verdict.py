@@ -7,6 +7,8 @@ import msgspec
 
 from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
+from domain.contracts.exporting import document_of, given_document
+from domain.contracts.sla import unread_levels
 from domain.contracts.validation import columns, semantics, sla
 from domain.contracts.validation.results import (
     ContractResult,
@@ -19,6 +21,8 @@ from domain.kinds.registry import KINDS
 
 _WORDS = 300
 """Characters of a reported result's text."""
+_NAMED = 100
+"""Characters of the name of a service level."""
 _SAID = 20
 """Things that the text of a result names of each sort."""
 
@@ -86,12 +90,21 @@ def judge(contract: Entity, evidence: Evidence, now: int, *, strict: bool) -> Co
         failed += broken
         if times != type(times)():
             result.sla_validation = times
+    unmeasured += [f"sla: {each[:_NAMED]}" for each in _unread_levels(contract)]
     if not failed and not unmeasured and not _measured(result):
         unmeasured.append("nothing: the contract promises nothing that can be measured")
     status: Status = "Failed" if failed else "PartialSuccess" if unmeasured else "Success"
     result.contract_execution_status = status
     result.result = _text(format_version(contract.version), failed, unmeasured)
     return result
+
+
+def _unread_levels(contract: Entity) -> list[str]:
+    """The service levels that the document of a contract promises, and the contract does not."""
+    given = given_document(contract.body)
+    if given is None or '"slaProperties"' not in given.text:
+        return []
+    return unread_levels(document_of(contract))
 
 
 def _vouching(contract: Entity, reported: ContractResult | None) -> ContractResult | None:

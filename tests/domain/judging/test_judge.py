@@ -15,12 +15,14 @@ from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.events import ContractBreaking, ContractJudged
 from domain.judging.judge import Judge
+from domain.kinds.bodies.components import Reference
 from domain.kinds.registry import KINDS
 from domain.measurements.bounds import Bounds
 from domain.measurements.opening import measurements_at
 from domain.measurements.port import Measurements
 from domain.measurements.reports import RESULT, SYSTEM, Point
 from domain.write_context import WriteContext
+from domain.writing.documents import DocumentRequest, plan_document
 
 ME = WriteContext(actor="me", request_id="request")
 NOW = 1_700_000_000_000
@@ -58,6 +60,13 @@ class World:
         about = {"id": table, "type": "table"}
         body = {"name": name, "entity": about, "schema": COLUMNS}
         return self.catalog.create(CONTRACT, body, ME).entity.id
+
+    def give(self, document: dict[str, Any]) -> str:
+        """A contract by a document."""
+        about = Reference(type="table", id=self.table)
+        request = DocumentRequest(document=document, entity=about)
+        plan = partial(plan_document, self.catalog.planner, request, ME)
+        return self.catalog.write(ME, plan).entity.id
 
     def patch(self, entity_id: str, *operations: dict[str, Any], kind: Any = CONTRACT) -> None:
         self.catalog.patch(kind, entity_id, operations, ME)
@@ -349,3 +358,34 @@ def test_report_vouches_for_as_many_rules_as_it_has_measured(world: World) -> No
     (judged,) = world.remarks(contract)
     assert judged.verdict == "PartialSuccess"
     assert judged.reasons == "version 0.1; not evaluated: quality: 2 rules"
+
+
+@pytest.mark.parametrize(
+    ("levels", "unmeasured"),
+    [
+        ([{"property": "frequency", "value": 5, "unit": "minutes"}], "frequency"),
+        ([{"property": "latency", "value": 1.5, "unit": "h"}], "latency"),
+        ([{"property": "throughput", "value": 4, "unit": "h"}], "throughput"),
+        ([{"property": "latency", "value": 1, "unit": "h"}] * 2, "latency, sla: latency"),
+        ([{"value": 4}], "slaProperties"),
+        (["latency"], "slaProperties"),
+        ({"latency": 4}, "slaProperties"),
+    ],
+)
+def test_service_level_that_cannot_be_read_is_not_measured(
+    world: World, levels: Any, unmeasured: str
+) -> None:
+    document = {
+        "apiVersion": "v3.1.0",
+        "kind": "DataContract",
+        "id": "c",
+        "version": "1.0.0",
+        "status": "active",
+        "schema": [{"name": "t", "properties": [{"name": "id"}]}],
+        "slaProperties": levels,
+    }
+    contract = world.give(document)
+    world.judge_all()
+    (judged,) = world.remarks(contract)
+    assert judged.verdict == "PartialSuccess"
+    assert judged.reasons == f"version 0.1; not evaluated: sla: {unmeasured}"
