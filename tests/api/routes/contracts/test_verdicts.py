@@ -189,3 +189,22 @@ def test_withheld_verdict_is_shown_nowhere(tmp_path_factory: pytest.TempPathFact
         badge = client.request("GET", f"{path}/badge.svg", **reader)
         assert badge.status_code == 200
         assert "Success" not in badge.text
+
+
+def test_reasons_are_told_in_the_audit_to_those_alone_who_see_every_kind(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    rules = (
+        '[[rule]]\nrole = "admin"\nallow = ["create", "view", "list", "audit"]\n[[rule]]\n'
+        'role = "reader"\nkinds = ["dataContract"]\nallow = ["view", "audit"]\n'
+    )
+    with running_under(tmp_path_factory.mktemp("reasons"), rules, judged=True) as client:
+        client.schema()
+        contract = promise(client, "a")
+        until_verdict(client, contract, "Success")
+        asked = {"eventType": "contract.judged"}
+        (whole,) = client.get("/v1/audit/events", **asked)["data"]
+        answer = client.ask("GET", "/v1/audit/events", params=asked, role="reader")[1]
+        (part,) = answer["data"]
+        assert whole["remark"].pop("reasons") == "version 0.1"
+        assert part == whole
