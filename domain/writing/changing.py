@@ -25,6 +25,7 @@ from domain.requests.body_rules import (
     check_circles,
     check_described,
     check_extension,
+    check_rules,
 )
 from domain.requests.drafts import Draft
 from domain.requests.exclusive_tags import EXCLUSIVE, Above, ExclusiveTags
@@ -218,6 +219,7 @@ class ChangePlanner(DeletionPlanner):
             check_described(
                 kind, body, state, parent_id, self._entities.known, context.sees_columns
             )
+        check_rules(kind, body, state, parent_id, self._entities.known, context.sees_whole)
         check_circles(kind, body, state, self._entities.newest)
         check_body(self._store.claim_by_id, kind, body, state, context)
         gives_way = ingesting and context.by_bot and not context.override_metadata
