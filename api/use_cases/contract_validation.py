@@ -14,6 +14,7 @@ from api.use_cases.measured import now
 from domain.aggregate.entity import Entity
 from domain.contracts.validation import columns
 from domain.contracts.validation.results import ContractResult, shown
+from domain.contracts.validation.rules import RulesProcess
 from domain.contracts.validation.verdict import judge
 from domain.errors import AlreadyExists, CatalogError, NotFound, StoreUnavailable
 from domain.judging.evidence import gather_evidence
@@ -56,7 +57,8 @@ def validate_contract(
     entity = _visible_entity(services, access, kind, held["id"])
     newest = services.catalog.planner.newest
     evidence = gather_evidence(services.measurements, contract, entity, moment, newest)
-    result = judge(contract, evidence, moment, strict=strict)
+    with RulesProcess() as process:
+        result = judge(contract, evidence, moment, process, strict=strict)
     result = replace(result, execution_time=int((time.perf_counter() - begun) * 1_000))
     return keep_result(services, contract, result)
 

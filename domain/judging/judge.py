@@ -18,6 +18,7 @@ from domain.contracts.changes.comparing import compare
 from domain.contracts.changes.rules import Level, Perspective, bump_of
 from domain.contracts.changes.terms import terms_of
 from domain.contracts.validation import sla
+from domain.contracts.validation.rules import RulesProcess
 from domain.contracts.validation.verdict import Evidence, judge
 from domain.errors import StoreUnavailable
 from domain.event_store.appends import prepared
@@ -126,13 +127,14 @@ class Judge:
         ends = time.monotonic() + self._step_seconds
         attention: dict[str, Attention] = {}
         appends: dict[str, Append] = {}
-        for contract_id in contract_ids:
-            if attention and time.monotonic() >= ends:
-                attention[contract_id] = Attention(moment=self._now())
-                continue
-            attention[contract_id], remarks = self._look(contract_id, position)
-            if remarks:
-                appends[contract_id] = prepared(remarks)
+        with RulesProcess() as process:
+            for contract_id in contract_ids:
+                if attention and time.monotonic() >= ends:
+                    attention[contract_id] = Attention(moment=self._now())
+                    continue
+                attention[contract_id], remarks = self._look(contract_id, position, process)
+                if remarks:
+                    appends[contract_id] = prepared(remarks)
         stored = self._log.append_group([*appends.values()]) if appends else []
         for contract_id, result in zip(appends, stored, strict=True):
             if not isinstance(result, int):
@@ -140,7 +142,9 @@ class Judge:
                 attention[contract_id] = replace(again, moment=self._now())
         return attention
 
-    def _look(self, contract_id: str, position: int) -> tuple[Attention, list[RecordedEvent]]:
+    def _look(
+        self, contract_id: str, position: int, process: RulesProcess
+    ) -> tuple[Attention, list[RecordedEvent]]:
         """What to look at again of a contract, and the events of what is new.
 
         All that bears on it is known up to `position`.
@@ -154,7 +158,7 @@ class Judge:
             return Attention(watches=[contract.id, contract.parent_id]), []
         try:
             remarks: list[Event] = [*self._breaking(contract)]
-            verdict = self._judged(contract, entity, position)
+            verdict = self._judged(contract, entity, position, process)
         except StoreUnavailable:
             raise
         except Exception:
@@ -167,10 +171,12 @@ class Judge:
         watches = [contract.id, entity.id, *expected_tests(contract)]
         return Attention(moment=verdict.valid_until, watches=watches), _recorded(contract, remarks)
 
-    def _judged(self, contract: Entity, entity: Entity, position: int) -> ContractJudged:
+    def _judged(
+        self, contract: Entity, entity: Entity, position: int, process: RulesProcess
+    ) -> ContractJudged:
         now = self._now()
         evidence = gather_evidence(self._measurements, contract, entity, now, self._entities.newest)
-        status, reasons = _verdict(contract, evidence, now)
+        status, reasons = _verdict(contract, evidence, now, process)
         return self._found(
             contract,
             position,
@@ -228,7 +234,9 @@ class Judge:
             )
 
 
-def _verdict(contract: Entity, evidence: Evidence, now: int) -> tuple[str, str]:
+def _verdict(
+    contract: Entity, evidence: Evidence, now: int, process: RulesProcess
+) -> tuple[str, str]:
     """The verdict on a contract now, and the reasons."""
     begins, ends = contract.value("effectiveFrom"), contract.value("effectiveUntil")
     version = f"version {format_version(contract.version)}"
@@ -236,7 +244,7 @@ def _verdict(contract: Entity, evidence: Evidence, now: int) -> tuple[str, str]:
         return UNKNOWN, f"{version}; the contract is not in effect yet"
     if (moment := sla.moment(ends)) is not None and now >= moment:
         return UNKNOWN, f"{version}; the contract is not in effect any more"
-    result = judge(contract, evidence, now, strict=False)
+    result = judge(contract, evidence, now, process, strict=False)
     return result.contract_execution_status, result.result or ""
 
 

@@ -16,6 +16,7 @@ from domain.contracts.validation.results import (
     Status,
     result_id,
 )
+from domain.contracts.validation.rules import RulesProcess
 from domain.contracts.validation.sla import Recorded
 from domain.kinds.registry import KINDS
 
@@ -42,8 +43,11 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """The first moment of which something is known that does not count yet."""
 
 
-def judge(contract: Entity, evidence: Evidence, now: int, *, strict: bool) -> ContractResult:
-    """Hold a contract against its evidence; `now` is in milliseconds since 1970.
+def judge(
+    contract: Entity, evidence: Evidence, now: int, process: RulesProcess, *, strict: bool
+) -> ContractResult:
+    """Hold a contract against its evidence; `now` is in milliseconds since 1970, and the rules
+    are evaluated in `process`.
 
     Failed is what is missing or does not hold; with `strict` also a column of a wider type. What
     was promised and not measured makes a PartialSuccess, and never a Success.
@@ -67,7 +71,9 @@ def judge(contract: Entity, evidence: Evidence, now: int, *, strict: bool) -> Co
         else:
             unmeasured.append(f"schema: a {kind.name} has no columns")
     if rules := contract.value("semantics"):
-        found = result.semantics_validation = semantics.validate(rules, evidence.entity_json)
+        found = result.semantics_validation = semantics.validate(
+            rules, evidence.entity_json, process
+        )
         failed += _numbered(found.failed, "rule")
     if evidence.tests:
         tested = result.quality_validation = _quality(evidence.tests)
