@@ -11,6 +11,8 @@ from benchmarks.figures import Figure, seconds
 from benchmarks.waiting_loops import wait_figure
 from benchmarks.workspace import Workspace
 from domain.aggregate.entity import Entity
+from domain.contracts.validation.results import ContractResult
+from domain.contracts.validation.rules import RulesProcess
 from domain.contracts.validation.verdict import Evidence, judge
 
 COLUMNS = 13_000
@@ -31,7 +33,11 @@ def figures_of(columns: int, rounds: int) -> list[Figure]:
     rule = {"name": "described", "rule": '{"!!": {"var": "description"}}', "enabled": True}
     contract = _entity("dataContract", {"schema": made, "semantics": [rule] * _RULES})
     evidence = Evidence(entity=table, entity_json=text)
-    work = partial(judge, contract, evidence, 1_700_000_000_000, strict=False)
+
+    def work() -> ContractResult:
+        with RulesProcess() as process:
+            return judge(contract, evidence, 1_700_000_000_000, process, strict=False)
+
     assert work().contract_execution_status == "Success"
     median = statistics.median(seconds(work) for _ in range(rounds))
     read = statistics.median(seconds(partial(json.loads, text)) for _ in range(rounds))

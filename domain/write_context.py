@@ -18,6 +18,8 @@ class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
     """True if a bot's PUTs replace what people curated all the same."""
     sees_columns: Collection[str] | None = None
     """Kinds of which the caller sees the columns; None for all."""
+    sees_whole: Collection[str] | None = None
+    """Kinds of which the caller sees all that there is; None for all."""
     contract_first: bool = False
     """True if a contract may promise columns that its entity does not have, or not yet."""
     may_bring: bool = True

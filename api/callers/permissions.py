@@ -94,6 +94,12 @@ class Access(msgspec.Struct, frozen=True, eq=False, dict=True):
             or not held.covers(f"{kind.columns}.name")
         )
 
+    @cached_property
+    def sees_whole(self) -> frozenset[str]:
+        """The kinds of which nothing is withheld in views."""
+        hidden = self.hidden.get(Action.VIEW, {})
+        return frozenset(each for each in self.kinds(Action.VIEW) if not hidden.get(each))
+
     def withheld(self, action: Action, kind: str) -> Withheld | None:
         """The fields of a kind that are not shown under an action."""
         return self.hidden.get(action, {}).get(kind)

@@ -14,6 +14,7 @@ from api.use_cases.measured import now
 from domain.aggregate.entity import Entity
 from domain.contracts.validation import columns
 from domain.contracts.validation.results import ContractResult, shown
+from domain.contracts.validation.rules import RulesProcess
 from domain.contracts.validation.verdict import judge
 from domain.errors import AlreadyExists, CatalogError, NotFound, StoreUnavailable
 from domain.judging.evidence import gather_evidence
@@ -27,11 +28,6 @@ from domain.writing.documents import contract_of
 from domain.writing.entity_cache import ByName
 from domain.writing.plans import Plan
 from projections.visibility.withholding import FieldWithheld
-
-_WRITING = ("INSERT", "UPDATE", "WRITE")
-"""Operations on a table that renew its data."""
-_MOST_REFRESHES = 1_000
-_PAGE_BYTES = 1_000_000
 
 
 def find_contract(services: Services, which: str | ByName) -> Entity:
@@ -59,8 +55,10 @@ def validate_contract(
     held = contract.value(CONTRACT.parents[0])
     kind = KINDS[held["type"]]
     entity = _visible_entity(services, access, kind, held["id"])
-    evidence = gather_evidence(services.measurements, contract, entity)
-    result = judge(contract, evidence, moment, strict=strict)
+    newest = services.catalog.planner.newest
+    evidence = gather_evidence(services.measurements, contract, entity, moment, newest)
+    with RulesProcess() as process:
+        result = judge(contract, evidence, moment, process, strict=strict)
     result = replace(result, execution_time=int((time.perf_counter() - begun) * 1_000))
     return keep_result(services, contract, result)
 

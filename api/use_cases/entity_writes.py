@@ -122,6 +122,7 @@ def context_of(request: AnyRequest, condition: str | None = None) -> WriteContex
         by_bot=request.auth.bot,
         editable=request.auth.kinds(Action.EDIT),
         sees_columns=request.auth.sees_columns,
+        sees_whole=request.auth.sees_whole,
         expected_version=version,
         expected_event=last_event,
         must_exist=condition is not None,

@@ -113,6 +113,7 @@ def _facts(contract: Entity, *, alone: bool) -> ContractFacts:
         names=names,
         version=contract.version,
         document_version=None if version is None else str(version),
+        rules=len(contract.value("odcsQualityRules") or ()),
     )
 
 

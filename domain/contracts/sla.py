@@ -68,6 +68,26 @@ def read_sla(document: Document) -> dict[str, Any]:
     return sla
 
 
+def unread_levels(document: Document) -> list[str]:
+    """The names of the service levels that a document promises and `read_sla` takes nothing from.
+
+    `slaProperties` stands for those without a name.
+    """
+    held = document.get("slaProperties")
+    if not held:
+        return []
+    if not isinstance(held, list):
+        return ["slaProperties"]
+    sla = read_sla(document)
+    sorts = {each.key: each.names for each in _PROMISES} | {"availabilityTime": _TIME}
+    read = [_find(document, names) for key, names in sorts.items() if key in sla]
+    return [
+        (text(each, "property") if isinstance(each, dict) else None) or "slaProperties"
+        for each in held
+        if not any(each is one for one in read)
+    ]
+
+
 def write_sla(document: Document, old: dict[str, Any], new: dict[str, Any]) -> None:
     """Change the properties to say `new` where they said `old`."""
     moved = old.get("columnName") != new.get("columnName")

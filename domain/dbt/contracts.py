@@ -75,8 +75,9 @@ class ContractImport:
         self._service = find_service(store, service)
         self._project = project
         self._context = context
-        self._places: dict[str, str] = {}
-        """Unique id of each model with an enforced contract -> qualified name of its table."""
+        self._places: dict[str, str | None] = {}
+        """Unique id of each model with an enforced contract -> qualified name of its table; None
+        where the catalog has none, as where a developer builds: nothing tells that it has moved."""
 
     def propose(self, line: bytes) -> tuple[Proposal, ModelOutcome]:
         """Decide on the contract of a model, which `decode_model` reads; see `Catalog.propose`.
@@ -87,7 +88,7 @@ class ContractImport:
         model = decode_model(line)
         table = self._table(model.place)
         fqn = table.fqn if table else join([*split(self._service.fqn), *model.place])
-        self._places[model.unique_id] = fqn
+        self._places[model.unique_id] = table.fqn if table else None
         told = ModelOutcome(unique_id=model.unique_id, entity=fqn, outcome="skipped")
         if table is None:
             told.reason = "the catalog has no such table"
@@ -106,9 +107,11 @@ class ContractImport:
     def withdrawn(self) -> list[str]:
         """Ids of the contracts whose models have none any more, once all models were proposed.
 
-        They are those that an import of the same project made or changed. Reads all contracts of
-        the service.
+        They are those that an import of the same project made or changed; none where the manifest
+        names no project. Reads all contracts of the service.
         """
+        if not self._project:
+            return []
         below = contracts_below(self._catalog.planner, self._store, self._service)
         return [contract.id for contract, origin in below if self._is_gone(contract, origin)]
 
@@ -146,7 +149,10 @@ class ContractImport:
         ended = origin.withdrawn or contract.status == "Deprecated"
         if origin.project != self._project or ended:
             return False
-        return self._places.get(origin.model) != _entity_name(contract)
+        if origin.model not in self._places:
+            return True
+        place = self._places[origin.model]
+        return place is not None and place != _entity_name(contract)
 
     def _propose(self, plan: Callable[[], Plan], told: ModelOutcome) -> Proposal:
         """The proposal of a plan, whose outcome is told."""

@@ -8,6 +8,7 @@ it does after a crash: it remembers how far it has looked once its verdicts are 
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,6 +18,7 @@ from domain.contracts.changes.comparing import compare
 from domain.contracts.changes.rules import Level, Perspective, bump_of
 from domain.contracts.changes.terms import terms_of
 from domain.contracts.validation import sla
+from domain.contracts.validation.rules import RulesProcess
 from domain.contracts.validation.verdict import Evidence, judge
 from domain.errors import StoreUnavailable
 from domain.event_store.appends import prepared
@@ -29,6 +31,7 @@ from domain.judging.evidence import expected_tests, gather_evidence, newest_resu
 from domain.kinds.ids import new_id
 from domain.kinds.registry import KINDS
 from domain.measurements.port import Measurements
+from domain.measurements.reports import FOREVER
 from domain.openmetadata.verdicts import UNKNOWN
 from domain.reading import history
 from domain.writing.contract_gate import is_active
@@ -124,13 +127,14 @@ class Judge:
         ends = time.monotonic() + self._step_seconds
         attention: dict[str, Attention] = {}
         appends: dict[str, Append] = {}
-        for contract_id in contract_ids:
-            if attention and time.monotonic() >= ends:
-                attention[contract_id] = Attention(moment=self._now())
-                continue
-            attention[contract_id], remarks = self._look(contract_id, position)
-            if remarks:
-                appends[contract_id] = prepared(remarks)
+        with RulesProcess() as process:
+            for contract_id in contract_ids:
+                if attention and time.monotonic() >= ends:
+                    attention[contract_id] = Attention(moment=self._now())
+                    continue
+                attention[contract_id], remarks = self._look(contract_id, position, process)
+                if remarks:
+                    appends[contract_id] = prepared(remarks)
         stored = self._log.append_group([*appends.values()]) if appends else []
         for contract_id, result in zip(appends, stored, strict=True):
             if not isinstance(result, int):
@@ -138,7 +142,9 @@ class Judge:
                 attention[contract_id] = replace(again, moment=self._now())
         return attention
 
-    def _look(self, contract_id: str, position: int) -> tuple[Attention, list[RecordedEvent]]:
+    def _look(
+        self, contract_id: str, position: int, process: RulesProcess
+    ) -> tuple[Attention, list[RecordedEvent]]:
         """What to look at again of a contract, and the events of what is new.
 
         All that bears on it is known up to `position`.
@@ -150,38 +156,50 @@ class Judge:
         entity = self._entities.newest(contract.parent_id)
         if entity is None or entity.purged:
             return Attention(watches=[contract.id, contract.parent_id]), []
-        verdict = self._judged(contract, entity, position)
-        remarks: list[Event] = [*self._breaking(contract)]
+        try:
+            remarks: list[Event] = [*self._breaking(contract)]
+            verdict = self._judged(contract, entity, position, process)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            # One contract must not keep all others from being judged.
+            log_line.exception("a contract cannot be judged", extra={"contract": contract.fqn})
+            why = "it could not be judged: the log of the server says why"
+            remarks, verdict = [], self._found(contract, position, UNKNOWN, why)
         if not _is_same(contract.judged, verdict):
             remarks.append(verdict)
         watches = [contract.id, entity.id, *expected_tests(contract)]
         return Attention(moment=verdict.valid_until, watches=watches), _recorded(contract, remarks)
 
-    def _judged(self, contract: Entity, entity: Entity, position: int) -> ContractJudged:
-        """The verdict on a contract; one that cannot be found is Unknown, and says so."""
+    def _judged(
+        self, contract: Entity, entity: Entity, position: int, process: RulesProcess
+    ) -> ContractJudged:
         now = self._now()
-        until: int | None = None
-        found = newest_result(self._measurements, contract.id)
-        try:
-            evidence = gather_evidence(self._measurements, contract, entity)
-            status, reasons = _verdict(contract, evidence, now)
-            until = _next_moment(contract, evidence, now)
-        except StoreUnavailable:
-            raise
-        except Exception:
-            log_line.exception("a contract cannot be judged", extra={"contract": contract.fqn})
-            status, reasons = UNKNOWN, "it could not be judged: the log of the server says why"
+        evidence = gather_evidence(self._measurements, contract, entity, now, self._entities.newest)
+        status, reasons = _verdict(contract, evidence, now, process)
+        return self._found(
+            contract,
+            position,
+            status,
+            reasons,
+            valid_until=_next_moment(contract, evidence, now),
+            latest=newest_result(self._measurements, contract.id),
+        )
+
+    def _found(
+        self, contract: Entity, position: int, status: str, reasons: str, **more: Any
+    ) -> ContractJudged:
+        """The event of a verdict; `more` is until when it holds, and the newest result."""
         return ContractJudged(
             kind=contract.kind,
             actor=NAME,
-            at=now,
+            at=self._now(),
             version=contract.version,
             request_id=new_id(),
             position=position,
             verdict=status,
             reasons=reasons,
-            valid_until=until,
-            latest=found,
+            **more,
         )
 
     def _breaking(self, contract: Entity) -> Iterator[ContractBreaking]:
@@ -216,7 +234,9 @@ class Judge:
             )
 
 
-def _verdict(contract: Entity, evidence: Evidence, now: int) -> tuple[str, str]:
+def _verdict(
+    contract: Entity, evidence: Evidence, now: int, process: RulesProcess
+) -> tuple[str, str]:
     """The verdict on a contract now, and the reasons."""
     begins, ends = contract.value("effectiveFrom"), contract.value("effectiveUntil")
     version = f"version {format_version(contract.version)}"
@@ -224,17 +244,20 @@ def _verdict(contract: Entity, evidence: Evidence, now: int) -> tuple[str, str]:
         return UNKNOWN, f"{version}; the contract is not in effect yet"
     if (moment := sla.moment(ends)) is not None and now >= moment:
         return UNKNOWN, f"{version}; the contract is not in effect any more"
-    result = judge(contract, evidence, now, strict=False)
+    result = judge(contract, evidence, now, process, strict=False)
     return result.contract_execution_status, result.result or ""
 
 
 def _next_moment(contract: Entity, evidence: Evidence, now: int) -> int | None:
     """The first moment after now at which time alone may change the verdict."""
     moments: Iterable[int | None] = (
+        evidence.changes_at,
         *map(sla.moment, (contract.value("effectiveFrom"), contract.value("effectiveUntil"))),
         *sla.moments(contract.value("sla") or {}, evidence.recorded, now),
     )
-    return min((each for each in moments if each is not None and each > now), default=None)
+    # A promise of any number of years has moments that no store can hold.
+    coming = (each for each in moments if each is not None and now < each <= FOREVER)
+    return min(coming, default=None)
 
 
 def _is_same(held: ContractJudged | None, found: ContractJudged) -> bool:

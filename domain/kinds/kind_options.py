@@ -79,6 +79,8 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     """Key of the entity that it is about, by which it may be asked for."""
     describes: str
     """Key of columns that the entity which it is about must have, if it has any."""
+    rules: str
+    """Key of rules about all that the entity which it is about says."""
     statuses: tuple[str, ...]
     """Values of `entityStatus`, the default first."""
 

@@ -54,7 +54,7 @@ class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
     kinds: frozenset[str]
     end_kinds: frozenset[str] = frozenset(KINDS)
     """The kinds that the ends of a lineage edge may have: other edges are left out, and a pipeline
-    of another kind is left out of its edge.
+    of another kind is left out of its edge. Unless these are all kinds, reasons of verdicts are.
     """
     entity_id: str | None = None
     edges_of: str | None = None
@@ -229,9 +229,15 @@ def _end_kinds(creation: events.EntityCreated) -> tuple[str, ...]:
     return tuple(_type_of.decode(end).type or "" for end in ends)
 
 
-def _remark(event: Event) -> Body:
-    """What an event says beside what all events have."""
+def _remark(event: Event, end_kinds: frozenset[str]) -> Body:
+    """What an event says beside what all events have.
+
+    The reasons of a verdict tell of an entity of any kind, so that who may not see every kind is
+    not told them.
+    """
     common = {field.encode_name for field in msgspec.structs.fields(Event)}
+    if not end_kinds.issuperset(KINDS):
+        common.add("reasons")
     held = msgspec.json.decode(msgspec.json.encode(event), type=Body)
     return {key: raw for key, raw in held.items() if key not in common}
 
@@ -259,5 +265,5 @@ def _audited(recorded: RecordedEvent, fqn: str, end_kinds: frozenset[str]) -> Au
         body=body,
         patch=patch,
         status=event.status if isinstance(event, events.EntityStatusChanged) else None,
-        remark=_remark(event) if isinstance(event, events.REMARKS) else None,
+        remark=_remark(event, end_kinds) if isinstance(event, events.REMARKS) else None,
     )

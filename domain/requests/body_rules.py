@@ -132,6 +132,29 @@ def check_described(
         )
 
 
+def check_rules(
+    kind: EntityKind,
+    body: Body,
+    before: Entity | None,
+    parent_id: str | None,
+    state_of: Callable[[str], Entity],
+    seen_whole: Collection[str] | None,
+) -> None:
+    """Raise NotPermitted when somebody writes rules about an entity who may not see all of it.
+
+    The verdict, which follows without the writer's doing, would answer them. `state_of` gives the
+    present state of an entity by its id, `seen_whole` are the kinds of which all is shown, None for
+    all kinds.
+    """
+    if kind.agreement is None or parent_id is None or seen_whole is None:
+        return
+    key = kind.agreement.rules
+    if _changes(key, body, before) and (about := state_of(parent_id).kind) not in seen_whole:
+        raise NotPermitted(
+            f"{key} of a {kind.name} ask about all of the {about}, of which you may not see all"
+        )
+
+
 def check_circles(
     kind: EntityKind,
     body: Body,

@@ -25,6 +25,7 @@ from domain.requests.body_rules import (
     check_circles,
     check_described,
     check_extension,
+    check_rules,
 )
 from domain.requests.drafts import Draft
 from domain.requests.exclusive_tags import EXCLUSIVE, Above, ExclusiveTags
@@ -142,6 +143,10 @@ class ChangePlanner(DeletionPlanner):
         staged.claims(names=names, ids=ids)
         return staged
 
+    def newest(self, entity_id: str) -> Entity | None:
+        """The newest state of the entity with an id, deleted or not; None where there is none."""
+        return self._entities.newest(entity_id)
+
     def live(self, kind: EntityKind, which: str | ByName) -> Entity:
         """The newest state of an entity; raises NotFound also for one that is soft-deleted."""
         state = self._entities.existing(kind, which)
@@ -214,6 +219,7 @@ class ChangePlanner(DeletionPlanner):
             check_described(
                 kind, body, state, parent_id, self._entities.known, context.sees_columns
             )
+        check_rules(kind, body, state, parent_id, self._entities.known, context.sees_whole)
         check_circles(kind, body, state, self._entities.newest)
         check_body(self._store.claim_by_id, kind, body, state, context)
         gives_way = ingesting and context.by_bot and not context.override_metadata

@@ -85,6 +85,8 @@ class Inspection(msgspec.Struct, rename="camel"):
     projected: bool
     """True if some process of this host runs the projectors."""
     projections: list[ProjectionReport]
+    reactions: dict[str, ProjectorState] = {}
+    """What else this host has follow the log, by name, such as the judge of contracts."""
 
 
 class EntityInspection(msgspec.Struct, rename="camel"):
@@ -137,7 +139,14 @@ def inspect(stores: Stores, *, details: bool = False) -> Inspection:
             _report(stores, backend, live, head, projected=projected, details=details)
             for backend, live in zip(stores.backends, stores.read_models, strict=True)
         ],
+        reactions=_reactions(stores) if projected else {},
     )
+
+
+def _reactions(stores: Stores) -> dict[str, ProjectorState]:
+    read_models = {live.definition.name for live in stores.read_models}
+    states = read_states(stores.directory)
+    return {name: state for name, state in states.items() if name not in read_models}
 
 
 def _report(

@@ -20,6 +20,7 @@ from api.errors import preparing, read_as
 from api.services import Services
 from api.telemetry.metrics import Metrics
 from domain.release import RELEASE, commit
+from projections.feeding.daemon import State
 from projections.operation.inspection import Inspection, ProjectionReport, inspect
 from projections.operation.proofs import read_proofs
 
@@ -102,6 +103,11 @@ def system_routes(
         problems = find_problems(inspection, needed, settings.ready_lag) + keys_gone
         if inspection.log_read_only:
             degraded.append("the database of the log takes no writes: every write is refused")
+        degraded += [
+            f"reaction {name} is stopped until a restart"
+            for name, each in inspection.reactions.items()
+            if each.state is State.STOPPED
+        ]
         if inspection.disk is not None and inspection.disk.full:
             # In nobody's way as long as all that was written is there to be read.
             (problems or degraded).append(FULL)

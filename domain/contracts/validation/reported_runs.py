@@ -21,6 +21,8 @@ from domain.kinds.bodies.secret_texts import masked_lines
 
 _STRUCTURE = frozenset({"field_is_present", "field_type", "field_physical_type"})
 """Types of checks that read no rows."""
+_QUALITY = "quality"
+"""Category of the checks that quality rules become; others are of columns and service levels."""
 _STATUSES: dict[str, Status] = {
     "passed": "Success",
     "warning": "PartialSuccess",
@@ -101,6 +103,8 @@ class ContractFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The version of the contract, in tenths."""
     document_version: str | None
     """The version that its document declares."""
+    rules: int = 0
+    """Number of its quality rules; tools make no checks of some."""
 
     def checks_of(self, run: ReportedRun) -> list[Check]:
         """The checks that are about the contract, or about the whole run."""
@@ -162,6 +166,9 @@ def _unmeasured(run: ReportedRun, tested: ContractFacts, checks: Sequence[Check]
     """The promises that a run has not measured."""
     left = sum(1 for each in checks if each.category and each.result not in _STATUSES)
     found = [f"{left} {'check' if left == 1 else 'checks'}"] if left else []
+    unchecked = tested.rules - sum(1 for each in checks if each.category == _QUALITY)
+    if unchecked > 0:
+        found.append(f"{unchecked} {'rule' if unchecked == 1 else 'rules'}")
     if any(tested.names is None or name in tested.names for name in run.filters or ()):
         found.append("rows that were filtered out")
     return found

@@ -2,11 +2,12 @@
 
 The budget of the engine counts what a rule does, but not how large a value is that holds another
 one many times over: a rule of some hundred bytes can make one that no machine could write down. So
-the process has bounds of its own, and ends at them. It imports no more than the rules take.
+each contract has a process with bounds of its own, which ends at them: a copy of one that has
+imported all that rules take, and no more.
 
-JSON comes on standard input: a list of the rules, each a text, and the entity. For each rule, in
-order, goes a line of JSON to standard output: null where the value of the rule is true, or why the
-rule has failed.
+A contract is a line of JSON on standard input: a list of its rules, each a text, and the entity.
+For each rule, in order, goes a line of JSON to standard output: null where the value of the rule is
+true, or why the rule has failed; and `true` when the process of the contract has ended.
 """
 
 import json
@@ -24,6 +25,8 @@ MEMORY = 768 * 1024 * 1024
 """Bytes of address space, those of the interpreter and of the entity included."""
 LONGEST_REASON = 300
 """Characters."""
+ANSWERED = b"true\n"
+"""The line after those of a contract."""
 OPERATIONS = 1_000_000
 """Work of one rule, in the units of the engine."""
 
@@ -84,12 +87,26 @@ _ENGINE = Engine(
 
 
 def main() -> None:
-    """Answer what stands on standard input, or end at the bounds."""
+    """Answer the contracts that stand on standard input, until it ends."""
     os.nice(5)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for line in sys.stdin.buffer:
+        process = os.fork()
+        if process == 0:
+            try:
+                _answer(line)
+            finally:
+                os._exit(0)
+        os.waitpid(process, 0)
+        sys.stdout.buffer.write(ANSWERED)
+        sys.stdout.buffer.flush()
+
+
+def _answer(line: bytes) -> None:
+    """Answer a contract, or end at the bounds."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    rules, entity = json.load(sys.stdin)
+    rules, entity = json.loads(line)
     for rule in rules:
         reason = evaluate(rule, entity)
         # Short, so that a line is written whole or not at all.

@@ -7,6 +7,8 @@ import msgspec
 
 from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
+from domain.contracts.exporting import document_of, given_document
+from domain.contracts.sla import unread_levels
 from domain.contracts.validation import columns, semantics, sla
 from domain.contracts.validation.results import (
     ContractResult,
@@ -14,11 +16,14 @@ from domain.contracts.validation.results import (
     Status,
     result_id,
 )
+from domain.contracts.validation.rules import RulesProcess
 from domain.contracts.validation.sla import Recorded
 from domain.kinds.registry import KINDS
 
 _WORDS = 300
 """Characters of a reported result's text."""
+_NAMED = 100
+"""Characters of the name of a service level."""
 _SAID = 20
 """Things that the text of a result names of each sort."""
 
@@ -34,10 +39,15 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     recorded: Recorded = Recorded()
     reported: ContractResult | None = None
     """The newest result that somebody has reported."""
+    changes_at: int | None = None
+    """The first moment of which something is known that does not count yet."""
 
 
-def judge(contract: Entity, evidence: Evidence, now: int, *, strict: bool) -> ContractResult:
-    """Hold a contract against its evidence; `now` is in milliseconds since 1970.
+def judge(
+    contract: Entity, evidence: Evidence, now: int, process: RulesProcess, *, strict: bool
+) -> ContractResult:
+    """Hold a contract against its evidence; `now` is in milliseconds since 1970, and the rules
+    are evaluated in `process`.
 
     Failed is what is missing or does not hold; with `strict` also a column of a wider type. What
     was promised and not measured makes a PartialSuccess, and never a Success.
@@ -61,7 +71,9 @@ def judge(contract: Entity, evidence: Evidence, now: int, *, strict: bool) -> Co
         else:
             unmeasured.append(f"schema: a {kind.name} has no columns")
     if rules := contract.value("semantics"):
-        found = result.semantics_validation = semantics.validate(rules, evidence.entity_json)
+        found = result.semantics_validation = semantics.validate(
+            rules, evidence.entity_json, process
+        )
         failed += _numbered(found.failed, "rule")
     if evidence.tests:
         tested = result.quality_validation = _quality(evidence.tests)
@@ -70,9 +82,9 @@ def judge(contract: Entity, evidence: Evidence, now: int, *, strict: bool) -> Co
     reported = _vouching(contract, evidence.reported)
     if rules := contract.value("odcsQualityRules"):
         ran = reported.quality_validation if reported else None
-        if ran is None or not ran.total:
-            unmeasured += _numbered(len(rules), "rule", "quality: ")
-        elif result.quality_validation is None:
+        measured = (ran.total or 0) if ran else 0
+        unmeasured += _numbered(max(len(rules) - measured, 0), "rule", "quality: ")
+        if measured and result.quality_validation is None:
             result.quality_validation = ran
     if reported is not None and reported.contract_execution_status != "Success":
         found_failed = reported.contract_execution_status == "Failed"
@@ -84,12 +96,21 @@ def judge(contract: Entity, evidence: Evidence, now: int, *, strict: bool) -> Co
         failed += broken
         if times != type(times)():
             result.sla_validation = times
+    unmeasured += [f"sla: {each[:_NAMED]}" for each in _unread_levels(contract)]
     if not failed and not unmeasured and not _measured(result):
         unmeasured.append("nothing: the contract promises nothing that can be measured")
     status: Status = "Failed" if failed else "PartialSuccess" if unmeasured else "Success"
     result.contract_execution_status = status
     result.result = _text(format_version(contract.version), failed, unmeasured)
     return result
+
+
+def _unread_levels(contract: Entity) -> list[str]:
+    """The service levels that the document of a contract promises, and the contract does not."""
+    given = given_document(contract.body)
+    if given is None or '"slaProperties"' not in given.text:
+        return []
+    return unread_levels(document_of(contract))
 
 
 def _vouching(contract: Entity, reported: ContractResult | None) -> ContractResult | None:

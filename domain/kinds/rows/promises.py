@@ -43,7 +43,10 @@ ROWS = (
         naming=Naming(prefix="dataContract_"),
         attached=True,
         agreement=Agreement(
-            about="entity", describes="schema", statuses=("Draft", "Active", "Deprecated")
+            about="entity",
+            describes="schema",
+            rules="semantics",
+            statuses=("Draft", "Active", "Deprecated"),
         ),
         lists=ListOptions(limit=1_000_000, by_id=("entity",)),
         # Its names repeat those of its entity, which should come before it.

@@ -15,12 +15,14 @@ from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.events import ContractBreaking, ContractJudged
 from domain.judging.judge import Judge
+from domain.kinds.bodies.components import Reference
 from domain.kinds.registry import KINDS
 from domain.measurements.bounds import Bounds
 from domain.measurements.opening import measurements_at
 from domain.measurements.port import Measurements
 from domain.measurements.reports import RESULT, SYSTEM, Point
 from domain.write_context import WriteContext
+from domain.writing.documents import DocumentRequest, plan_document
 
 ME = WriteContext(actor="me", request_id="request")
 NOW = 1_700_000_000_000
@@ -58,6 +60,13 @@ class World:
         about = {"id": table, "type": "table"}
         body = {"name": name, "entity": about, "schema": COLUMNS}
         return self.catalog.create(CONTRACT, body, ME).entity.id
+
+    def give(self, document: dict[str, Any]) -> str:
+        """A contract by a document."""
+        about = Reference(type="table", id=self.table)
+        request = DocumentRequest(document=document, entity=about)
+        plan = partial(plan_document, self.catalog.planner, request, ME)
+        return self.catalog.write(ME, plan).entity.id
 
     def patch(self, entity_id: str, *operations: dict[str, Any], kind: Any = CONTRACT) -> None:
         self.catalog.patch(kind, entity_id, operations, ME)
@@ -254,3 +263,129 @@ def test_contracts_for_which_a_step_has_no_time_are_judged_by_later_ones(
     assert [len(world.verdicts(each)) for each in contracts] == [1, 0, 0, 0]
     world.judge_all()
     assert [world.verdicts(each) for each in contracts] == [[(1, "Success")]] * 4
+
+
+FAR = {"refreshFrequency": {"interval": 2**63 - 1, "unit": "year"}}
+
+
+def test_deadline_beyond_all_times_keeps_no_other_contract_from_being_judged(
+    world: World,
+) -> None:
+    refreshed = [Point(SYSTEM, "INSERT", NOW - HOUR, b"{}")]
+    world.measurements.write(world.table, refreshed, NOW)
+    contract = world.contract(sla=FAR)
+    other = world.another_contract("other")
+    world.judge_all()
+    (judged,) = world.remarks(contract)
+    assert (judged.verdict, judged.valid_until) == ("Success", None)
+    assert world.verdicts(other) == [(1, "Success")]
+
+
+def test_contract_that_cannot_be_judged_is_unknown_and_the_others_are_judged(
+    world: World,
+) -> None:
+    contract, other = world.contract(), world.another_contract("other")
+    world.judge_all()
+    world.measurements.write(contract, [Point(RESULT, "", NOW, b"[]")], NOW)
+    world.report(other, "Failed")
+    world.judge_all()
+    assert world.verdicts(contract) == [(1, "Success"), (1, "Unknown")]
+    assert world.verdicts(other) == [(1, "Success"), (1, "Failed")]
+
+
+def test_report_counts_behind_any_number_of_the_catalogs_own_results(world: World) -> None:
+    contract = world.contract()
+    world.report(contract, "Failed")
+    own = ContractResult(timestamp=NOW, contract_execution_status="Success", by_catalog=True)
+    body = msgspec.json.encode(own)
+    world.measurements.write(
+        contract, [Point(RESULT, "", NOW - each, body) for each in range(200)], NOW
+    )
+    world.judge_all()
+    assert world.verdicts(contract) == [(1, "Failed")]
+
+
+def test_what_lies_in_the_future_counts_once_its_time_has_come(world: World) -> None:
+    contract = world.contract()
+    world.report(contract, "Failed", at=HOUR)
+    world.report(contract, "Success")
+    world.judge_all()
+    (judged,) = world.remarks(contract)
+    comes = NOW - 1_000 + HOUR
+    assert (judged.verdict, judged.valid_until) == ("Success", comes)
+    world.now = comes
+    world.judge_all()
+    assert world.verdicts(contract) == [(1, "Success"), (1, "Failed")]
+
+
+def test_refresh_of_the_future_keeps_no_deadline(world: World) -> None:
+    world.measurements.write(world.table, [Point(SYSTEM, "INSERT", NOW - 3 * HOUR, b"{}")], NOW)
+    far = {"created": {"timestamp": NOW + 10**12}, "updated": {"timestamp": NOW + HOUR}}
+    world.patch(world.table, {"op": "add", "path": "/lifeCycle", "value": far}, kind=TABLE)
+    contract = world.contract(sla={"refreshFrequency": {"interval": 2, "unit": "hour"}})
+    world.judge_all()
+    (judged,) = world.remarks(contract)
+    assert (judged.verdict, judged.valid_until) == ("Failed", NOW + HOUR)
+
+
+def test_test_case_that_is_deleted_is_no_longer_measured(world: World) -> None:
+    definition = world.catalog.create(
+        KINDS["testDefinition"],
+        {"name": "rows", "entityType": "TABLE", "testPlatforms": ["OpenMetadata"]},
+        ME,
+    )
+    body = {
+        "name": "case",
+        "entityLink": "<#E::table::s.d.e.t>",
+        "testDefinition": definition.entity.fqn,
+    }
+    case = world.catalog.create(KINDS["testCase"], body, ME).entity.id
+    passed = b'{"timestamp":%d,"testCaseStatus":"Success"}' % NOW
+    world.measurements.write(case, [Point(RESULT, "", NOW, passed)], NOW)
+    contract = world.contract(qualityExpectations=[{"id": case, "type": "testCase"}])
+    world.judge_all()
+    world.catalog.delete(KINDS["testCase"], case, ME, hard=False, recursive=False)
+    world.judge_all()
+    assert world.verdicts(contract) == [(1, "Success"), (1, "PartialSuccess")]
+    assert "not evaluated: quality: 1 test" in world.remarks(contract)[-1].reasons
+
+
+def test_report_vouches_for_as_many_rules_as_it_has_measured(world: World) -> None:
+    rules = [{"name": name, "type": "text", "description": "x"} for name in "abc"]
+    contract = world.contract(odcsQualityRules=rules)
+    world.report(contract, "Success")
+    world.judge_all()
+    (judged,) = world.remarks(contract)
+    assert judged.verdict == "PartialSuccess"
+    assert judged.reasons == "version 0.1; not evaluated: quality: 2 rules"
+
+
+@pytest.mark.parametrize(
+    ("levels", "unmeasured"),
+    [
+        ([{"property": "frequency", "value": 5, "unit": "minutes"}], "frequency"),
+        ([{"property": "latency", "value": 1.5, "unit": "h"}], "latency"),
+        ([{"property": "throughput", "value": 4, "unit": "h"}], "throughput"),
+        ([{"property": "latency", "value": 1, "unit": "h"}] * 2, "latency, sla: latency"),
+        ([{"value": 4}], "slaProperties"),
+        (["latency"], "slaProperties"),
+        ({"latency": 4}, "slaProperties"),
+    ],
+)
+def test_service_level_that_cannot_be_read_is_not_measured(
+    world: World, levels: Any, unmeasured: str
+) -> None:
+    document = {
+        "apiVersion": "v3.1.0",
+        "kind": "DataContract",
+        "id": "c",
+        "version": "1.0.0",
+        "status": "active",
+        "schema": [{"name": "t", "properties": [{"name": "id"}]}],
+        "slaProperties": levels,
+    }
+    contract = world.give(document)
+    world.judge_all()
+    (judged,) = world.remarks(contract)
+    assert judged.verdict == "PartialSuccess"
+    assert judged.reasons == f"version 0.1; not evaluated: sla: {unmeasured}"

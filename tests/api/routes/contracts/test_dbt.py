@@ -210,6 +210,27 @@ def test_contracts_of_another_project_and_of_people_are_left_alone(client: Clien
     assert imported(client, other) == []
 
 
+def test_manifest_of_a_place_without_tables_withdraws_nothing(client: Client) -> None:
+    imported(client, artifact("manifest"))
+    elsewhere = artifact("manifest")
+    for node in elsewhere["nodes"].values():
+        node["schema"] = "a_developer"
+
+    models = imported(client, elsewhere)
+
+    assert set(outcomes(models).values()) == {"skipped"}
+    assert contract(client, "customers")["entityStatus"] == "Active"
+
+
+def test_manifests_without_a_project_withdraw_nothing_of_each_other(client: Client) -> None:
+    nameless = artifact("manifest")
+    nameless["metadata"] = {}
+    imported(client, nameless)
+
+    assert imported(client, {"metadata": {}, "nodes": {}}) == []
+    assert contract(client, "customers")["entityStatus"] == "Active"
+
+
 def test_model_without_a_table_is_skipped_with_a_reason(tmp_path: Path) -> None:
     with running(tmp_path) as client:
         shop(client, "ORDERS_V2")

@@ -189,3 +189,47 @@ def test_withheld_verdict_is_shown_nowhere(tmp_path_factory: pytest.TempPathFact
         badge = client.request("GET", f"{path}/badge.svg", **reader)
         assert badge.status_code == 200
         assert "Success" not in badge.text
+
+
+def test_reasons_are_told_in_the_audit_to_those_alone_who_see_every_kind(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    rules = (
+        '[[rule]]\nrole = "admin"\nallow = ["create", "view", "list", "audit"]\n[[rule]]\n'
+        'role = "reader"\nkinds = ["dataContract"]\nallow = ["view", "audit"]\n'
+    )
+    with running_under(tmp_path_factory.mktemp("reasons"), rules, judged=True) as client:
+        client.schema()
+        contract = promise(client, "a")
+        until_verdict(client, contract, "Success")
+        asked = {"eventType": "contract.judged"}
+        (whole,) = client.get("/v1/audit/events", **asked)["data"]
+        answer = client.ask("GET", "/v1/audit/events", params=asked, role="reader")[1]
+        (part,) = answer["data"]
+        assert whole["remark"].pop("reasons") == "version 0.1"
+        assert part == whole
+
+
+def test_rules_are_written_by_those_alone_who_see_all_of_the_entity(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    writes = 'allow = ["view", "list", "create", "edit"]\n'
+    rules = (
+        f'[[rule]]\nrole = "admin"\n{writes}[[rule]]\nrole = "reader"\nkinds = ["dataContract"]\n'
+        f'{writes}[[rule]]\nrole = "editor"\n{writes}withhold = ["extension"]\n'
+    )
+    asks = [{"name": "r", "description": "", "rule": '{"var":"description"}', "enabled": True}]
+    with running_under(tmp_path_factory.mktemp("rules"), rules) as client:
+        client.schema()
+        contract = promise(client, "a")
+        path = f"/v1/dataContracts/{contract['id']}"
+        rule = [{"op": "add", "path": "/semantics", "value": asks}]
+        text = [{"op": "add", "path": "/description", "value": "x"}]
+        for role in ("reader", "editor"):
+            status, answer = client.ask("PATCH", path, json=rule, role=role)
+            assert (status, "all of the table" in answer["message"]) == (403, True)
+            put = {"name": "a", "entity": contract["entity"], "semantics": asks}
+            assert client.ask("PUT", "/v1/dataContracts", json=put, role=role)[0] == 403
+        assert client.ask("PATCH", path, json=rule)[0] == 200
+        for role in ("reader", "editor"):
+            assert client.ask("PATCH", path, json=text, role=role)[0] == 200

@@ -60,6 +60,22 @@ def test_readiness_says_which_projection_stopped(client: Client) -> None:
     assert response.json() == {"ready": False, "problems": ["projection search is stopped"]}
 
 
+def test_readiness_says_that_contracts_are_no_longer_judged(client: Client) -> None:
+    states = {
+        "entities": ProjectorState(),
+        "search": ProjectorState(),
+        "judge": ProjectorState(State.STOPPED, "poison"),
+    }
+    states_path(client.directory).write_bytes(msgspec.json.encode(states))
+
+    ready = client.http.get("/readyz").json()
+
+    assert ready["degraded"] == ["reaction judge is stopped until a restart"]
+    assert ready["ready"]
+    told = client.get("/v1/system/projections")["reactions"]
+    assert (told["judge"]["state"], told["judge"]["error"]) == ("stopped", "poison")
+
+
 def provided_once(clock: Clock) -> CachedKeys:
     """Keys of a provider that has not answered since the clock stood at its beginning."""
     answers = [read_key_set(document(public_jwk("ES256")), ALGORITHMS)]

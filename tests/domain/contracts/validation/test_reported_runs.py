@@ -87,6 +87,18 @@ def test_rows_that_were_filtered_out_are_no_success() -> None:
     assert other.contract_execution_status == "Success"
 
 
+def test_rules_that_a_run_has_no_check_of_are_no_success() -> None:
+    ruled = msgspec.structs.replace(CONTRACT, rules=3)
+    result = result_of(run("passed", "sla", "unrun", result="passed"), ruled)
+
+    assert result is not None
+    assert result.contract_execution_status == "PartialSuccess"
+    assert result.result == "version 0.3; not evaluated: 1 check, 2 rules"
+    whole = result_of(run("passed", "passed", "passed", result="passed"), ruled)
+    assert whole is not None
+    assert whole.contract_execution_status == "Success"
+
+
 def test_a_plan_of_a_run_is_no_result() -> None:
     assert result_of(run("passed", result="skipped", dry_run=True), CONTRACT) is None
 

@@ -1,10 +1,12 @@
 """Rules about metadata in JSON logic, and the work that they may take."""
 
 import json
+import subprocess
 from typing import Any
 
 import pytest
 
+from domain.contracts.validation.rules import BEYOND, RulesProcess
 from domain.contracts.validation.semantics import validate
 
 ENTITY = {
@@ -21,7 +23,8 @@ def outcome(*rules: Any, entity: Any = ENTITY) -> list[str | None]:
         {"name": str(n), "rule": rule if isinstance(rule, str) else json.dumps(rule)}
         for n, rule in enumerate(rules)
     ]
-    found = validate(given, json.dumps(entity).encode())
+    with RulesProcess() as process:
+        found = validate(given, json.dumps(entity).encode(), process)
     assert found.total == len(rules)
     reasons = {each.rule_name: each.reason for each in found.failed_rules or ()}
     return [reasons.get(str(n)) for n in range(len(rules))]
@@ -126,4 +129,49 @@ def test_deep_rule_fails() -> None:
 
 def test_disabled_rules_are_not_counted() -> None:
     rules = [{"name": "off", "rule": "{", "enabled": False}]
-    assert validate(rules, b"{}").total == 0
+    with RulesProcess() as process:
+        assert validate(rules, b"{}", process).total == 0
+
+
+def test_contract_beyond_the_bounds_keeps_no_later_one_from_being_evaluated() -> None:
+    holds, beyond = json.dumps({"==": [1, 1]}), json.dumps({"cat": [SHARED]})
+    with RulesProcess() as process:
+        found = [process.evaluate([each], b"{}") for each in (holds, beyond, holds)]
+    assert (found[0], found[2]) == ([None], [None])
+    assert found[1] != [None]
+
+
+def test_rules_of_many_contracts_start_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+    start = subprocess.Popen
+
+    def counted(*given: Any, **more: Any) -> Any:
+        started.append(given)
+        return start(*given, **more)
+
+    monkeypatch.setattr(subprocess, "Popen", counted)
+    with RulesProcess() as process:
+        for number in range(20):
+            entity = b'{"number":%d}' % number
+            rules = [json.dumps({"==": [{"var": "number"}, of]}) for of in (number, -1)]
+            assert process.evaluate(rules, entity) == [None, "its value is not true"]
+    assert len(started) == 1
+
+
+def test_process_that_was_killed_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    start = subprocess.Popen
+
+    def kept(*given: Any, **more: Any) -> Any:
+        started.append(start(*given, **more))
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", kept)
+    rule = json.dumps({"==": [1, 1]})
+    with RulesProcess() as process:
+        assert process.evaluate([rule], b"{}") == [None]
+        started[0].kill()
+        started[0].wait()
+        assert process.evaluate([rule], b"{}") == [BEYOND]
+        assert process.evaluate([rule], b"{}") == [None]
+    assert [each.poll() is not None for each in started] == [True, True]

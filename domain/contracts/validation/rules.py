@@ -1,0 +1,90 @@
+"""The process in which rules are evaluated, as whoever has some sees it."""
+
+import json
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from types import TracebackType
+
+from domain.contracts.validation.rules_process import ANSWERED
+from domain.machine.modules import command_of, environment
+
+WAITS = 5.0
+"""Seconds for which the rules of a contract are waited for, which have less of the processor."""
+BEYOND = "the rules of the contract take too much time or memory"
+_PROCESS = "domain.contracts.validation.rules_process"
+_CHUNK = 65_536
+
+
+class RulesProcess:
+    """Evaluates the rules of contracts one after the other; for one thread.
+
+    As a context it ends the process, which the first contract with rules starts: a start takes
+    many times as long as most rules.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> "RulesProcess":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def evaluate(self, rules: Sequence[str], entity_json: bytes) -> list[str | None]:
+        """Why each rule of a contract has failed, None for those that hold.
+
+        A rule that goes beyond the bounds of the process fails, and all after it.
+        """
+        told = self._asked(json.dumps([rules, entity_json.decode()]).encode() + b"\n")
+        if not told.endswith(ANSWERED):
+            self._end()
+        lines = told.removesuffix(ANSWERED).splitlines()
+        reasons: list[str | None] = [json.loads(line) for line in lines]
+        return [*reasons, *[BEYOND] * (len(rules) - len(reasons))]
+
+    def _asked(self, question: bytes) -> bytes:
+        """What the process tells within the time."""
+        if self._process is None:
+            self._process = subprocess.Popen(
+                command_of(_PROCESS),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment(),
+            )
+        told, ends = b"", time.monotonic() + WAITS
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(question)
+            process.stdin.flush()
+        except BrokenPipeError:
+            return told
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while not told.endswith(ANSWERED) and selector.select(max(ends - time.monotonic(), 0)):
+                if not (chunk := os.read(process.stdout.fileno(), _CHUNK)):
+                    break
+                told += chunk
+        return told
+
+    def _end(self) -> None:
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        process.kill()
+        # What it was not told has no reader any more.
+        with process, suppress(BrokenPipeError):
+            assert process.stdin is not None
+            process.stdin.close()
