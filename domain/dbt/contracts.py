@@ -1,6 +1,7 @@
 """Imports the contracts of a manifest: one write for each model, then those that are withdrawn."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -14,6 +15,7 @@ from domain.contracts.importing import find_object, read_document
 from domain.dbt.documents import Origin, origin_in, with_model, without_model
 from domain.dbt.manifest import Model
 from domain.dbt.reading import decode_model
+from domain.dbt.told import Told
 from domain.dbt.walking import contracts_below
 from domain.errors import CatalogError, NotFound, StoreUnavailable, shown
 from domain.event_store.port import EventStore
@@ -28,8 +30,6 @@ from domain.writing.documents import DocumentRequest, contract_of, plan_document
 from domain.writing.plans import Change, Plan
 
 SERVICE, TABLE, CONTRACT = (KINDS[name] for name in ("databaseService", "table", "dataContract"))
-MOST_TOLD = 5_000
-"""Models that an answer names."""
 Outcome = Literal["created", "changed", "unchanged", "withdrawn", "skipped"]
 
 
@@ -47,17 +47,22 @@ class ModelOutcome(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=T
     reason: str | None = None
 
 
-class ManifestImport(msgspec.Struct, rename="camel", kw_only=True):
+class ManifestImport(msgspec.Struct, rename="camel", kw_only=True, dict=True):
     """What became of the contracts of a manifest."""
 
     models: list[ModelOutcome] = []
-    """Those of models with an enforced contract, and of those that had one; 5,000 at most."""
+    """Those of models with an enforced contract, and of those that had one; 5,000 at most, and
+    fewer where they have long names."""
     omitted: int = 0
     """Models that are not named."""
 
+    @cached_property
+    def _told(self) -> Told:
+        return Told()
+
     def add(self, outcome: ModelOutcome) -> None:
         """Count an outcome in."""
-        if len(self.models) < MOST_TOLD:
+        if self._told.takes(outcome):
             self.models.append(outcome)
         else:
             self.omitted += 1

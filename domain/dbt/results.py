@@ -6,14 +6,12 @@ import msgspec
 
 from domain.contracts.validation.results import ContractResult, Status
 from domain.dbt.run_results import Run, result_of
+from domain.dbt.told import first_of
 from domain.dbt.walking import contracts_below
 from domain.event_store.port import EventStore
 from domain.event_store.stored import Claim
 from domain.measurements.reports import RESULT, Point
 from domain.writing.planning import Planner
-
-MOST_TOLD = 5_000
-"""Contracts, and nodes without a contract, that an answer names of each sort."""
 
 
 class ContractOutcome(msgspec.Struct, rename="camel", kw_only=True):
@@ -66,10 +64,6 @@ def results_of(
         told = ContractOutcome(unique_id=origin.model, contract=contract.fqn, status=status)
         contracts.append(told)
     unmatched = [each for each in statuses if each not in matched]
-    omitted = sum(max(0, len(each) - MOST_TOLD) for each in (contracts, unmatched))
-    return RunResults(
-        points,
-        RunImport(
-            contracts=contracts[:MOST_TOLD], unmatched=unmatched[:MOST_TOLD], omitted=omitted
-        ),
-    )
+    told_of, told_without = first_of(contracts), first_of(unmatched)
+    omitted = len(contracts) + len(unmatched) - len(told_of) - len(told_without)
+    return RunResults(points, RunImport(contracts=told_of, unmatched=told_without, omitted=omitted))

@@ -32,6 +32,8 @@ _STATUSES: dict[str, Status] = {
 }
 """Result of a run or a check -> status, the worst last. What has another result was not tested."""
 _WORST = tuple(_STATUSES)
+MOST_CHECKS = 20_000
+"""Checks of a run, all of which each contract of the tested document goes through."""
 _SAID = 20
 """Checks that the text of a result names of each sort."""
 _NAMED = 200
@@ -80,7 +82,7 @@ class ReportedRun(msgspec.Struct, kw_only=True, rename="camel"):
     dry_run: bool = False
     filters: dict[str, Any] | None = None
     """Names of schema objects of which only some rows were read."""
-    checks: list[Check] | None = None
+    checks: Annotated[list[Check], Meta(max_length=MOST_CHECKS)] | None = None
     logs: list[Log] | None = None
 
     def moment(self) -> int:
