@@ -46,6 +46,10 @@ _AT_ONCE = 100
 """Contracts whose moment has come that one step judges."""
 STEP_SECONDS = 1.0
 """Length of a step that has much to judge: a server that stops waits for its end."""
+_SLOW_SECONDS = 0.3
+"""Time for a contract that is long."""
+_SLOW_WAITS = 5_000
+"""Milliseconds after which one that takes long, and for which there was no time, comes again."""
 _NAMED = 100
 """Breaking changes that an event names."""
 _REST_SECONDS = 1.0
@@ -77,6 +81,8 @@ class Judge:
         self._memory: ReactionMemory = log.reaction(NAME)
         self._now = now
         self._entities = EntityCache(log)
+        self._slow: set[str] = set()
+        """Contracts that took long the last time, as their rules may: others come first."""
         self._position: int | None = None
         self._noted_at = float("-inf")
         self._epoch = log.epoch()
@@ -120,7 +126,7 @@ class Judge:
         """Judge contracts, and store in one transaction the verdicts that are others than before.
 
         One that somebody has changed meanwhile is to be looked at again at once, and so are those
-        for which there is no time in this step.
+        for which there is no time in this step; those that take long, some seconds later.
         """
         # Before anything is read: what is appended meanwhile is looked at by a later step.
         position = self._log.head()
@@ -128,11 +134,17 @@ class Judge:
         attention: dict[str, Attention] = {}
         appends: dict[str, Append] = {}
         with RulesProcess() as process:
-            for contract_id in contract_ids:
-                if attention and time.monotonic() >= ends:
-                    attention[contract_id] = Attention(moment=self._now())
+            for contract_id in sorted(contract_ids, key=self._slow.__contains__):
+                begun = time.monotonic()
+                if attention and begun >= ends:
+                    waits = _SLOW_WAITS if contract_id in self._slow else 0
+                    attention[contract_id] = Attention(moment=self._now() + waits)
                     continue
                 attention[contract_id], remarks = self._look(contract_id, position, process)
+                if time.monotonic() - begun > _SLOW_SECONDS:
+                    self._slow.add(contract_id)
+                else:
+                    self._slow.discard(contract_id)
                 if remarks:
                     appends[contract_id] = prepared(remarks)
         stored = self._log.append_group([*appends.values()]) if appends else []

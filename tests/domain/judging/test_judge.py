@@ -1,5 +1,6 @@
 """The judge over a real log and real measurements: when it judges, and what it finds."""
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -389,3 +390,19 @@ def test_service_level_that_cannot_be_read_is_not_measured(
     (judged,) = world.remarks(contract)
     assert judged.verdict == "PartialSuccess"
     assert judged.reasons == f"version 0.1; not evaluated: sla: {unmeasured}"
+
+
+def test_contract_whose_rules_take_long_lets_the_others_go_first(world: World) -> None:
+    pair = [{"var": "accumulator"}, {"var": "accumulator"}]
+    beyond = json.dumps({"cat": [{"reduce": [list(range(200)), pair, 1]}]})
+    rules = [{"name": "r", "description": "", "rule": beyond, "enabled": True}]
+    slow, quick = world.contract(semantics=rules), world.another_contract("quick")
+    world.judge = Judge(world.log, world.measurements, now=lambda: world.now, step_seconds=0)
+    world.judge_all()
+    for each in (slow, quick):
+        world.patch(each, {"op": "add", "path": "/description", "value": "x"})
+    world.judge.step()
+    assert [len(world.verdicts(each)) for each in (slow, quick)] == [1, 2]
+    world.now += 10_000
+    world.judge_all()
+    assert [world.verdicts(each)[-1] for each in (slow, quick)] == [(2, "Failed"), (2, "Success")]
