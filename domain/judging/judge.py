@@ -36,6 +36,7 @@ from domain.openmetadata.verdicts import UNKNOWN
 from domain.reading import history
 from domain.writing.contract_gate import is_active
 from domain.writing.entity_cache import EntityCache
+from domain.writing.recent import RecentEntities
 
 NAME = "judge"
 """Its name among reactions, and the actor of its events."""
@@ -52,6 +53,7 @@ _SLOW_WAITS = 5_000
 """Milliseconds after which one that takes long, and for which there was no time, comes again."""
 _NAMED = 100
 """Breaking changes that an event names."""
+_REMEMBERED = 10_000
 _REST_SECONDS = 1.0
 """Time between two notes of how far it has looked where no contract was concerned."""
 
@@ -81,6 +83,8 @@ class Judge:
         self._memory: ReactionMemory = log.reaction(NAME)
         self._now = now
         self._entities = EntityCache(log)
+        self._looked_at = RecentEntities(_REMEMBERED)
+        """The states of contracts that were judged last, so that few histories are read again."""
         self._slow: set[str] = set()
         """Contracts that took long the last time, as their rules may: others come first."""
         self._position: int | None = None
@@ -98,6 +102,7 @@ class Judge:
         """
         if self._position is None or self._log.epoch() != self._epoch:
             self._epoch = self._log.epoch()
+            self._looked_at = RecentEntities(_REMEMBERED)
             # A log that was restored, or has lost its end, is followed from its beginning.
             remembered = self._memory.position()
             self._position = remembered if remembered <= self._log.head() else 0
@@ -180,6 +185,7 @@ class Judge:
             remarks, verdict = [], self._found(contract, position, UNKNOWN, why)
         if not _is_same(contract.judged, verdict):
             remarks.append(verdict)
+        self._looked_at.keep(contract)
         watches = [contract.id, entity.id, *expected_tests(contract)]
         return Attention(moment=verdict.valid_until, watches=watches), _recorded(contract, remarks)
 
@@ -219,8 +225,13 @@ class Judge:
         known = contract.judged.version if contract.judged else 0
         if contract.version <= known or not is_active(contract):
             return
-        held: Entity | None = None
-        for revision in history.revisions(self._log, contract.id, upto=contract.stream_version):
+        held = self._looked_at.get(contract.id)
+        if held is not None and (held.version != known or not is_active(held)):
+            # The last Active state may be an earlier one.
+            held = None
+        for revision in history.revisions(
+            self._log, contract.id, upto=contract.stream_version, known=held
+        ):
             after = revision.entity
             if not is_active(after):
                 continue

@@ -406,3 +406,36 @@ def test_contract_whose_rules_take_long_lets_the_others_go_first(world: World) -
     world.now += 10_000
     world.judge_all()
     assert [world.verdicts(each)[-1] for each in (slow, quick)] == [(2, "Failed"), (2, "Success")]
+
+
+def test_breaks_are_told_alike_whether_histories_are_read_again_or_not(world: World) -> None:
+    contracts = [world.contract(entityStatus="Active")]
+    told = []
+    for remembers in (True, False):
+        contract = contracts[0] if remembers else world.another_contract("twin")
+        if not remembers:
+            active = {"op": "add", "path": "/entityStatus", "value": "Active"}
+            world.patch(contract, active)
+        judge = world.judge
+        for path, value in (
+            ("/schema/1", None),
+            ("/description", "text"),
+            ("/entityStatus", "Deprecated"),
+            ("/schema/0/dataType", "TEXT"),
+            ("/entityStatus", "Active"),
+            ("/schema/0/dataType", "BOOLEAN"),
+        ):
+            while judge.step():
+                pass
+            if not remembers:
+                judge = world.another_judge()
+            operation = {"op": "remove", "path": path}
+            if value is not None:
+                operation = {"op": "add", "path": path, "value": value}
+            world.patch(contract, operation)
+        while judge.step():
+            pass
+        broken = [each for each in world.remarks(contract) if isinstance(each, ContractBreaking)]
+        told.append([([one["rule"] for one in each.changes], each.total) for each in broken])
+    assert told[0] == told[1]
+    assert len(told[0]) > 1

@@ -259,3 +259,9 @@ def test_who_may_not_see_all_of_contract_and_table_does_not_see_the_run(tmp_path
         assert ("Last run of its tests" in seen, "Last run of its tests" in cut) == (True, False)
         assert "field_required of id" in seen
         assert "field_required of id" not in cut
+
+
+def test_run_of_more_checks_than_are_gone_through_is_refused(shared: Client) -> None:
+    contract_id, _ = new_contract(shared)
+    answer = report(shared, run(contract_id, *[check("passed")] * 20_001))
+    assert (answer.status_code, "length <= 20000" in answer.text) == (400, True), answer.text
