@@ -11,6 +11,7 @@ from domain.contracts.changes.rules import Bump, bump_of
 from domain.contracts.changes.terms import terms_of
 from domain.contracts.exporting import document_of, given_document
 from domain.contracts.importing import find_object, read_document
+from domain.dbt import telling
 from domain.dbt.documents import Origin, origin_in, with_model, without_model
 from domain.dbt.manifest import Model
 from domain.dbt.reading import decode_model
@@ -28,8 +29,6 @@ from domain.writing.documents import DocumentRequest, contract_of, plan_document
 from domain.writing.plans import Change, Plan
 
 SERVICE, TABLE, CONTRACT = (KINDS[name] for name in ("databaseService", "table", "dataContract"))
-MOST_TOLD = 5_000
-"""Models that an answer names."""
 Outcome = Literal["created", "changed", "unchanged", "withdrawn", "skipped"]
 
 
@@ -57,7 +56,7 @@ class ManifestImport(msgspec.Struct, rename="camel", kw_only=True):
 
     def add(self, outcome: ModelOutcome) -> None:
         """Count an outcome in."""
-        if len(self.models) < MOST_TOLD:
+        if len(self.models) < telling.MOST_TOLD:
             self.models.append(outcome)
         else:
             self.omitted += 1
@@ -89,7 +88,9 @@ class ContractImport:
         table = self._table(model.place)
         fqn = table.fqn if table else join([*split(self._service.fqn), *model.place])
         self._places[model.unique_id] = table.fqn if table else None
-        told = ModelOutcome(unique_id=model.unique_id, entity=fqn, outcome="skipped")
+        told = ModelOutcome(
+            unique_id=telling.told(model.unique_id), entity=telling.told(fqn), outcome="skipped"
+        )
         if table is None:
             told.reason = "the catalog has no such table"
             return NOTHING, told
@@ -124,8 +125,8 @@ class ContractImport:
             return NOTHING, None
         origin = origin_in(contract)
         told = ModelOutcome(
-            unique_id=origin.model if origin else "",
-            entity=_entity_name(contract),
+            unique_id=telling.told(origin.model) if origin else "",
+            entity=telling.told(_entity_name(contract)),
             contract=contract.fqn,
             outcome="skipped",
         )
