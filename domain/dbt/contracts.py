@@ -1,7 +1,6 @@
 """Imports the contracts of a manifest: one write for each model, then those that are withdrawn."""
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -12,10 +11,10 @@ from domain.contracts.changes.rules import Bump, bump_of
 from domain.contracts.changes.terms import terms_of
 from domain.contracts.exporting import document_of, given_document
 from domain.contracts.importing import find_object, read_document
+from domain.dbt import telling
 from domain.dbt.documents import Origin, origin_in, with_model, without_model
 from domain.dbt.manifest import Model
 from domain.dbt.reading import decode_model
-from domain.dbt.told import Told
 from domain.dbt.walking import contracts_below
 from domain.errors import CatalogError, NotFound, StoreUnavailable, shown
 from domain.event_store.port import EventStore
@@ -47,22 +46,17 @@ class ModelOutcome(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=T
     reason: str | None = None
 
 
-class ManifestImport(msgspec.Struct, rename="camel", kw_only=True, dict=True):
+class ManifestImport(msgspec.Struct, rename="camel", kw_only=True):
     """What became of the contracts of a manifest."""
 
     models: list[ModelOutcome] = []
-    """Those of models with an enforced contract, and of those that had one; 5,000 at most, and
-    fewer where they have long names."""
+    """Those of models with an enforced contract, and of those that had one; 5,000 at most."""
     omitted: int = 0
     """Models that are not named."""
 
-    @cached_property
-    def _told(self) -> Told:
-        return Told()
-
     def add(self, outcome: ModelOutcome) -> None:
         """Count an outcome in."""
-        if self._told.takes(outcome):
+        if len(self.models) < telling.MOST_TOLD:
             self.models.append(outcome)
         else:
             self.omitted += 1
@@ -94,7 +88,9 @@ class ContractImport:
         table = self._table(model.place)
         fqn = table.fqn if table else join([*split(self._service.fqn), *model.place])
         self._places[model.unique_id] = table.fqn if table else None
-        told = ModelOutcome(unique_id=model.unique_id, entity=fqn, outcome="skipped")
+        told = ModelOutcome(
+            unique_id=telling.told(model.unique_id), entity=telling.told(fqn), outcome="skipped"
+        )
         if table is None:
             told.reason = "the catalog has no such table"
             return NOTHING, told
@@ -129,8 +125,8 @@ class ContractImport:
             return NOTHING, None
         origin = origin_in(contract)
         told = ModelOutcome(
-            unique_id=origin.model if origin else "",
-            entity=_entity_name(contract),
+            unique_id=telling.told(origin.model) if origin else "",
+            entity=telling.told(_entity_name(contract)),
             contract=contract.fqn,
             outcome="skipped",
         )

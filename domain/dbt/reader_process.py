@@ -74,11 +74,19 @@ def lines(kind: str, data: bytes) -> Iterator[bytes]:
                 name = shown(part.unique_id)
                 raise InvalidInput(f"what {name} promises has more than {MOST_PART} bytes")
             if size > MOST_PARTS:
-                raise InvalidInput(f"the contracts of a manifest may have {MOST_PARTS} bytes")
+                raise InvalidInput(
+                    f"the contracts or results of an artifact may have {MOST_PARTS} bytes"
+                )
             yield line
         yield LAST_LINE
     except InvalidInput as error:
-        yield msgspec.json.encode(Refusal(error.message)) + b"\n"
+        yield _refusal(error.message)
+    except RecursionError:
+        yield _refusal("the artifact of dbt nests too deep")
+
+
+def _refusal(why: str) -> bytes:
+    return msgspec.json.encode(Refusal(why)) + b"\n"
 
 
 def main() -> None:

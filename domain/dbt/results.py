@@ -6,7 +6,7 @@ import msgspec
 
 from domain.contracts.validation.results import ContractResult, Status
 from domain.dbt.run_results import Run, result_of
-from domain.dbt.told import first_of
+from domain.dbt.telling import MOST_TOLD, told
 from domain.dbt.walking import contracts_below
 from domain.event_store.port import EventStore
 from domain.event_store.stored import Claim
@@ -61,9 +61,16 @@ def results_of(
         kept: ContractResult = result.of(contract.id, contract.fqn)
         points[contract.id] = [Point(RESULT, "", run.at, msgspec.json.encode(kept))]
         status = kept.contract_execution_status
-        told = ContractOutcome(unique_id=origin.model, contract=contract.fqn, status=status)
-        contracts.append(told)
+        contracts.append(
+            ContractOutcome(unique_id=told(origin.model), contract=contract.fqn, status=status)
+        )
     unmatched = [each for each in statuses if each not in matched]
-    told_of, told_without = first_of(contracts), first_of(unmatched)
-    omitted = len(contracts) + len(unmatched) - len(told_of) - len(told_without)
-    return RunResults(points, RunImport(contracts=told_of, unmatched=told_without, omitted=omitted))
+    omitted = sum(max(0, len(each) - MOST_TOLD) for each in (contracts, unmatched))
+    return RunResults(
+        points,
+        RunImport(
+            contracts=contracts[:MOST_TOLD],
+            unmatched=[told(each) for each in unmatched[:MOST_TOLD]],
+            omitted=omitted,
+        ),
+    )

@@ -89,6 +89,8 @@ def judge(
     if reported is not None and reported.contract_execution_status != "Success":
         found_failed = reported.contract_execution_status == "Failed"
         (failed if found_failed else unmeasured).append(f"reported: {_reported(reported)}")
+    elif reported is not None and (ran := reported.quality_validation) is not None:
+        failed += _numbered(max(ran.failed or 0, 0), "test", "reported: ")
     if promised := contract.value("sla"):
         times, missing = sla.validate(promised, evidence.recorded, now)
         unmeasured += [f"sla: {each}" for each in missing]

@@ -47,6 +47,16 @@ def test_manifest_that_nests_too_deep_is_refused() -> None:
         read_manifest(data)
 
 
+def test_column_inside_a_thousand_others_is_refused() -> None:
+    found = artifact("manifest")
+    model = {**found["nodes"]["model.shop.notes"], "contract": {"enforced": True}}
+    names = [".".join("a" * depth) for depth in range(1, 1_500)]
+    model["columns"] = {name: {"name": name} for name in names}
+
+    with pytest.raises(InvalidInput, match="nests too deep"):
+        read_manifest(packed({"nodes": {"model.shop.notes": model}}))
+
+
 def test_process_that_takes_too_much_memory_ends() -> None:
     # Each of the small objects takes many times its bytes once it is decoded.
     data = b'{"metadata": {"a": [' + b",".join([b"{}"] * 15_000_000) + b']}, "nodes": {}}'

@@ -87,12 +87,14 @@ class World:
             if isinstance(each, ContractJudged)
         ]
 
-    def report(self, contract_id: str, status: Any, *, version: float = 0.1, at: int = 0) -> None:
+    def report(
+        self, contract_id: str, status: Any, *, version: float = 0.1, at: int = 0, failed: int = 0
+    ) -> None:
         result = ContractResult(
             timestamp=self.now - 1_000 + at,
             contract_execution_status=status,
             data_contract_version=version,
-            quality_validation=QualityValidation(passed=1, failed=0, total=1),
+            quality_validation=QualityValidation(passed=1, failed=failed, total=1 + failed),
         )
         point = Point(RESULT, "", result.timestamp, msgspec.json.encode(result))
         self.measurements.write(contract_id, [point], self.now)
@@ -349,6 +351,14 @@ def test_test_case_that_is_deleted_is_no_longer_measured(world: World) -> None:
     world.judge_all()
     assert world.verdicts(contract) == [(1, "Success"), (1, "PartialSuccess")]
     assert "not evaluated: quality: 1 test" in world.remarks(contract)[-1].reasons
+
+
+def test_success_in_which_something_failed_has_failed(world: World) -> None:
+    contract = world.contract()
+    world.report(contract, "Success", failed=2)
+    world.judge_all()
+    (judged,) = world.remarks(contract)
+    assert (judged.verdict, judged.reasons) == ("Failed", "version 0.1; failed: reported: 2 tests")
 
 
 def test_report_vouches_for_as_many_rules_as_it_has_measured(world: World) -> None:

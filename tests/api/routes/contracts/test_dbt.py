@@ -1,6 +1,7 @@
 """Contracts from manifests of dbt, and results from its runs."""
 
 import gzip
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -229,6 +230,23 @@ def test_manifests_without_a_project_withdraw_nothing_of_each_other(client: Clie
 
     assert imported(client, {"metadata": {}, "nodes": {}}) == []
     assert contract(client, "customers")["entityStatus"] == "Active"
+
+
+def test_answers_cut_long_names(client: Client) -> None:
+    name = "x" * 100_000
+    model = {**artifact("manifest")["nodes"]["model.shop.customers"], "alias": name}
+    manifest = {"nodes": {f"model.shop.{name}": model}}
+    results = {
+        "metadata": {"generated_at": at(hours=1)},
+        "results": [{"unique_id": f"model.shop.{name}", "status": "success"}],
+    }
+
+    (told,) = imported(client, manifest)
+    answer = post(client, RUN, json.dumps(results).encode())
+
+    assert told["uniqueId"] == f"model.shop.{name}"[:299] + "…"
+    assert told["entity"] == f"duck.shop.main.{name}"[:299] + "…"
+    assert answer.json()["unmatched"] == [told["uniqueId"]]
 
 
 def test_model_without_a_table_is_skipped_with_a_reason(tmp_path: Path) -> None:
