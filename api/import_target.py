@@ -75,20 +75,25 @@ class TargetImport:
         with closing(open_measurements(self._settings)) as measurements:
             measurements.write_all(found.points, int(time.time() * 1_000))
         for each in found.told.contracts:
-            click.echo(f"{each.unique_id}: {each.status}")
+            click.echo(f"{_in_a_line(each.unique_id)}: {each.status}")
 
     def _tell(self, outcome: ModelOutcome) -> None:
         self._counts[outcome.outcome] += 1
         if outcome.outcome != "unchanged":
             more = [f"bump {outcome.bump}"] if outcome.bump else []
             more += [outcome.reason] if outcome.reason else []
-            click.echo(": ".join([outcome.unique_id, "; ".join([outcome.outcome, *more])]))
+            named = _in_a_line(outcome.unique_id)
+            click.echo(": ".join([named, "; ".join([outcome.outcome, *more])]))
+
+
+def _in_a_line(text: str) -> str:
+    """A text of an artifact without line ends and other characters that no line shows."""
+    return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def _read(file: Path) -> bytes:
     """A file of the target, no more of it than an artifact may have and a byte."""
-    try:
-        with file.open("rb") as opened:
-            return opened.read(MOST_BYTES + 1)
-    except FileNotFoundError:
-        raise InvalidInput(f"{file} is not there: dbt build writes it, or dbt parse") from None
+    if not file.is_file():
+        raise InvalidInput(f"{file} is no file that is there: dbt build writes it, or dbt parse")
+    with file.open("rb") as opened:
+        return opened.read(MOST_BYTES + 1)

@@ -80,9 +80,11 @@ class DbtImports:
         """Keep the results of the run in a request's body.
 
         Raises InvalidInput for what are no results, or for a run that is too old or in the future,
-        NotFound without the service, and TooManyRequests and Overloaded as `manifest` does.
+        NotFound without the service, Forbidden for a caller who may not see contracts, which are
+        named, and TooManyRequests and Overloaded as `manifest` does.
         """
         services = self._services
+        _refuse_no_sight(request.auth)
         with self._places.held(request.user.name):
             body = await _read(request)
             run, statuses = await self._run(partial(read_run, body))
@@ -108,9 +110,14 @@ async def _read(request: AnyRequest) -> bytes:
     return await read_body(request)
 
 
-def _refuse_partial_sight(access: Access) -> None:
-    """Raise Forbidden or FieldWithheld for a caller who does not see all that an import tells."""
+def _refuse_no_sight(access: Access) -> None:
+    """Raise Forbidden for a caller who may not see contracts."""
     if not access.may(Permission(Action.VIEW, CONTRACT.name)):
         raise Forbidden(f"you have no permission to view {CONTRACT.name}")
+
+
+def _refuse_partial_sight(access: Access) -> None:
+    """Raise Forbidden or FieldWithheld for a caller who does not see all that an import tells."""
+    _refuse_no_sight(access)
     for action in (Action.VIEW, Action.EDIT):
         refuse_withheld(access, action)

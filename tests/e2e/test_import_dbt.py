@@ -101,12 +101,16 @@ def test_contracts_that_are_skipped_or_withdrawn_are_named(tmp_path: Path) -> No
 def test_what_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
     data, file = filled(tmp_path), tmp_path / "manifest.json"
     missing = import_dbt(tmp_path, data)
+    os.mkfifo(file)
+    nobody_writes = import_dbt(tmp_path, data)
+    file.unlink()
     file.write_bytes(b"{}")
     empty = import_dbt(tmp_path, data)
     file.write_bytes(packed(artifact("manifest")))
     nowhere = catalog("import-dbt", str(tmp_path), "--service", "x", "--data", str(data))
 
-    assert missing == (2, [f"error: {file} is not there: dbt build writes it, or dbt parse"])
+    told = f"error: {file} is no file that is there: dbt build writes it, or dbt parse"
+    assert missing == nobody_writes == (2, [told])
     assert (empty[0], empty[1][0].partition(": Object")[0]) == (
         2,
         "error: this is no manifest.json of dbt",
