@@ -9,7 +9,7 @@ from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.contracts.exporting import document_of, given_document
 from domain.contracts.sla import unread_levels
-from domain.contracts.validation import columns, semantics, sla
+from domain.contracts.validation import columns, constraints, semantics, sla
 from domain.contracts.validation.results import (
     ContractResult,
     QualityValidation,
@@ -62,12 +62,16 @@ def judge(
     )
     failed: list[str] = []
     unmeasured: list[str] = []
+    reported = _vouching(contract, evidence.reported)
     kind = KINDS[evidence.entity.kind]
     if promised := contract.value("schema"):
         if columns.paths_to_columns(kind):
             there = columns.columns_of(kind, evidence.entity)
             held = result.schema_validation = columns.compare(promised, there, strict=strict)
             failed += _numbered(held.failed, "column")
+            if reported is None:
+                left = constraints.undeclared(contract, evidence.entity, there)
+                unmeasured += _numbered(left, "constraint", "schema: ")
         else:
             unmeasured.append(f"schema: a {kind.name} has no columns")
     if rules := contract.value("semantics"):
@@ -79,7 +83,6 @@ def judge(
         tested = result.quality_validation = _quality(evidence.tests)
         failed += _numbered(tested.failed, "test")
         unmeasured += _numbered(list(evidence.tests.values()).count(None), "test", "quality: ")
-    reported = _vouching(contract, evidence.reported)
     if rules := contract.value("odcsQualityRules"):
         ran = reported.quality_validation if reported else None
         measured = (ran.total or 0) if ran else 0

@@ -449,3 +449,26 @@ def test_breaks_are_told_alike_whether_histories_are_read_again_or_not(world: Wo
         told.append([([one["rule"] for one in each.changes], each.total) for each in broken])
     assert told[0] == told[1]
     assert len(told[0]) > 1
+
+
+def test_constraints_are_promises_that_the_table_declares_or_a_run_vouches_for(
+    world: World,
+) -> None:
+    columns = [{**COLUMNS[0], "constraint": "NOT_NULL"}, COLUMNS[1]]
+    contract = world.contract(schema=columns)
+    world.judge_all()
+    (judged,) = world.remarks(contract)
+    told = "version 0.1; not evaluated: schema: 1 constraint"
+    assert (judged.verdict, judged.reasons) == ("PartialSuccess", told)
+    world.report(contract, "Success")
+    world.judge_all()
+    assert world.verdicts(contract)[-1] == (1, "Success")
+    another = world.another_contract("other")
+    path = {"op": "add", "path": "/schema/0/constraint", "value": "NOT_NULL"}
+    world.patch(another, path)
+    table = world.catalog.planner.live(CONTRACT, another).parent_id
+    assert table is not None
+    declared = {"op": "add", "path": "/columns/0/constraint", "value": "PRIMARY_KEY"}
+    world.patch(table, declared, kind=TABLE)
+    world.judge_all()
+    assert world.verdicts(another)[-1] == (2, "Success")
