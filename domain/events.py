@@ -1,5 +1,5 @@
-"""The six events that every kind shares, and two about contracts: a fact, who caused it, when, and
-by which request.
+"""The seven events that every kind shares, and two about contracts: a fact, who caused it, when,
+and by which request.
 
 They are a public, stored format: type names are fixed strings, fields are only ever added
 with defaults, and older payloads are lifted by `domain.aggregate.upcasters`. What a later release
@@ -74,6 +74,14 @@ class EntityPurged(Event, frozen=True, kw_only=True, gc=False):
     """The entity was hard-deleted; its name is free again, its history stays in the log."""
 
 
+class EntityRenamed(Event, frozen=True, kw_only=True, gc=False):
+    """The entity has another qualified name, as it or something above it was renamed; the name that
+    it had stays claimed until it is purged."""
+
+    name: str
+    fqn: str
+
+
 class ContractJudged(Event, frozen=True, kw_only=True, gc=False):
     """A contract was held against what was known; its `version` was judged, and stays."""
 
@@ -112,6 +120,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
     "entity.soft-deleted": EntitySoftDeleted,
     "entity.restored": EntityRestored,
     "entity.purged": EntityPurged,
+    "entity.renamed": EntityRenamed,
     "contract.judged": ContractJudged,
     "contract.breaking": ContractBreaking,
 }

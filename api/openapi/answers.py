@@ -2,12 +2,17 @@
 
 from api.openapi.json_schema import COUNT, NAME, NULL, TEXT, UUID, Schema, array, closed_object, ref
 from api.openapi.requests import REFERENCE
-from domain.kinds.entity_kind import EntityKind
+from domain.kinds.entity_kind import FORMER_NAMES, EntityKind
 from domain.kinds.registry import KINDS, sole_kinds_below
 from projections.search.answers import highlighting
 
 ABOUT_AGREEMENTS = {"latestResult": ref("LatestResult"), "verdict": ref("Verdict")}
 """Key that reads of agreements add -> its schema."""
+
+_FORMER_NAMES: Schema = {
+    **array(TEXT),
+    "description": "Qualified names before renames, which lead to the entity too; not below /api.",
+}
 
 
 def shown(kind: EntityKind, given: Schema) -> Schema:
@@ -39,6 +44,7 @@ def shown(kind: EntityKind, given: Schema) -> Schema:
         "deleted": {"const": True, "description": "There only when soft-deleted."},
         "changeDescription": ref("ChangeDescription"),
         **(ABOUT_AGREEMENTS if kind.agreement else {}),
+        **({FORMER_NAMES: _FORMER_NAMES} if kind.renamable else {}),
         **{field: array(ref("EntityReference")) for field in kind.members},
         **{other: ref("EntityReference") for other in sole_kinds_below(kind.name)},
     }

@@ -10,7 +10,7 @@ from uuid import UUID
 from api.callers.permissions import Access, Action
 from api.declaring.declared_query import Parameters, query
 from domain.errors import InvalidInput
-from domain.kinds.entity_kind import EntityKind
+from domain.kinds.entity_kind import FORMER_NAMES, EntityKind
 from domain.openmetadata.entity_properties import field_aliases, known_properties
 from domain.openmetadata.status_names import StatusNames
 from domain.openmetadata.verdicts import KEY as VERDICT
@@ -164,7 +164,8 @@ def parse_fields(
 ) -> tuple[str, ...]:
     """The optional fields named in a comma-separated list; `*` names all that may be seen.
 
-    With `strict` it does not name the verdict: OpenMetadata's client refuses keys of others.
+    With `strict` that is not the verdict, and former names are never among them: OpenMetadata's
+    client refuses keys of others.
 
     Properties that every answer shows, and those that OpenMetadata has and this catalog does not
     hold, may be named too and add nothing. Raises InvalidInput naming the first field that the
@@ -176,6 +177,7 @@ def parse_fields(
             fields.update(dict.fromkeys(kind.optional))
             if strict:
                 fields.pop(VERDICT, None)
+                fields.pop(FORMER_NAMES, None)
             continue
         field = field_aliases(kind.name).get(name, name)
         if field not in known_properties(kind.name):
@@ -186,7 +188,7 @@ def parse_fields(
             raise InvalidInput(f"{said}; allowed are {allowed}")
         if withheld:
             withheld.refuse_field(field, "fields")
-        if field in kind.optional:
+        if field in kind.optional and not (strict and field == FORMER_NAMES):
             fields[field] = None
     return tuple(fields)
 

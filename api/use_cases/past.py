@@ -158,7 +158,7 @@ def read_past_entity(
         raise NotFound(f"{kind.name} instance for {entity_id} was {state} at position {position}")
     (newest,) = log.read(0, 1, position, newest_first=True)
     core, optional = map(document.encode, split_fields(entity))
-    body = with_fields(kind, core, optional, fields, large=kind.large, now=newest.event.at)
+    body = with_fields(kind, core, optional, fields, large=kind.shown_alone, now=newest.event.at)
     if withheld is not None:
         body = withheld.cut(body)
     elif "changeDescription" in named:

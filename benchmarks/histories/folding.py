@@ -20,8 +20,8 @@ class Unfoldable(Exception):
 def fold(rows: Iterable[Row]) -> dict[str, Json]:
     """Id -> state of each entity, purged ones included; raises Unfoldable.
 
-    A state has the keys kind, name, fqn, parent, body, version, stream, deleted, purged, position,
-    at and actor.
+    A state has the keys kind, name, fqn, former (qualified names, the latest last), parent, body,
+    version, stream, deleted, purged, position, at and actor.
     """
     states: dict[str, Json] = {}
     for position, entity_id, stream_version, event_type, payload in rows:
@@ -60,7 +60,11 @@ def document(entity_id: str, state: Json) -> Json:
         "updatedAt": state["at"],
         "updatedBy": state["actor"],
     }
-    return {**shown, "deleted": True} if state["deleted"] else shown
+    if state["deleted"]:
+        shown["deleted"] = True
+    if state["former"]:
+        shown["formerNames"] = state["former"]
+    return shown
 
 
 def _created(payload: Json) -> Json:
@@ -69,6 +73,7 @@ def _created(payload: Json) -> Json:
         "name": payload["name"],
         "fqn": payload["fqn"],
         "parent": payload.get("parentId"),
+        "former": [],
         "body": copy.deepcopy(payload["body"]),
         "deleted": False,
         "purged": False,
@@ -87,6 +92,12 @@ def _change(state: Json, event_type: str, payload: Json, where: str) -> None:
         if state["deleted"] == deleted:
             raise Unfoldable(f"{where}: the entity is so already")
         state["deleted"] = deleted
+    elif event_type == "entity.renamed":
+        if payload["fqn"] == state["fqn"]:
+            raise Unfoldable(f"{where}: the entity has this name already")
+        former = [*state["former"], state["fqn"]]
+        state["former"] = [each for each in former if each != payload["fqn"]]
+        state["name"], state["fqn"] = payload["name"], payload["fqn"]
     elif event_type == "entity.purged":
         state["purged"] = True
     else:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from benchmarks.histories.hosts import Clock, Feeder, Host, Readers, Rig
 from benchmarks.histories.judging import Ending, judge
-from benchmarks.histories.record import Claimed, Loss, Record, Row, View
+from benchmarks.histories.record import Claimed, Former, Loss, Record, Row, View
 from benchmarks.histories.scheduling import Actor, Schedule, Strike
 from benchmarks.histories.writers import Writer
 from domain.errors import StoreUnavailable
@@ -51,6 +51,13 @@ class FaultyRig(Rig, Protocol):
 
     def claims(self) -> list[Claimed]:
         """The claims on names, read without the catalog."""
+
+    def former_names(self) -> list[Former]:
+        """The names that entities had before, read without the catalog."""
+
+
+FIRST_WITH_RENAMES = 201
+"""The first of the seeds of which every other one has clients that rename."""
 
 
 @dataclass
@@ -100,7 +107,12 @@ class History:
         for n in range(count):
             name = f"writer{n}"
             writer = Writer(
-                name, self._rng(name), 1 + requests // count, self.record, self.schedule
+                name,
+                self._rng(name),
+                1 + requests // count,
+                self.record,
+                self.schedule,
+                renames=seed >= FIRST_WITH_RENAMES and seed % 2 == 1,
             )
             self._writers[names[n % len(names)]].append(writer)
 
@@ -116,7 +128,8 @@ class History:
                 if actor.error is not None
             ]
             view = self._caught_up() if self.rig.is_fed else None
-            return judge(self.record, Ending(self.rig.rows(), self.rig.claims(), view))
+            claims, former = self.rig.claims(), self.rig.former_names()
+            return judge(self.record, Ending(self.rig.rows(), claims, former, view))
         finally:
             for name in [*self.hosts]:
                 self.hosts.pop(name).drop()

@@ -9,18 +9,32 @@ from collections import Counter
 from collections.abc import Iterator
 
 from benchmarks.histories.folding import Unfoldable, document, fold
-from benchmarks.histories.record import Claimed, Json, Record, Row, View, Write
+from benchmarks.histories.record import Claimed, Former, Json, Record, Row, View, Write
 
-_SAME = ("kind", "name", "fqn", "parent", "body", "version", "stream", "deleted", "purged")
+_SAME = (
+    "kind",
+    "name",
+    "fqn",
+    "former",
+    "parent",
+    "body",
+    "version",
+    "stream",
+    "deleted",
+    "purged",
+)
 """Keys of a state that an answer to a write shows."""
 
 
 class Ending:
     """End of a history: the log, the claims on names, and the read model that caught up."""
 
-    def __init__(self, rows: list[Row], claims: list[Claimed], view: View | None) -> None:
+    def __init__(
+        self, rows: list[Row], claims: list[Claimed], former: list[Former], view: View | None
+    ) -> None:
         self.rows = rows
         self.claims = claims
+        self.former = former
         self.view = view
         self.head = rows[-1][0] if rows else 0
 
@@ -49,12 +63,32 @@ def _wrong_log(ending: Ending, states: dict[str, Json]) -> Iterator[str]:
     expected = sorted((s["kind"], s["fqn"], each, s["deleted"]) for each, s in there.items())
     if expected != sorted(ending.claims):
         yield f"names are claimed by {sorted(ending.claims)}, and the events say {expected}"
+    formerly = sorted((s["kind"], fqn, each) for each, s in there.items() for fqn in s["former"])
+    if formerly != sorted(ending.former):
+        yield f"former names are {sorted(ending.former)}, and the events say {formerly}"
+    leading = Counter(name[:2] for name in (*expected, *formerly))
+    if twice := [name for name, count in leading.items() if count > 1]:
+        yield f"several entities have, or had, the names {twice}"
     for entity_id, state in there.items():
+        yield from _wrong_names(entity_id, state, there)
         parent = there.get(state["parent"] or entity_id)
         if parent is None:
             yield f"{state['fqn']} ({entity_id}) is there, and its parent is purged"
         elif parent["deleted"] and not state["deleted"]:
             yield f"{state['fqn']} ({entity_id}) is live below a parent that is soft-deleted"
+
+
+def _wrong_names(entity_id: str, state: Json, there: dict[str, Json]) -> Iterator[str]:
+    """Every name is made of that of the parent, and every reference has the name of its entity."""
+    above = there.get(state["parent"] or "")
+    expected = f"{above['fqn']}.{state['name']}" if above else state["name"]
+    if state["fqn"] != expected:
+        yield f"{entity_id} is called {state['fqn']}, and its parent makes it {expected}"
+    named = state["body"].get("glossary")
+    if named and (glossary := there.get(named["id"])):
+        called = named["name"], named["fullyQualifiedName"]
+        if called != (glossary["name"], glossary["fqn"]):
+            yield f"{entity_id} refers to {named}, and that is called {glossary['fqn']}"
 
 
 def _wrong_views(record: Record, ending: Ending) -> Iterator[str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from benchmarks.histories.history import Fault, History, kill, pause
 from benchmarks.histories.hosts import Feeder
 from benchmarks.histories.postgres_site import PostgresSite
-from benchmarks.histories.record import Claimed, Json, Row
+from benchmarks.histories.record import Claimed, Former, Json, Row
 from benchmarks.histories.scheduling import COMMITTED
 from benchmarks.histories.tables import viewed
 from domain.event_store.opening import open_event_log
@@ -82,6 +82,9 @@ class PostgresRig:
     def claims(self) -> list[Claimed]:
         found = self._site.ask(f"SELECT kind, fqn, id, deleted FROM {self._schema}.claims")
         return [(kind, fqn, entity_id, bool(deleted)) for kind, fqn, entity_id, deleted in found]
+
+    def former_names(self) -> list[Former]:
+        return self._site.ask(f"SELECT kind, fqn, id FROM {self._schema}.former_names")
 
     def plan(self, rng: random.Random) -> Sequence[Fault]:
         site = self._site

@@ -8,6 +8,8 @@ Row = tuple[int, str, int, str, Json]
 """An event of the log: position, entity id, stream version, type, payload."""
 Claimed = tuple[str, str, str, bool]
 """A claim on a name: kind, qualified name, entity id, whether the entity is soft-deleted."""
+Former = tuple[str, str, str]
+"""A name that an entity had before it was renamed: kind, qualified name, entity id."""
 Outcome = Literal["stored", "refused", "unavailable", "unknown"]
 
 

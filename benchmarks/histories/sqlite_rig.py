@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from benchmarks.histories.history import Fault, History, kill, pause
 from benchmarks.histories.hosts import Feeder
-from benchmarks.histories.record import Claimed, Json, Row
+from benchmarks.histories.record import Claimed, Former, Json, Row
 from benchmarks.histories.tables import viewed
 from domain.errors import StoreUnavailable
 from domain.event_store.opening import open_event_log
@@ -109,6 +109,10 @@ class SqliteRig:
         with closing(_reading(self.directory / _LOG)) as connection:
             found = connection.execute("SELECT kind, fqn, id, deleted FROM claims").fetchall()
         return [(kind, fqn, entity_id, bool(deleted)) for kind, fqn, entity_id, deleted in found]
+
+    def former_names(self) -> list[Former]:
+        with closing(_reading(self.directory / _LOG)) as connection:
+            return connection.execute("SELECT kind, fqn, id FROM former_names").fetchall()
 
     def plan(self, rng: random.Random) -> Sequence[Fault]:
         choices = {

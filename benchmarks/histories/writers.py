@@ -24,6 +24,8 @@ _TEXTS = ("one", "two", "three")
 """Texts that are written again and again, so that some writes change nothing."""
 _ATTEMPTS = 5
 """Number of times that a request with a key is sent at most."""
+_NEW_NAMES = {"glossary": ("g0", "g1", "g2"), "glossaryTerm": ("t0", "t1", "t2")}
+"""Kind -> names that its entities are given by renames."""
 _ACTIONS = ("create", "put", "patch", "delete", "restore", "purge")
 
 Call = Callable[[DirectCatalog, WriteContext], Outcome]
@@ -46,11 +48,20 @@ class Writer:
     """A client that sends requests to one host, one after the other, whatever becomes of it."""
 
     def __init__(
-        self, name: str, rng: random.Random, count: int, record: Record, schedule: Schedule
+        self,
+        name: str,
+        rng: random.Random,
+        count: int,
+        record: Record,
+        schedule: Schedule,
+        *,
+        renames: bool,
     ) -> None:
+        """`renames` is whether the client gives entities other names, too."""
         self.name = name
         self.left = count
         self._rng = rng
+        self._renames = renames
         self._record = record
         self._schedule = schedule
         self._pending: Request | None = None
@@ -121,13 +132,18 @@ class Writer:
         text = rng.choice((*_TEXTS, f"{self.name} {self._sent}"))
         likely = (1, 5, 9, 2, 2, 1) if self._answered(fqn) else (3, 5, 1, 0, 0, 0)
         action = rng.choices(_ACTIONS, likely)[0]
+        if self._renames and self._answered(fqn) and rng.random() < 0.3:
+            action = "rename"
         if action in ("create", "put"):
             values = {**form, "description": text}
             if rng.random() < 0.3:
                 values["displayName"] = rng.choice(_TEXTS)
             request = Request(f"{action} {fqn} {values}", _putting(action, kind, values))
-        elif action == "patch":
+        elif action in ("patch", "rename"):
             patch = self._patch(kind, text)
+            if action == "rename":
+                name = rng.choice(_NEW_NAMES[kind.name])
+                patch.append({"op": "replace", "path": "/name", "value": name})
             request = Request(
                 f"patch {fqn} {patch}",
                 lambda catalog, context: catalog.patch(kind, ByName(fqn), patch, context),
@@ -151,7 +167,7 @@ class Writer:
         return request
 
     def _target(self) -> tuple[EntityKind, str, Json]:
-        glossary = self._rng.choice(_GLOSSARIES)
+        glossary = self._rng.choice(_NEW_NAMES["glossary"] if self._renames else _GLOSSARIES)
         # Without a glossary there are no terms.
         if self._rng.random() < 0.5 or not self._answered(glossary):
             return KINDS["glossary"], glossary, {}
@@ -204,4 +220,5 @@ def _as_json(entity: Entity) -> Json:
         "stream": entity.stream_version,
         "deleted": entity.deleted,
         "purged": entity.purged,
+        "former": [*entity.former_names],
     }

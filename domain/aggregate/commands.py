@@ -38,12 +38,30 @@ class Ingestion(msgspec.Struct, frozen=True, kw_only=True):
     """True if the bot's values replace what people curated."""
 
 
+class NewName(msgspec.Struct, frozen=True):
+    """A name, and the qualified name that follows from it."""
+
+    name: str
+    fqn: str
+
+
 class ChangeEntity(Command, frozen=True, kw_only=True):
     """Make the body read as given; a soft-deleted entity is restored first."""
 
     body: Body
+    renaming: NewName | None = None
+    """The name that the entity is to have; None where it keeps its own."""
     ingestion: Ingestion | None = None
     """Given for a bot's write, which keeps what people curated; see `domain.aggregate.curation`."""
+
+
+class FollowRenaming(Command, frozen=True, kw_only=True):
+    """Change what another entity's new name changes; a soft-deleted entity stays soft-deleted."""
+
+    body: Body
+    """The body with new names in its references and labels."""
+    fqn: str
+    """The qualified name, another one where the renamed entity is above this one."""
 
 
 class SoftDeleteEntity(Command, frozen=True, kw_only=True):

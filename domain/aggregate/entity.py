@@ -26,6 +26,8 @@ from domain.patches import json_diff, json_patch
 from domain.patches.payload_bounds import check_entity_bytes, check_marks
 
 STATUS = "entityStatus"
+MAX_FORMER_NAMES = 100
+"""The most qualified names that an entity keeps after it, or something above it, was renamed."""
 
 
 class Entity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -48,6 +50,10 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Request that the last event came by."""
     deleted_by: str | None = None
     """Request that soft-deleted it, None while it is live."""
+    deleted_at: int = 0
+    """Milliseconds since the Unix epoch at which it was soft-deleted; 0 while it is live."""
+    former_names: tuple[str, ...] = ()
+    """Qualified names that it had before, the latest last; nobody else can have them."""
     purged: bool = False
     remarks: int = 0
     """Number of its events that left it as it was, see `events.REMARKS`."""
@@ -109,6 +115,8 @@ def decide(command: commands.Command, state: Entity | None) -> list[Event]:
         )
     if isinstance(command, commands.ChangeEntity):
         return _change(command, state)
+    if isinstance(command, commands.FollowRenaming):
+        return _follow(command, state)
     if isinstance(command, commands.PurgeEntity):
         return [_event(events.EntityPurged, command, state.kind, state.version)]
     after = state.kind, state.version + MINOR
@@ -157,6 +165,10 @@ def _change(command: commands.ChangeEntity, state: Entity) -> list[Event]:
             status = msgspec.json.decode(after, type=str)
             check_transition(state.status or "", status)
             made.append((events.EntityStatusChanged, {"status": status}))
+    if command.renaming is not None and command.renaming.fqn != state.fqn:
+        named = command.renaming
+        _check_former_names(state, named.fqn)
+        made.append((events.EntityRenamed, {"name": named.name, "fqn": named.fqn}))
     patch, step = _patch(state, target)
     if command.ingestion is not None and adds_only_source_hash(state.body, patch):
         patch = []
@@ -164,6 +176,30 @@ def _change(command: commands.ChangeEntity, state: Entity) -> list[Event]:
         made.append((events.EntityChanged, {"patch": patch}))
     version = state.version + step
     return [_event(event, command, state.kind, version, **fields) for event, fields in made]
+
+
+def _follow(command: commands.FollowRenaming, state: Entity) -> list[Event]:
+    if (size := _size(command.body)) > _size(state.body):
+        check_entity_bytes(size)
+    patch, step = _patch(state, command.body)
+    made: list[Event] = []
+    after = state.kind, state.version + step
+    if command.fqn != state.fqn:
+        _check_former_names(state, command.fqn)
+        named = _event(events.EntityRenamed, command, *after, name=state.name, fqn=command.fqn)
+        made.append(named)
+    if patch:
+        made.append(_event(events.EntityChanged, command, *after, patch=patch))
+    return made
+
+
+def _check_former_names(state: Entity, fqn: str) -> None:
+    """Raise InvalidInput where another name would leave an entity with too many former ones."""
+    if fqn not in state.former_names and len(state.former_names) >= MAX_FORMER_NAMES:
+        raise InvalidInput(
+            f"{state.kind} {state.fqn!r} had {MAX_FORMER_NAMES} other names before, and keeps them,"
+            " which is the most: it may have one of them again"
+        )
 
 
 def _first(raw: Raw | None) -> Any:
@@ -240,18 +276,31 @@ def evolve(state: Entity | None, event: Event, entity_id: str) -> Entity:
             stream_version=state.stream_version + 1,
         )
     body, deleted_by, purged = state.body, state.deleted_by, state.purged
+    deleted_at, name, fqn, former_names = (
+        state.deleted_at,
+        state.name,
+        state.fqn,
+        state.former_names,
+    )
     if isinstance(event, events.EntityChanged):
         body = apply_patch(body, event.patch)
     elif isinstance(event, events.EntityStatusChanged):
         body = {**body, STATUS: encode(event.status)}
     elif isinstance(event, events.EntitySoftDeleted):
-        deleted_by = event.request_id
+        deleted_by, deleted_at = event.request_id, event.at
     elif isinstance(event, events.EntityRestored):
-        deleted_by = None
+        deleted_by, deleted_at = None, 0
+    elif isinstance(event, events.EntityRenamed):
+        # A name that it has again is none of its former ones.
+        former_names = tuple(each for each in (*former_names, fqn) if each != event.fqn)
+        name, fqn = event.name, event.fqn
     elif isinstance(event, events.EntityPurged):
         purged = True
     return replace(
         state,
+        name=name,
+        fqn=fqn,
+        former_names=former_names,
         body=body,
         version=event.version,
         stream_version=state.stream_version + 1,
@@ -259,6 +308,7 @@ def evolve(state: Entity | None, event: Event, entity_id: str) -> Entity:
         updated_by=event.actor,
         request_id=event.request_id,
         deleted_by=deleted_by,
+        deleted_at=deleted_at,
         purged=purged,
     )
 

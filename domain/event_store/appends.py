@@ -59,6 +59,8 @@ def claim_changes(entity_id: str, event: Event) -> Iterator[ClaimChange]:
     """The change of an entity's claim by an event; most events change none."""
     if isinstance(event, events.EntityCreated):
         yield "take", (event.kind, event.fqn, entity_id, event.name, event.parent_id)
+    elif isinstance(event, events.EntityRenamed):
+        yield "rename", (event.kind, event.fqn, entity_id, event.name, None)
     elif isinstance(event, events.EntitySoftDeleted):
         yield "delete", (entity_id,)
     elif isinstance(event, events.EntityRestored):
@@ -76,4 +78,5 @@ def claim_of(entity: Entity) -> Claim:
         name=entity.name,
         parent_id=entity.parent_id,
         deleted=entity.deleted,
+        former_names=tuple(sorted(entity.former_names)),
     )

@@ -26,6 +26,8 @@ class _Waiting:
     def __init__(self, append: Append) -> None:
         self.append = append
         self.size = sum(len(payload) for *_, payload in append.rows)
+        self.is_alone = append.expecting.unmentioned is not None
+        """True if it is a group of its own."""
         self.future: Future[int] = Future()
 
 
@@ -142,7 +144,9 @@ class Committer:
             size = 0
             while self._waiting and len(group) < GROUP_APPENDS:
                 size += self._waiting[0].size
-                if group and size > GROUP_BYTES:
+                if group and (size > GROUP_BYTES or self._waiting[0].is_alone):
+                    break
+                if group and group[-1].is_alone:
                     break
                 group.append(self._waiting.popleft())
                 self._waiting_bytes -= group[-1].size

@@ -9,9 +9,6 @@ import msgspec
 from domain.event_store.stored import Claim
 from domain.events import Event
 
-ONLY_EPOCH = 0
-"""The epoch of a log in a file."""
-
 
 class RecordedEvent(msgspec.Struct, frozen=True, gc=False):
     """An event with its place in its entity's stream and in the whole log."""
@@ -52,16 +49,17 @@ class EntityReads(ABC):
     yet: a caller that answers by claims alone waits for `EventStore.durable_head` before.
     """
 
+    @abstractmethod
     def epoch(self) -> int:
-        """A number that differs once the log may have lost its newest events.
+        """A number that differs once the log may have lost its newest events, or has other names.
 
-        That is when another database has taken the place of the one that had them, because an older
-        copy was put there or a replica that had not all, and when a database was started anew.
+        It may have lost events when another database has taken the place of the one that had them,
+        because an older copy was put there or a replica that had not all, and when a database was
+        started anew. A file has lost none for as long as it is open. After a rename the names that
+        were read before may be those of then.
         What was read in one epoch may not be there in the next: who goes on from it reads it again,
-        and an append that rests on it names the epoch from before it was read. A file has one
-        epoch for as long as it is open.
+        and an append that rests on it names the epoch from before it was read.
         """
-        return ONLY_EPOCH
 
     @abstractmethod
     def streams(
@@ -83,6 +81,15 @@ class EntityReads(ABC):
     @abstractmethod
     def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
         """The ids, among these, that have a child of a kind that is not soft-deleted."""
+
+    @abstractmethod
+    def mentioning(self, texts: Collection[bytes]) -> tuple[set[str], int]:
+        """The ids of all entities with an event that has one of these texts in its JSON.
+
+        There may be ids of others. With them comes the position up to which the log was searched:
+        whoever needs later events to have none of the texts expects that of an append. This
+        reads the whole log.
+        """
 
     def stream(
         self, entity_id: str, *, after: int = 0, upto: int | None = None

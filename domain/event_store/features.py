@@ -47,6 +47,7 @@ _OF_EVENTS: Mapping[str, tuple[str, ...]] = {
         "field:contract.judged.validUntil",
         "field:contract.judged.latest",
         "event:contract.breaking",
+        "event:entity.renamed",
     ),
 }
 """Release -> the features other than kinds that it was the first to know. Whoever adds one names
@@ -132,11 +133,14 @@ class Known(msgspec.Struct, frozen=True):
     """The features that a log named at one moment, all of which this program knows."""
 
     newest: int = -1
-    """Number of the feature that was named last; 0 when none was. None has the number -1."""
+    """A number that grows with each feature that is named and each name that changes; 0 at first.
+    No log has the number -1."""
     names: frozenset[str] = frozenset()
     epoch: int = 0
     """The epoch of the connection that read them: a server that crashed may have lost the newest,
     and another feature may have its number now."""
+    renames: int = 0
+    """How often names have changed."""
 
 
 def later_event(what: str) -> LaterRelease:

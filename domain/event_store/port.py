@@ -17,6 +17,7 @@ from domain.event_store.mapper import decode_event
 from domain.event_store.reactions import ReactionMemory
 from domain.event_store.stored import Claim, LiveStreams, LogSnapshot, Problem, StoredRow
 from domain.event_store.writes import Append, Expectations, Refusal, RememberedAnswer
+from domain.events import TYPE_NAMES
 
 ANSWERS_KEPT_MS = 24 * 60 * 60 * 1000
 """Milliseconds for which a repeated write under an idempotency key is recognised."""
@@ -24,11 +25,15 @@ READ_BYTES = 16_000_000
 """Payload bytes at which a batch of the log ends; its last event may go beyond them."""
 STREAM_BYTES = 1_000_000
 """Payload bytes at which one read of streams ends; callers see single events, not reads."""
-
+SEARCHED_POSITIONS = 20_000
+"""Positions whose payloads are searched for texts in one transaction."""
 
 MAX_INTEGER = 2**63 - 1
 _SPANS = 1_000
 """Most spans in one statement."""
+
+_NAMING = frozenset(TYPE_NAMES[each] for each in (events.EntityCreated, events.EntityRenamed))
+"""The types of the events that give an entity its name."""
 
 NumberedRow = tuple[int, str, int, str, bytes, int]
 """The place of a span among those that are read, and an event of it as it is stored."""
@@ -191,17 +196,22 @@ class EventStore(EntityReads):
         """
 
     def former_holders(self, kind: str, fqn: str) -> list[str]:
-        """Ids of the entities ever created under a name, the oldest first; reads the whole log."""
+        """Ids of the entities that ever had a name, the first to have it first.
+
+        Reads the whole log.
+        """
         sought = msgspec.json.encode(fqn)
+        naming = (events.EntityCreated, events.EntityRenamed)
         with self.snapshot() as snapshot:
-            return [
+            holders = (
                 entity_id
-                for entity_id, stream_version, type_name, payload, _ in snapshot.events()
-                if stream_version == 1
+                for entity_id, _, type_name, payload, _ in snapshot.events()
+                if type_name in _NAMING
                 and sought in payload
-                and isinstance(event := decode_event(type_name, payload), events.EntityCreated)
+                and isinstance(event := decode_event(type_name, payload), naming)
                 and (event.kind, event.fqn) == (kind, fqn)
-            ]
+            )
+            return [*dict.fromkeys(holders)]
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[LogSnapshot]:

@@ -19,12 +19,19 @@ def not_the_newest(entity_ids: Sequence[str]) -> ConcurrentChange:
 
 
 def another_epoch(entity_ids: Sequence[str]) -> ConcurrentChange:
-    """The log may have lost what an append was planned on."""
-    return ConcurrentChange("the database was started anew meanwhile; try again", entity_ids)
+    """The log may have lost what an append was planned on, or has other names for it."""
+    return ConcurrentChange(
+        "the database was started anew, or something was renamed, meanwhile; try again", entity_ids
+    )
+
+
+def mentioned(entity_ids: Sequence[str]) -> ConcurrentChange:
+    """An event refers to what is to be renamed that was stored after the others were read."""
+    return ConcurrentChange("another writer has referred to the name; try again", entity_ids)
 
 
 def names_taken(names: Sequence[str]) -> AlreadyExists:
-    """Other entities hold qualified names."""
+    """Other entities hold qualified names, or have held them before they were renamed."""
     return AlreadyExists(f"a name is taken: {', '.join(map(repr, names[:_NAMES_SHOWN]))}")
 
 

@@ -22,6 +22,14 @@ class Claim(msgspec.Struct, frozen=True):
     name: str
     parent_id: str | None
     deleted: bool
+    former_names: tuple[str, ...] = ()
+    """Qualified names that the entity had before, in any order: they too lead to it, and to no
+    other entity."""
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Every qualified name that leads to the entity, the one that it has first."""
+        return self.fqn, *self.former_names
 
 
 class LiveStreams(msgspec.Struct, frozen=True):

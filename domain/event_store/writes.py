@@ -13,13 +13,22 @@ NewRow = tuple[str, int, str, bytes]
 """An event that is to be stored: entity id, stream version, type name, payload."""
 
 ClaimChange = tuple[str, tuple[Any, ...]]
-"""`take` with kind, qualified name, id, name and parent id, or another action with the id.
+"""`take` or `rename` with kind, qualified name, id, name and parent id, or another action with the
+id.
 
-The other actions on a claim are `delete`, `restore` and `release`.
+The other actions on a claim are `delete`, `restore` and `release`. A rename leaves the name that
+the claim had with its entity, as a former one.
 """
 
 Refusal = ConcurrentChange | AlreadyExists
 """Reason of a refused append: another writer was first, to a state or to a name."""
+
+
+class Unmentioned(msgspec.Struct, frozen=True):
+    """Texts that no event has which was stored after a position."""
+
+    after: int
+    texts: tuple[bytes, ...]
 
 
 class Expectations(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +50,9 @@ class Expectations(msgspec.Struct, frozen=True, kw_only=True):
     parent."""
     without_edges: frozenset[str] = frozenset()
     """Ids of entities at which no lineage edge that holds a claim begins or ends."""
+    unmentioned: Unmentioned | None = None
+    """What events of others must not have had since a writer looked for it. An append that expects
+    this is stored in a group of its own."""
 
 
 class RememberedAnswer(msgspec.Struct, frozen=True):

@@ -36,6 +36,9 @@ RELATIONS = (
 )
 """Keys that every kind which has them leaves out of lists unless asked."""
 
+FORMER_NAMES = "formerNames"
+"""Key of the qualified names that an entity had before it, or something above it, was renamed."""
+
 COMMON_FILTERS: Mapping[str, str] = MappingProxyType(
     {"owner": "owners", "domain": "domains", "tag": "tags", "tier": "tags"}
 )
@@ -90,6 +93,11 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     search_defaults: Mapping[str, Any] = MappingProxyType({})
     """Values of its search documents where the entity has none, as OpenMetadata's have them."""
 
+    renamable: bool = False
+    """True if a patch of `name` may give its entities another name, and what is below them others.
+
+    The names of other kinds are given by connectors and identity providers, which go on to use
+    them."""
     attached: bool = False
     """True if it is nothing without the entity that it is attached to, and goes along when that is
     soft-deleted.
@@ -129,7 +137,13 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def optional(self) -> tuple[str, ...]:
         """Keys absent from lists unless `fields` names them."""
         told = ("latestResult", "verdict") if self.agreement else ()
-        return (*(key for key in RELATIONS if key in self.keys), *self.large, *told)
+        former = (FORMER_NAMES,) if self.renamable else ()
+        return (*(key for key in RELATIONS if key in self.keys), *self.large, *told, *former)
+
+    @cached_property
+    def shown_alone(self) -> tuple[str, ...]:
+        """Optional keys that a read of a single entity shows without being asked."""
+        return (*self.large, *((FORMER_NAMES,) if self.renamable else ()))
 
     def spelled(self, fqn: str) -> str:
         """A qualified name as it is recorded: of kinds that stand alone a bare name will do."""

@@ -12,6 +12,7 @@ from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput
 from domain.events import Body
+from domain.kinds.entity_kind import FORMER_NAMES
 from domain.kinds.registry import ALL_KINDS, KINDS, TYPE
 from domain.patches import json_patch
 
@@ -46,8 +47,18 @@ def stand_ins(kind: str, name: str) -> Mapping[str, Any]:
     return _STAND_INS.get(kind, {})
 
 
-SERVER_KEYS = ("id", "name", "fullyQualifiedName", "version", "updatedAt", "updatedBy", "deleted")
+SERVER_KEYS = (
+    "id",
+    "name",
+    "fullyQualifiedName",
+    "version",
+    "updatedAt",
+    "updatedBy",
+    "deleted",
+    FORMER_NAMES,
+)
 """Keys that callers read and only the catalog writes."""
+_RENAMABLE = ", ".join(sorted(kind.name for kind in KINDS.values() if kind.renamable))
 _raw = msgspec.json.Encoder().encode
 
 
@@ -89,6 +100,8 @@ def fields(entity: Entity) -> Body:
     shown["updatedBy"] = Raw(_raw(entity.updated_by))
     if entity.deleted:
         shown["deleted"] = Raw(b"true")
+    if entity.former_names:
+        shown[FORMER_NAMES] = Raw(_raw(entity.former_names))
     return shown
 
 
@@ -106,9 +119,10 @@ def encode(shown: Body) -> bytes:
 def patched(entity: Entity, patch: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The values of the entity's body after an RFC 6902 patch of its document, and its name.
 
-    The document that is patched shows absent arrays as []. Values that the patch does not touch
-    stay JSON bytes (`Raw`), but for those that the kind needs. Raises InvalidInput naming the
-    operation that cannot be applied, or the key that only the catalog writes.
+    The name is the one that the patch gives, of kinds that may be renamed. The document that is
+    patched shows absent arrays as []. Values that the patch does not touch stay JSON bytes (`Raw`),
+    but for those that the kind needs. Raises InvalidInput naming the operation that cannot be
+    applied, or the key that only the catalog writes.
     """
     kind, shown = ALL_KINDS[entity.kind], dict[str, Any](fields(entity))
     touched = json_patch.touched_keys(patch, shown)
@@ -120,10 +134,18 @@ def patched(entity: Entity, patch: Sequence[Mapping[str, Any]]) -> dict[str, Any
     values = json_patch.apply(document, patch)
     if not isinstance(values, dict):
         raise InvalidInput("a patch cannot replace the entity by something else")
+    name = values.get("name") if kind.renamable else kept["name"]
     for key, value in kept.items():
-        if not json_patch.same(values.pop(key, None), value):
-            raise InvalidInput(f"{key} is set by the catalog and cannot be patched")
+        given = values.pop(key, None)
+        if json_patch.same(given, value) or (key == "name" and kind.renamable):
+            continue
+        if key == "name":
+            raise InvalidInput(
+                f"name of a {kind.name} cannot be patched: it is the one that its source knows it"
+                f" by; what may be renamed is {_RENAMABLE}"
+            )
+        raise InvalidInput(f"{key} is set by the catalog and cannot be patched")
     for key, value in _stand_ins(entity).items():
         if json_patch.same(values.get(key), value):
             values.pop(key, None)
-    return {"name": entity.name, **values}
+    return {"name": name, **values}

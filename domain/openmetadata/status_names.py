@@ -13,9 +13,10 @@ from msgspec import Raw
 from domain.aggregate.entity import STATUS
 from domain.errors import InvalidInput
 from domain.events import Body
-from domain.kinds.entity_kind import EntityKind
+from domain.kinds.entity_kind import FORMER_NAMES, EntityKind
 from domain.patches.json_patch import Operation
 
+_FORMER = b'"%b":' % FORMER_NAMES.encode()
 _CHANGES = "changeDescription"
 _POINTER = f"/{STATUS}"
 _CHANGED = ("fieldsAdded", "fieldsUpdated", "fieldsDeleted")
@@ -57,7 +58,14 @@ class StatusNames(msgspec.Struct, frozen=True):
     # What a caller is told
 
     def shown(self, kind: EntityKind, entity_json: bytes) -> bytes:
-        """The JSON of an entity of a kind as the caller reads it."""
+        """The JSON of an entity of a kind as the caller reads it.
+
+        A caller with other names gets no former names either: OpenMetadata's client would refuse
+        the whole entity for a key that it does not know.
+        """
+        if self and kind.renamable and _FORMER in entity_json:
+            shown = _to_keys.decode(entity_json)
+            return _encode({key: raw for key, raw in shown.items() if key != FORMER_NAMES})
         if not kind.statuses or not any(map(entity_json.__contains__, self._quoted)):
             return entity_json
         shown = _to_keys.decode(entity_json)

@@ -11,16 +11,16 @@ from domain.edges import EDGE, edge_ends
 from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.port import EventStore
 from domain.events import TYPE_NAMES, Body, Event
-from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import RUNNING_KINDS
 from domain.kinds.registry import ALL_KINDS, KINDS
+from domain.reading.names_of_then import Named, NamesOfThen
 
 BATCH = 1_000
 """Events read between two chunks of a stream."""
-_REMEMBERED_NAMES = 20_000
+_TELLING = (*events.REMARKS, events.EntityRenamed)
+"""Events of which `remark` has what they say."""
 _PIPELINE = "pipeline"
 """Key of an edge of the lineage that refers to what runs it."""
-_NOTHING = msgspec.Raw(b"{}")
 
 
 class AuditEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -45,7 +45,7 @@ class AuditEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     status: str | None = None
     """The new status, for a change of status."""
     remark: Body | None = None
-    """What a verdict, or a break of a contract, says."""
+    """What a verdict, a break of a contract, or a new name says."""
 
 
 class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,25 +81,13 @@ class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
             and (self.until is None or event.at < self.until)
         )
 
-    def names(self, entity: "_Named") -> bool:
+    def names(self, entity: Named) -> bool:
         """True if the entity of a matching event has the requested name."""
         return (
             self.end_kinds.issuperset(entity.end_kinds)
             and (self.edges_of is None or self.edges_of in edge_ends(entity.fqn))
             and (self.fqn is None or entity.fqn == ALL_KINDS[entity.kind].spelled(self.fqn))
         )
-
-
-class _Named(msgspec.Struct, frozen=True):
-    """The kind and qualified name of an entity, which its creation sets for good."""
-
-    kind: str
-    fqn: str
-    end_kinds: tuple[str, ...] = ()
-    """The kinds of the two ends, for an edge of the lineage."""
-
-
-_type_of = msgspec.json.Decoder(Reference)
 
 
 class LogSpan(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,11 +104,11 @@ class LogSpan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditTrail:
-    """Reads the log; remembers names, so that few creations are read twice."""
+    """Reads the log, with the names that entities had at the time."""
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
-        self._names: dict[str, _Named] = {}
+        self._names = NamesOfThen(store)
 
     def read(
         self, query: AuditQuery, span: LogSpan, *, limit: int, bound: int
@@ -138,7 +126,7 @@ class AuditTrail:
             matching = []
             for recorded in batch:
                 if query.matches(recorded.event):
-                    named = self._named(recorded)
+                    named = self._names.of(recorded)
                     if query.names(named):
                         matching.append(_audited(recorded, named.fqn, query.end_kinds))
                         if len(matching) == limit:
@@ -202,32 +190,6 @@ class AuditTrail:
             return None
         return next(iter(self._store.stream(entity_id, after=version - 1, upto=version)), None)
 
-    def _named(self, recorded: RecordedEvent) -> _Named:
-        """The kind and name of an event's entity, from its creation."""
-        creation: Event = recorded.event
-        if not isinstance(creation, events.EntityCreated):
-            known = self._names.get(recorded.entity_id)
-            if known is not None:
-                return known
-            first = next(self._store.stream(recorded.entity_id, upto=1), None)
-            creation = first.event if first else creation
-        if not isinstance(creation, events.EntityCreated):
-            # Somebody tampered with the log, which `verify log` tells.
-            return _Named(creation.kind, "", ("",) if creation.kind == EDGE else ())
-        if len(self._names) >= _REMEMBERED_NAMES:
-            self._names.clear()
-        named = _Named(creation.kind, creation.fqn, _end_kinds(creation))
-        self._names[recorded.entity_id] = named
-        return named
-
-
-def _end_kinds(creation: events.EntityCreated) -> tuple[str, ...]:
-    """The kinds of the entities that an edge is between; nothing for other entities."""
-    if creation.kind != EDGE:
-        return ()
-    ends = (creation.body.get(key, _NOTHING) for key in ("fromEntity", "toEntity"))
-    return tuple(_type_of.decode(end).type or "" for end in ends)
-
 
 def _remark(event: Event, end_kinds: frozenset[str]) -> Body:
     """What an event says beside what all events have.
@@ -265,5 +227,5 @@ def _audited(recorded: RecordedEvent, fqn: str, end_kinds: frozenset[str]) -> Au
         body=body,
         patch=patch,
         status=event.status if isinstance(event, events.EntityStatusChanged) else None,
-        remark=_remark(event, end_kinds) if isinstance(event, events.REMARKS) else None,
+        remark=_remark(event, end_kinds) if isinstance(event, _TELLING) else None,
     )

@@ -10,11 +10,13 @@ from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.events import Body
 from domain.kinds import names
+from domain.kinds.entity_kind import FORMER_NAMES
 from domain.openmetadata import document
 from domain.patches import json_diff, json_patch
 
-_NOT_COMPARED = frozenset({"id", "name", "fullyQualifiedName", "version", "updatedAt", "updatedBy"})
-"""Keys that never change, or that say when and by whom rather than what."""
+_NOT_COMPARED = frozenset({"id", "version", "updatedAt", "updatedBy", FORMER_NAMES})
+"""Keys that never change, that say when and by whom rather than what, or that follow from a name
+that changes."""
 _ABSENT: Any = object()
 
 

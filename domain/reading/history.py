@@ -41,20 +41,26 @@ class Revision(msgspec.Struct, frozen=True):
         return None if self.before is None else changes.describe(self.before, self.entity)
 
     def undoing(self) -> list[Operation]:
-        """The JSON Patch that gives the entity the body which it had before.
+        """The JSON Patch that gives the entity the name and the body which it had before.
 
-        Raises Conflict for what no patch undoes: a creation, a deletion and a restoration.
+        Raises Conflict for what no patch undoes: a creation, a deletion, a restoration, and a new
+        name of something above it.
         """
         if self.before is None:
             raise Conflict("this is the first version: there is none before it")
         if self.before.deleted != self.entity.deleted:
             raise Conflict("the last step was no change, but a deletion or a restoration")
+        renaming: list[Operation] = []
+        if self.before.name != self.entity.name:
+            renaming = [{"op": "replace", "path": "/name", "value": self.before.name}]
+        elif self.before.fqn != self.entity.fqn:
+            raise Conflict("the last step was a new name of something above it: rename that back")
         apart = ALL_KINDS[self.entity.kind].apart
         old, new = (
             {key: raw for key, raw in state.body.items() if key not in apart}
             for state in (self.before, self.entity)
         )
-        return [
+        return renaming + [
             {"op": "add", "path": f"/{key}", "value": msgspec.json.decode(old[key])}
             if key in old
             else {"op": "remove", "path": f"/{key}"}

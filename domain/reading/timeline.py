@@ -174,6 +174,13 @@ class _ChangingEntity:
         if isinstance(event, events.EntityStatusChanged):
             old = self._decoded(STATUS)
             yield TimelineChange("updated", (STATUS,), ((STATUS, STATUS),), old, event.status)
+        if isinstance(event, events.EntityRenamed) and self._state is not None:
+            for key, old, new in (
+                ("name", self._state.name, event.name),
+                ("fullyQualifiedName", self._state.fqn, event.fqn),
+            ):
+                if old != new:
+                    yield TimelineChange("updated", (key,), ((key, key),), old, new)
         self._evolve(event)
 
     def encoded(self) -> Body:

@@ -13,7 +13,8 @@ from domain.events import Body, encode
 from domain.kinds.bodies.components import Ref, Reference
 from domain.kinds.entity_kind import EntityKind
 from domain.patches.payload_bounds import check_entity_bytes
-from domain.requests.drafts import Draft
+from domain.requests.drafts import Draft, expected_name
+from domain.requests.new_names import NewNames, with_new_names
 from domain.requests.references import (
     check_tags,
     find,
@@ -61,10 +62,7 @@ def resolve(
         key, ref = draft.parent
         parent = find(claims, ref, kind.refers_to[key], key)
     fqn = draft.own_name or kind.qualified_name(parent.fqn if parent else None, draft.name)
-    if draft.fqn not in (None, fqn):
-        raise InvalidInput(
-            f"fullyQualifiedName is {shown(draft.fqn)}, but name and parent make it {fqn!r}"
-        )
+    fqn = _settled_name(kind, draft, fqn, claims)
     state = holder(fqn)
     known_references: dict[str, Reference] = {}
     known_tags: frozenset[str] = frozenset()
@@ -73,13 +71,15 @@ def resolve(
     settled: Body = {}
     if parent is not None:
         known_references[parent.id] = own = reference_to(parent)
-        settled = _settled(kind, draft, own, parent_bodies)
+        settled = _settled(kind, draft, own, parent_bodies, claims)
     if draft.struct is not None:
         draft.struct.name_references(fqn)
     references = resolve_references(claims, kind, draft, settled, known_references)
     check_entity_bytes(resolve_nested(claims, draft, known_references))
-    check_tags(claims, draft.tags, known_tags)
+    renamed = check_tags(claims, draft.tags, known_tags)
     body = draft.recorded(kind, fqn)
+    if renamed:
+        body = with_new_names(kind, body, NewNames({}, renamed))
     for key, value in references.items():
         body[key] = encode(value)
     body.update(settled)
@@ -101,8 +101,32 @@ def resolve(
     )
 
 
+def _settled_name(kind: EntityKind, draft: Draft, fqn: str, claims: EntityReads) -> str:
+    """The qualified name of a draft's entity, which `fqn` is unless it was renamed.
+
+    A draft may call the entity, and its parent, as they were called before. Raises InvalidInput
+    where the caller says another qualified name than name and parent make.
+    """
+    expected = expected_name(kind, draft)
+    if draft.fqn not in (None, fqn, expected):
+        claim = claims.claim(kind.name, draft.fqn)
+        if claim is None or claim.fqn != fqn:
+            raise InvalidInput(
+                f"fullyQualifiedName is {shown(draft.fqn)}, but name and parent make it {fqn!r}"
+            )
+    if expected not in (None, fqn):
+        former = claims.claim(kind.name, expected)
+        if former is not None and former.fqn != expected:
+            return former.fqn
+    return fqn
+
+
 def _settled(
-    kind: EntityKind, draft: Draft, parent: Reference, parent_bodies: Callable[[str], Body]
+    kind: EntityKind,
+    draft: Draft,
+    parent: Reference,
+    parent_bodies: Callable[[str], Body],
+    claims: EntityReads,
 ) -> Body:
     """Key -> value as it is recorded, of the keys that follow from the parent.
 
@@ -122,7 +146,7 @@ def _settled(
         if raw is not None:
             given = draft.inherited.get(key)
             if given is not None:
-                _check_agreement(kind, key, given, raw)
+                _check_agreement(kind, key, given, raw, claims)
             settled[key] = raw
     return settled
 
@@ -143,7 +167,7 @@ def _elements(raw: Raw) -> list[bytes]:
     return sorted(map(bytes, msgspec.json.decode(raw, type=list[Raw])))
 
 
-def _check_agreement(kind: EntityKind, key: str, given: Ref, raw: Raw) -> None:
+def _check_agreement(kind: EntityKind, key: str, given: Ref, raw: Raw, claims: EntityReads) -> None:
     """Raise InvalidInput unless a given value is the one that the parent has."""
     if key in kind.refers_to:
         parent = msgspec.json.decode(raw, type=Reference)
@@ -151,7 +175,11 @@ def _check_agreement(kind: EntityKind, key: str, given: Ref, raw: Raw) -> None:
         if isinstance(given, Reference) and given.id is not None:
             agrees = given.id == parent.id
         else:
-            agrees = value == (given if isinstance(given, str) else given.fully_qualified_name)
+            name = given if isinstance(given, str) else given.fully_qualified_name
+            agrees = value == name
+            if not agrees and name is not None:
+                formers = (claims.claim(each, name) for each in kind.refers_to[key])
+                agrees = any(each is not None and each.id == parent.id for each in formers)
     else:
         value = msgspec.json.decode(raw)
         agrees = given == value

@@ -13,6 +13,7 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
 from domain.kinds.registry import KINDS
 from domain.requests.drafts import Draft, expected_name
+from domain.requests.new_names import SOURCES
 
 Name = tuple[str, str]
 """A kind and a qualified name."""
@@ -23,11 +24,18 @@ def reference_to(claim: Claim) -> Reference:
     return Reference(type=claim.kind, id=claim.id, name=claim.name, fully_qualified_name=claim.fqn)
 
 
+def name_is_taken(taken: Claim, fqn: str) -> str:
+    """Words on why nothing new can have a qualified name that leads to an entity already."""
+    if fqn != taken.fqn:
+        return f"{fqn!r} is a former name of {taken.kind} {taken.fqn!r}, which keeps it"
+    return f"a{' soft-deleted' * taken.deleted} {taken.kind} named {fqn!r} exists already"
+
+
 def recorded_parent(kind: EntityKind, state: Entity) -> Claim | None:
     """The claim of the parent of a live entity, as the entity refers to it; None without a parent.
 
-    A live entity's parent is live, and names never change; the claim says nothing of what stands
-    above the parent.
+    A live entity's parent is live, and what refers to it follows where it is renamed; the claim
+    says nothing of what stands above the parent.
     """
     for key in kind.parents if state.parent_id is not None else ():
         value = state.value(key)
@@ -186,10 +194,17 @@ def _resolve(
 
 def check_tags(
     claims: EntityReads, tags: Iterable[tuple[str, str]], known: Collection[str]
-) -> None:
-    """Raise NotFound unless each pair of kind and name is a live tag or term, or one in `known`."""
+) -> dict[tuple[str, str], str]:
+    """Raise NotFound unless each pair of kind and name is a live tag or term, or one in `known`.
+
+    Returns the names that those have now which are named by a former one: see `NewNames.labels`.
+    """
+    renamed: dict[tuple[str, str], str] = {}
     for kind, fqn in tags:
         if fqn not in known:
             claim = claims.claim(kind, fqn)
             if claim is None or claim.deleted:
                 raise _not_found(shown(fqn), (kind,), "tags")
+            if claim.fqn != fqn:
+                renamed[SOURCES[kind], fqn] = claim.fqn
+    return renamed

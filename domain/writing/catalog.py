@@ -232,7 +232,7 @@ class Catalog:
                 outcome=plan.change.value,
                 at=self._now(),
             )
-        append = append_of(plan.steps, epoch, answer, [entity])
+        append = append_of(plan.steps, epoch, answer, [entity], plan.unmentioned)
         position = None if append.rows or answer is not None else self.store.durable_head()
         return EntityProposal(
             append=append,

@@ -31,13 +31,13 @@ from domain.requests.drafts import Draft
 from domain.requests.exclusive_tags import EXCLUSIVE, Above, ExclusiveTags
 from domain.requests.references import Name, add_looked_up, find, recorded_parent
 from domain.write_context import WriteContext
-from domain.writing.deletion import DeletionPlanner
 from domain.writing.entity_cache import ByName
 from domain.writing.plans import Change, Plan, Step, check_joined, step
+from domain.writing.renaming import RenamingPlanner
 from domain.writing.staged_log import StagedLog
 
 
-class ChangePlanner(DeletionPlanner):
+class ChangePlanner(RenamingPlanner):
     """Plans what changes entities, and what deletes them."""
 
     def patch(
@@ -178,7 +178,12 @@ class ChangePlanner(DeletionPlanner):
         if context.by_bot:
             body = patched(kind, state.body, body)
         exclusive = self.exclusive_tags(kind, state, context, claims, joined=False)
-        plan = self.change(state, exclusive.settle(body), context)
+        body = exclusive.settle(body)
+        if payload.fqn == state.fqn:
+            plan = self.change(state, body, context)
+        else:
+            named = commands.NewName(payload.name, payload.fqn)
+            plan = self.rename(state, body, named, context)
         return replace(plan, dropped=exclusive.dropped)
 
     def exclusive_tags(

@@ -105,9 +105,9 @@ class DeletionPlanner(PlannerBase):
             raise Conflict(f"{state.kind} {state.fqn!r} stands under {name!r}, which is deleted")
         below = self._entities.newest_of([claim.id for claim in self._entities.below(state.id)])
         # Callers choose request ids, so one may come twice; the time tells them apart.
-        cause = state.deleted_by, state.updated_at
+        cause = state.deleted_by, state.deleted_at
         return [
             step(commands.RestoreEntity, entity, context, at)
             for entity in below
-            if (entity.deleted_by, entity.updated_at) == cause
+            if (entity.deleted_by, entity.deleted_at) == cause
         ]

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from domain.kinds.entity_kind import EntityKind
 from domain.reading import history
 from domain.writing.recent import RecentEntities
 
+T = TypeVar("T")
 _REMEMBERED = 4_096
 """Entities that are remembered at most."""
 
@@ -69,28 +71,28 @@ class EntityCache:
     def newest_of(self, entity_ids: Sequence[str]) -> list[Entity]:
         """The newest states of several entities, in this order; those without events left out."""
         epoch = self._store.epoch()
-        newest = self._newest(entity_ids, lambda state: state)
+        newest = self.newest_as(entity_ids, lambda state: state)
         self.remember(newest, epoch)
         return newest
 
     def newest_without_bodies(self, entity_ids: Sequence[str]) -> list[Entity]:
         """As `newest_of`, for whoever needs no bodies, which may take gigabytes together."""
-        return self._newest(entity_ids, lambda state: replace(state, body={}))
+        return self.newest_as(entity_ids, lambda state: replace(state, body={}))
 
-    def _newest(self, entity_ids: Sequence[str], kept: Callable[[Entity], Entity]) -> list[Entity]:
-        """Return the kept part of the newest state of each entity, as soon as it has been read."""
+    def newest_as(self, entity_ids: Sequence[str], kept: Callable[[Entity], T]) -> list[T]:
+        """What is `kept` of the newest state of each entity, made as soon as that has been read."""
         states = {entity_id: self._remembered(entity_id) for entity_id in entity_ids}
+        made: dict[str, T] = {}
         known = {entity_id: state for entity_id, state in states.items() if state is not None}
         spans = [
             StreamSpan(entity_id, state.stream_version if state else 0)
             for entity_id, state in states.items()
         ]
         for state, _ in history.folded(self._store.streams(spans), known):
-            states[state.id] = kept(state)
+            made[state.id] = kept(state)
             known.pop(state.id, None)
-        for entity_id, state in known.items():
-            states[entity_id] = kept(state)
-        return [state for state in states.values() if state is not None]
+        made.update((entity_id, kept(state)) for entity_id, state in known.items())
+        return [made[entity_id] for entity_id in states if entity_id in made]
 
     def remember(self, states: Iterable[Entity], epoch: int) -> None:
         """Keep states that were just appended or read, unless newer ones are remembered.
@@ -116,7 +118,8 @@ class EntityCache:
     def body(self, entity_id: str) -> Body:
         """The body of a parent, which may be an old one.
 
-        The keys that children inherit from their parent never change.
+        The keys that children inherit from their parent change only by a rename, after which
+        nothing is remembered.
         """
         return (self._remembered(entity_id) or self.known(entity_id)).body
 

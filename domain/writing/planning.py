@@ -18,7 +18,7 @@ from domain.kinds.registry import KINDS, TYPE
 from domain.requests import drafts, payloads
 from domain.requests.body_rules import check_sole
 from domain.requests.drafts import Draft
-from domain.requests.references import find
+from domain.requests.references import find, name_is_taken
 from domain.write_context import WriteContext
 from domain.writing.changing import ChangePlanner
 from domain.writing.entity_cache import EntityCache
@@ -72,8 +72,7 @@ class Planner(ChangePlanner):
 
         payload = payloads.resolve(kind, draft, claims, self._entities.body, holder)
         if creating and (taken := claims.claim(kind.name, payload.fqn)) is not None:
-            holder_is = "a soft-deleted" if taken.deleted else "a"
-            raise AlreadyExists(f"{holder_is} {kind.name} named {payload.fqn!r} exists already")
+            raise AlreadyExists(name_is_taken(taken, payload.fqn))
         state = payload.state
         if state is None or state.deleted:
             check_sole(kind, payload.body, payload.parent_id, self._store.having_live)

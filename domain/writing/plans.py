@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from domain.aggregate import commands
 from domain.aggregate.entity import Entity, decide, evolve
@@ -13,7 +14,7 @@ from domain.edges import EDGE, edge_ends
 from domain.errors import InvalidInput, StaleVersion
 from domain.event_store.appends import prepared
 from domain.event_store.entity_reads import EntityReads, RecordedEvent
-from domain.event_store.writes import Append, Expectations, RememberedAnswer
+from domain.event_store.writes import Append, Expectations, RememberedAnswer, Unmentioned
 from domain.events import EntityCreated, EntityRestored
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
@@ -65,6 +66,8 @@ class Plan(msgspec.Struct, frozen=True):
     """Steps of other entities, before it and after it."""
     dropped: Sequence[str] = ()
     """The labels that a bot gave and that were left out, each with its place."""
+    unmentioned: Unmentioned | None = None
+    """What others must not have referred to meanwhile; see `Expectations.unmentioned`."""
     joined_bytes: int = 0
     """Bytes of JSON of the entities that are to refer to the own one besides what they refer to."""
 
@@ -165,10 +168,12 @@ def append_of(
     epoch: int | None,
     answer: RememberedAnswer | None = None,
     states: Sequence[Entity] = (),
+    unmentioned: Unmentioned | None = None,
 ) -> Append:
     """Return the append of steps that were decided in an epoch of the log; see `prepared`."""
     recorded = [each for step in steps for each in step.events]
-    return prepared(recorded, answer, expecting=expectations(steps), epoch=epoch, states=states)
+    expecting = replace(expectations(steps), unmentioned=unmentioned)
+    return prepared(recorded, answer, expecting=expecting, epoch=epoch, states=states)
 
 
 def expectations(steps: Iterable[Step]) -> Expectations:

@@ -29,7 +29,7 @@ class StagedLog(EntityReads):
         self._known: dict[tuple[str, str] | str, Claim | None] = {}
         """The claim on a name, and of an id; None for a name or an id without one."""
         if parent is not None:
-            self._known[parent.kind, parent.fqn] = self._known[parent.id] = parent
+            self._know(parent)
         self._ends: dict[str, int] = {}
         """Id -> stream version of the last event in the log, of entities that were read; 0 for an
         id that the log has never seen."""
@@ -49,9 +49,13 @@ class StagedLog(EntityReads):
         self._ends.setdefault(after.id, events[0].stream_version - 1)
         self._events[after.id] += events
         claim = claim_of(after)
-        self._known[claim.kind, claim.fqn] = self._known[claim.id] = claim
+        self._know(claim)
         if claim.parent_id is not None:
             self._children[claim.parent_id][claim.id] = claim
+
+    def _know(self, claim: Claim) -> None:
+        self._known[claim.id] = claim
+        self._known.update(((claim.kind, fqn), claim) for fqn in claim.all_names)
 
     def is_staged(self, entity_id: str) -> bool:
         """Tell an entity with staged events of this log's own from one that only `log` knows."""
@@ -106,7 +110,7 @@ class StagedLog(EntityReads):
         if new_names or new_ids:
             self._known.update(dict.fromkeys((*new_names, *new_ids)))
             for claim in self._log.claims(names=new_names, ids=new_ids):
-                self._known[claim.kind, claim.fqn] = self._known[claim.id] = claim
+                self._know(claim)
         asked: tuple[tuple[str, str] | str, ...] = (*names, *ids)
         known = [self._known[key] for key in asked]
         by_id = {claim.id: claim for claim in known if claim is not None}
@@ -134,6 +138,11 @@ class StagedLog(EntityReads):
             having = self._log.having_live(kind, new_ids)
             known.update((one, one in having) for one in new_ids)
         return staged | {one for one in asked if known[one]}
+
+    def mentioning(self, texts: Collection[bytes]) -> tuple[set[str], int]:
+        """All that have staged events count; see `EntityReads.mentioning`."""
+        ids, upto = self._log.mentioning(texts)
+        return ids.union(self._events), upto
 
     def streams(
         self, spans: Sequence[StreamSpan], *, upto: int | None = None

@@ -104,7 +104,7 @@ class StaleSearch:
 
     def _judge(self, claim: Claim) -> None:
         """Count an entity as stale, or keep what it stands below."""
-        if claim.fqn not in self._seen:
+        if self._seen.isdisjoint(claim.all_names):
             if len(self._stale) == self.most:
                 raise InvalidInput(
                     f"more than {self.most:,} {self._kind.collection} there are not among"

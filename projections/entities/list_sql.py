@@ -16,7 +16,7 @@ from domain.kinds.registry import ALL_KINDS
 from projections.entities.commit_changes import WHOLE_KIND
 from projections.entities.cursors import Place
 from projections.entities.port import Include, ListRequest
-from projections.entities.scopes import NOWHERE, Sought, sought_scope
+from projections.entities.scopes import NOWHERE, Sought, former_scope, sought_scope
 
 _AFTER_ANY_ID = "~"
 """An id above those of all entities."""
@@ -294,18 +294,21 @@ class ListSql(ABC):
             f"(SELECT '{shape.prefix}' || {self.key if shape.keyed else 'id'}"
             " FROM {}.entities WHERE "
         )
-        by_names, by_id = (
+        by_names, by_former, by_id = (
             [f"{lookup}{self.by_name})"] * shape.names,
+            [f"{lookup}id = (SELECT f.id FROM {{}}.scopes f WHERE f.scope = ? AND f.kind = ?))"]
+            * shape.names,
             [f"{lookup}id = ?)"] * shape.by_id,
         )
-        scopes = (*by_names, *by_id, "CAST(? AS text)")
+        scopes = (*by_names, *by_former, *by_id, "CAST(? AS text)")
         return f"coalesce({', '.join(scopes)})" if len(scopes) > 1 else scopes[0]
 
     def _scope_values(self, sought: Sought) -> Parameters:
         """The values of `_scope`."""
         keys = [value for named in sought.names for value in self.name_values(*named)]
+        formers = [value for kind, fqn in sought.names for value in (former_scope(fqn), kind)]
         ids = () if sought.entity_id is None else (sought.entity_id,)
-        return (*keys, *ids, _text(sought.otherwise))
+        return (*keys, *formers, *ids, _text(sought.otherwise))
 
     def _source(
         self, shape: Shape, state: int, beyond: Beyond = None, backward: bool = False

@@ -12,6 +12,8 @@ is narrowed to a scope is a range of the entities in it, in order, with a total 
   those of its first and its last part: the classification, and the bare name of the tag. After
   `tier:` comes the key of the qualified name, of labels of the classification `Tier` alone.
 
+- After `former:` comes the key of a qualified name that the entity had before it was renamed. By it
+  alone an entity is found by such a name.
 - After `verdict:` comes the verdict on a contract.
 - After `odcs:` comes the key of the id of the document that a contract was given. Lists have no
   parameter for it.
@@ -46,6 +48,7 @@ _OF_SOURCE = {"Classification": "tag", "Glossary": "glossaryTerm"}
 _LABEL_KINDS = {"tag": ("tag", "glossaryTerm"), "tier": ("tag",)}
 """List parameter -> kinds of the entities that labels name."""
 _CONTAINERS = frozenset({dict, list})
+_FORMER = "former"
 _TIER = "Tier"
 """The classification whose tags are tiers."""
 
@@ -114,6 +117,11 @@ def _key(name: str) -> str:
     return name_key("", name).hex()
 
 
+def former_scope(fqn: str) -> str:
+    """The scope of what had a qualified name before it was renamed: one entity of each kind."""
+    return f"{_FORMER}:{_key(fqn)}"
+
+
 def scopes_of(entity: Entity) -> list[str]:
     """The scopes of all lists that can be narrowed and then still show the entity, in order."""
     kind, body = ALL_KINDS[entity.kind], entity.body
@@ -133,6 +141,7 @@ def scopes_of(entity: Entity) -> list[str]:
                 scopes.add(f"tier:{key}")
     if kind.agreement:
         scopes.add(f"{VERDICT}:{shown_verdict(entity.judged, entity.version).status}")
+    scopes.update(map(former_scope, entity.former_names))
     if (of_document := document_id(body)) is not None:
         scopes.add(f"{DOCUMENT}:{_key(of_document)}")
     return sorted(scopes)

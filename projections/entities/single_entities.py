@@ -45,14 +45,14 @@ def read_one(
 ) -> EntityAnswer:
     """The entity with this id or (without one) this qualified name.
 
-    The answer shows the large fields of the kind and the optional ones named in `fields`. Raises
-    NotFound when there is no such entity, or none in the deletion state asked for, and
-    EntityTooLarge for one that may have more than `most_bytes`, which is not read.
+    The answer shows the large fields of the kind, former names, and the optional fields that are
+    named in `fields`. Raises NotFound when there is no such entity, or none in the deletion state
+    asked for, and EntityTooLarge for one that may have more than `most_bytes`, which is not read.
     """
     stored = model.document(kind.name, entity_id=entity_id, fqn=fqn, most_bytes=most_bytes)
     if stored is None or include is (Include.DELETED, Include.NON_DELETED)[stored.deleted]:
         raise NotFound(f"{kind.name} instance for {entity_id or fqn} not found")
-    body = with_fields(kind, stored.core, stored.optional, fields, large=kind.large)
+    body = with_fields(kind, stored.core, stored.optional, fields, large=kind.shown_alone)
     version = bytes(_versioned.decode(stored.core).version).decode()
     return EntityAnswer(body, version, stored.position, stored.last_event)
 

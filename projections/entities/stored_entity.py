@@ -14,7 +14,7 @@ from domain.openmetadata.verdicts import KEY, shown_verdict
 from projections.entities.scopes import scopes_of
 from projections.feeding.port import Folded
 
-VERSION = 5
+VERSION = 6
 """Raised whenever the same states give other stored entities."""
 DIGEST_MODULUS = 1 << 128
 """Sums of digests are kept modulo this number, so that they fit in 16 bytes."""

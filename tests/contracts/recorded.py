@@ -62,6 +62,11 @@ def purged(entity_id: str, stream_version: int) -> RecordedEvent:
     return RecordedEvent(entity_id, stream_version, event)
 
 
+def renamed(entity_id: str, stream_version: int, fqn: str) -> RecordedEvent:
+    event = events.EntityRenamed(request_id="r", name=last(fqn), fqn=fqn, **COMMON)
+    return RecordedEvent(entity_id, stream_version, event)
+
+
 def edge_claim(edge_id: str, from_id: str, to_id: str) -> Claim:
     return Claim(
         kind=EDGE,
@@ -74,7 +79,12 @@ def edge_claim(edge_id: str, from_id: str, to_id: str) -> Claim:
 
 
 def claim(
-    entity_id: str, fqn: str, parent_id: str | None = None, *, deleted: bool = False
+    entity_id: str,
+    fqn: str,
+    parent_id: str | None = None,
+    *,
+    deleted: bool = False,
+    former: tuple[str, ...] = (),
 ) -> Claim:
     return Claim(
         kind="domain",
@@ -83,6 +93,7 @@ def claim(
         name=last(fqn),
         parent_id=parent_id,
         deleted=deleted,
+        former_names=former,
     )
 
 

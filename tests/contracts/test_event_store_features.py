@@ -22,9 +22,9 @@ from tests.contracts.conftest import OpenStore
 from tests.contracts.recorded import changed, created, deleted, drawn, purged, restored
 
 NOTHING = Expectations()
-RENAMED = "event:entity.renamed"
+RENAMED = "event:entity.merged"
 REFUSED = (
-    r"the log uses event:entity\.renamed, which this release \(0\.2\.0\) does not know:"
+    r"the log uses event:entity\.merged, which this release \(0\.2\.0\) does not know:"
     r" release 0\.11\.0 knows it"
 )
 
@@ -55,7 +55,7 @@ def append_a_later_event(store: EventStore) -> None:
         place, blob = "", "BLOB"
     run(
         store,
-        f"INSERT INTO {columns} VALUES ({place}'a', 2, 'entity.renamed',"
+        f"INSERT INTO {columns} VALUES ({place}'a', 2, 'entity.merged',"
         f" CAST('{payload}' AS {blob}))",
     )
 
@@ -139,7 +139,7 @@ def test_event_is_not_stored_where_its_features_cannot_be_named(
 def test_append_of_what_this_program_has_no_release_for_is_not_stored(store: EventStore) -> None:
     append = prepared([created("a")])
     later = replace(append, features=append.features | {RENAMED})
-    with pytest.raises(LaterRelease, match=r"what is to be stored uses event:entity\.renamed"):
+    with pytest.raises(LaterRelease, match=r"what is to be stored uses event:entity\.merged"):
         store.append_group([later])
     assert (store.head(), store.features()) == (0, {})
     assert store.append([created("a")]) == 1
@@ -226,7 +226,7 @@ def test_event_of_a_later_release_is_not_read_and_its_release_named(
     store = open_shared_store()
     store.append([created("a")])
     append_a_later_event(store)
-    with pytest.raises(LaterRelease, match=r"an event has the type 'entity\.renamed', which this"):
+    with pytest.raises(LaterRelease, match=r"an event has the type 'entity\.merged', which this"):
         store.read(0, 9)
     name_a_later_feature(store)
     for read in (lambda: store.read(0, 9), lambda: [*store.stream("a")]):
@@ -249,8 +249,8 @@ def test_log_of_a_later_release_is_not_exported(open_shared_store: OpenStore) ->
 
 
 def test_event_of_a_later_release_is_not_restored(store: EventStore) -> None:
-    row = ("a", 1, "entity.renamed", b"{}", 1)
-    with pytest.raises(LaterRelease, match=r"position 1: an event has the type 'entity\.renamed'"):
+    row = ("a", 1, "entity.merged", b"{}", 1)
+    with pytest.raises(LaterRelease, match=r"position 1: an event has the type 'entity\.merged'"):
         [*store.restore(iter([row]))]
     assert (store.head(), store.features()) == (0, {})
 

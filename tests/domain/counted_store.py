@@ -6,7 +6,9 @@ from domain.event_store.port import EventStore
 
 _WHOLE = {"append", "former_holders", "live", "streams"}
 """Methods that are counted themselves, though the port derives them from what a database does."""
-_COUNTED = EventStore.__abstractmethods__ | _WHOLE
+_FREE = {"epoch"}
+"""Methods that ask no database."""
+_COUNTED = EventStore.__abstractmethods__ - _FREE | _WHOLE
 
 
 class CountedStore:
@@ -18,6 +20,8 @@ class CountedStore:
         """Name and keyword arguments of each counted call."""
 
     def __getattr__(self, name: str) -> Any:
+        if name in _FREE:
+            return getattr(self.store, name)
         if name not in _COUNTED:
             return getattr(EventStore, name).__get__(self)
         method = getattr(self.store, name)

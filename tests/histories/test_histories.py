@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from benchmarks.histories.history import FIRST_WITH_RENAMES
 from benchmarks.histories.running import (
     POSTGRESQL,
     SQLITE,
@@ -24,11 +25,15 @@ BLOCK = 10
 SQLITE_BLOCKS = 20
 POSTGRESQL_SEEDS = (41, *range(8), 44, 118, 131, 139, 142)
 """41 and the last ones went wrong before plans, reads and appends carried the epoch of the log."""
+RENAMING_SEEDS = range(FIRST_WITH_RENAMES, FIRST_WITH_RENAMES + 24, 2)
 FIRST = int(os.environ.get("HISTORY_SEED", "0"))
 IS_ONE = "HISTORY_SEED" in os.environ
 
 
-BLOCKS = [range(n * BLOCK, (n + 1) * BLOCK) for n in range(SQLITE_BLOCKS)]
+BLOCKS = [
+    *(range(n * BLOCK, (n + 1) * BLOCK) for n in range(SQLITE_BLOCKS)),
+    range(FIRST_WITH_RENAMES, FIRST_WITH_RENAMES + 200, 2),
+]
 ONE = range(FIRST, FIRST + 1)
 
 
@@ -56,7 +61,7 @@ def test_histories_over_sqlite_are_as_promised(seeds: range) -> None:
             check(SQLITE, run, seed)
 
 
-@pytest.mark.parametrize("seed", ONE if IS_ONE else first_alone(*POSTGRESQL_SEEDS))
+@pytest.mark.parametrize("seed", ONE if IS_ONE else first_alone(*POSTGRESQL_SEEDS, *RENAMING_SEEDS))
 def test_history_over_postgresql_is_as_promised(run_over_postgresql: Run, seed: int) -> None:
     check(POSTGRESQL, run_over_postgresql, seed)
 

@@ -33,6 +33,7 @@ STATE: Json = {
     "kind": "glossary",
     "name": "g",
     "fqn": "g",
+    "former": [],
     "parent": None,
     "body": {"description": "two"},
     "version": 2,
@@ -79,9 +80,13 @@ def record(*writes: Write, **more: Any) -> Record:
 
 
 def wrong(
-    given: Record, rows: list[Row] = ROWS, last: View | None = None, claims: Any = CLAIMS
+    given: Record,
+    rows: list[Row] = ROWS,
+    last: View | None = None,
+    claims: Any = CLAIMS,
+    former: Any = (),
 ) -> list[str]:
-    return judge(given, Ending(rows, claims, last))
+    return judge(given, Ending(rows, claims, [*former], last))
 
 
 def test_history_that_is_as_promised_is_not_blamed() -> None:
@@ -171,6 +176,39 @@ def test_history_that_breaks_a_promise_is_blamed(
 
 def test_names_that_are_not_those_of_the_events_are_blamed() -> None:
     assert wrong(record(), claims=[]) != []
+
+
+RENAMED = event(2, "a", 2, "renamed", name="h", fqn="h")
+ABOVE = {"id": "a", "type": "glossary", "name": "g", "fullyQualifiedName": "g"}
+BELOW = event(
+    3, "b", 1, "created", name="t", fqn="g.t", parentId="a", body={"glossary": ABOVE}, kind="term"
+)
+
+
+@pytest.mark.parametrize(
+    ("blame", "rows", "former"),
+    [
+        ("former names are [], and the events say [('glossary', 'g', 'a')]", [RENAMED], []),
+        ("former names are [('glossary', 'x', 'a')], and the events say []", [CHANGED], ["x"]),
+        ("b is called g.t, and its parent makes it h.t", [RENAMED, BELOW], ["g"]),
+        ("b refers to {'id': 'a', ", [RENAMED, BELOW], ["g"]),
+        (
+            "several entities have, or had, the names [('glossary', 'g')]",
+            [RENAMED, event(3, "c", 1, "created", name="g", fqn="g", body={})],
+            ["g"],
+        ),
+        (
+            "the log cannot be folded: position 2, entity.renamed 2 of a: the entity has this name",
+            [event(2, "a", 2, "renamed", name="g", fqn="g")],
+            [],
+        ),
+    ],
+)
+def test_wrong_names_after_a_rename_are_blamed(
+    blame: str, rows: list[Row], former: list[str]
+) -> None:
+    names = [("glossary", fqn, "a") for fqn in former]
+    assert [line for line in wrong(record(), [CREATED, *rows], former=names) if blame in line]
 
 
 def test_read_model_that_does_not_come_to_the_end_is_blamed() -> None:

@@ -17,7 +17,7 @@ from tests.contracts.test_event_store_features import name_a_later_feature, run
 from tests.e2e.conftest import replay
 
 SENTENCE = (
-    f"uses event:entity.renamed, which this release ({RELEASE}) does not know:"
+    f"uses event:entity.merged, which this release ({RELEASE}) does not know:"
     " release 0.11.0 knows it"
 )
 
@@ -88,7 +88,7 @@ def test_export_of_a_later_release_is_refused_before_anything_is_made(
 ) -> None:
     file, other = tmp_path / "log.ndjson", tmp_path / "other"
     lines = exported(built, file)
-    lines[0]["features"]["event:entity.renamed"] = "0.11.0"
+    lines[0]["features"]["event:entity.merged"] = "0.11.0"
     kept = lines if whole else lines[:1]
     file.write_text("".join(f"{json.dumps(line)}\n" for line in kept))
     refused = replay("import", str(file), "--data", str(other))
@@ -99,7 +99,7 @@ def test_export_of_a_later_release_is_refused_before_anything_is_made(
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"type": "entity.renamed"}, "the type 'entity.renamed'"),
+        ({"type": "entity.merged"}, "the type 'entity.merged'"),
         ({"payload": {"door": "mcp"}}, "the field 'door' of entity.created"),
         ({"payload": {"schema": 2}}, "a schema of entity.created above 1"),
         ({"payload": {"kind": "spreadsheet"}}, "the kind 'spreadsheet'"),
@@ -156,10 +156,10 @@ def test_copy_of_a_later_release_is_not_restored(data: Path, tmp_path: Path) -> 
 
 def test_events_of_a_later_release_that_are_not_named_are_found_by_verify(data: Path) -> None:
     with closing(sqlite3.connect(data / "events.db")) as connection, connection:
-        connection.execute("UPDATE stored_events SET topic = 'entity.renamed' WHERE rowid = 5")
+        connection.execute("UPDATE stored_events SET topic = 'entity.merged' WHERE rowid = 5")
     found = replay("verify", "log", "--json", "--data", str(data))
     problems = json.loads(found.stdout)["log"]["problems"]
     assert problems[0]["what"] == (
-        "of a later release, not damaged: an event has the type 'entity.renamed', which this"
+        "of a later release, not damaged: an event has the type 'entity.merged', which this"
         f" release ({RELEASE}) does not know"
     )

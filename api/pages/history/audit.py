@@ -40,6 +40,7 @@ VERBS: Mapping[str, str] = {
     "entity.status-changed": "set the status of",
     "entity.soft-deleted": "deleted",
     "entity.restored": "restored",
+    "entity.renamed": "renamed",
     "contract.judged": "judged",
     "contract.breaking": "found to break",
     "entity.purged": "purged",

@@ -142,7 +142,8 @@ _PUT_BELOW = replace(
 _PATCH = Write(
     "patch{Kind}",
     "Patch a {kind}",
-    "RFC 6902, applied to the entity as it is shown, with absent arrays as [].",
+    "RFC 6902, applied to the entity as it is shown, with absent arrays as []. A patch of `name`"
+    " renames, where the kind may be renamed: what is below it, and every reference, follows.",
     body="JsonPatch",
 )
 _DELETE = Write(

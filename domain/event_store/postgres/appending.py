@@ -92,10 +92,13 @@ def event_parameters(append: Append) -> list[Any] | None:
 
 
 def claim_parameters(changes: Sequence[ClaimChange]) -> list[Any]:
-    """The parameters of CHANGE_CLAIMS: runs of one action, takes by columns, ids of all else."""
+    """The parameters of CHANGE_CLAIMS: runs of one action, takes and renames by columns, ids of
+    all else.
+    """
     runs = [(action, len([*run])) for action, run in groupby(changes, key=itemgetter(0))]
-    takes = [(name_key(*values[:2]), *values) for action, values in changes if action == "take"]
-    ids = [values[0] for action, values in changes if action != "take"]
+    named = ("take", "rename")
+    takes = [(name_key(*values[:2]), *values) for action, values in changes if action in named]
+    ids = [values[0] for action, values in changes if action not in named]
     return [*_columns(runs, 2), *_columns(takes, 6), ids]
 
 

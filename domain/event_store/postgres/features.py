@@ -10,9 +10,13 @@ from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Append
 
 CHANGED = "CT002"
-"""SQLSTATE of an append whose caller does not know the newest features."""
+"""SQLSTATE of an append whose caller does not know the newest features, or names."""
+MENTIONED = "CT003"
+"""SQLSTATE of an append that expects texts to be mentioned nowhere which are."""
+CHECK_UNMENTIONED = "SELECT check_unmentioned_4(%b, %b)"
 CHECK = "SELECT check_features_2(%b)"
 _READ = "SELECT name, since, number FROM features"
+_READ_RENAMES = "SELECT number FROM renames"
 _ADD = "INSERT INTO features (name, since) {} ON CONFLICT (name) DO NOTHING"
 _NAMED = "SELECT * FROM unnest(%b::text[], %b::text[])"
 NAME = _ADD.format(_NAMED)
@@ -29,16 +33,26 @@ def read_features(link: Link) -> dict[str, str]:
 
 
 def read_known(link: Link) -> Known:
-    """The features that a log names now; raises LaterRelease, and psycopg.Error."""
+    """The features that a log names now, and how often names changed.
+
+    Raises LaterRelease, and psycopg.Error.
+    """
+    # Names that change between the two statements are noticed at the next append.
+    ((renames,),) = link.rows(_READ_RENAMES)
     rows = link.rows(_READ)
     refuse_unknown({name: since for name, since, _ in rows}, "the log")
     newest = max((number for _, _, number in rows), default=0)
-    return Known(newest, frozenset(name for name, _, _ in rows), link.epoch)
+    return Known(newest + renames, frozenset(name for name, _, _ in rows), link.epoch, renames)
 
 
 def were_named(error: psycopg.Error) -> bool:
-    """True if the database refused appends because of features that their caller did not know."""
+    """True if the database refused appends for features or names that their caller did not know."""
     return error.diag.sqlstate == CHANGED
+
+
+def were_mentioned(error: psycopg.Error) -> bool:
+    """True if the database refused an append for what it expects to be mentioned nowhere."""
+    return error.diag.sqlstate == MENTIONED
 
 
 def naming(append: Append, known: Known) -> list[Any] | None:

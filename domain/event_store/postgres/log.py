@@ -104,6 +104,13 @@ class PostgresEventStore(PostgresReads):
         """The URL, which may hold a password: not to be shown."""
         return self._url
 
+    def epoch(self) -> int:
+        """Number of servers, or starts of one, and of names that changed, as this process knows.
+
+        See `EntityReads.epoch`.
+        """
+        return self._transactions.epoch
+
     def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
         """Append in one transaction and one round trip; see `EventStore.append_group`."""
         if not appends:

@@ -1,13 +1,20 @@
 """Reads the log in PostgreSQL; each statement for events ends at a number of bytes."""
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Unpack
 
 from domain.edges import EDGE
 from domain.errors import StoreUnavailable
 from domain.event_store.entity_reads import RecordedEvent, SoughtClaims, StreamSpan
-from domain.event_store.port import MAX_INTEGER, READ_BYTES, STREAM_BYTES, EventStore, NumberedRow
+from domain.event_store.port import (
+    MAX_INTEGER,
+    READ_BYTES,
+    SEARCHED_POSITIONS,
+    STREAM_BYTES,
+    EventStore,
+    NumberedRow,
+)
 from domain.event_store.postgres.connections import Connections
 from domain.event_store.postgres.features import read_features
 from domain.event_store.postgres.link import Link
@@ -20,7 +27,10 @@ _LOOK_SECONDS = 3.0
 _SPAN_ROWS = 1_000
 """Most events of a span in one statement, which measures them all before it ends."""
 COLUMNS = "entity_id, stream_version, type, payload, position"
-CLAIM = "kind, fqn, id, name, parent_id, deleted"
+CLAIM = (
+    "kind, fqn, id, name, parent_id, deleted,"
+    ' ARRAY(SELECT f.fqn FROM former_names f WHERE f.id = claims.id ORDER BY f.fqn COLLATE "C")'
+)
 
 
 def bounded(selected: str, order: str, columns: str = COLUMNS) -> str:
@@ -52,6 +62,8 @@ _OF_EDGES = f"SELECT {CLAIM} FROM claims WHERE kind = '{EDGE}' AND"
 _CLAIMS_SOUGHT = (
     f"SELECT {CLAIM} FROM claims WHERE name_key = ANY (%b::bytea[])"
     f" UNION ALL SELECT {CLAIM} FROM claims WHERE id = ANY (%b::text[])"
+    f" UNION ALL SELECT {CLAIM} FROM claims WHERE id IN"
+    " (SELECT f.id FROM former_names f WHERE f.name_key = ANY (%b::bytea[]))"
     f" UNION ALL SELECT {CLAIM} FROM claims WHERE parent_id = ANY (%b::text[])"
     f" UNION ALL {_OF_EDGES} split_part(fqn, '.', 1) = ANY (%b::text[])"
     f" UNION ALL {_OF_EDGES} name = ANY (%b::text[])"
@@ -64,6 +76,11 @@ _LIVE_CHILDREN = (
 _HAVING_LIVE = (
     "SELECT p.id FROM unnest(%b::text[]) AS p(id) WHERE EXISTS (SELECT FROM claims c"
     " WHERE c.parent_id = p.id AND NOT c.deleted AND c.kind = %b)"
+)
+_MENTIONING = (
+    "SELECT DISTINCT e.entity_id FROM events e WHERE e.position > %b AND e.position <= %b"
+    " AND EXISTS (SELECT FROM unnest(%b::bytea[]) AS t(text)"
+    " WHERE position(t.text IN e.payload) > 0)"
 )
 _ANSWER = (
     "SELECT actor, key, digest, entity_id, stream_version, outcome, at FROM answers"
@@ -81,10 +98,6 @@ class PostgresReads(EventStore):
         self._connections = connections
         self._synced = (0, 0)
         """An epoch, and a position up to which the log is known to survive power loss in it."""
-
-    def epoch(self) -> int:
-        """Number of servers, or starts of one, so far; see `EntityReads.epoch`."""
-        return self._connections.epoch
 
     def read(
         self, after: int, limit: int, upto: int | None = None, *, newest_first: bool = False
@@ -144,16 +157,24 @@ class PostgresReads(EventStore):
         keys = [name_key(*name) for name in sought.get("names", ())]
         ids, parents = sought.get("ids", ()), sought.get("parents", ())
         ends = sought.get("ends", ())
-        values = [keys, *(_storable(each) for each in (ids, parents, ends, ends))]
+        values = [keys, _storable(ids), keys, *map(_storable, (parents, ends, ends))]
         rows = self._connections.ask(lambda link: link.rows(_CLAIMS_SOUGHT, *values))
-        claims = {row[:2]: Claim(*row) for row in rows}
+        claims = {row[:2]: as_claim(row) for row in rows}
         return [claims[key] for key in sorted(claims)]
+
+    def mentioning(self, texts: Collection[bytes]) -> tuple[set[str], int]:
+        """Search the payloads, some thousand in a statement; see `EntityReads.mentioning`."""
+        ids, head = set[str](), self.durable_head()
+        for after in range(0, head, SEARCHED_POSITIONS):
+            values = after, min(after + SEARCHED_POSITIONS, head), [*texts]
+            ids.update(entity_id for (entity_id,) in self._connections.ask(_rows_of(values)))
+        return ids, head
 
     def live_children(self, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
         """Read a range of an index; see `EventStore.live_children`."""
         values = [parent_id, kind, after, after, limit]
         rows = self._connections.ask(lambda link: link.rows(_LIVE_CHILDREN, *values))
-        return [Claim(*row) for row in rows]
+        return [as_claim(row) for row in rows]
 
     def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
         """Read ranges of an index; see `EntityReads.having_live`."""
@@ -193,6 +214,16 @@ class PostgresReads(EventStore):
         if epoch != link.epoch or position > synced:
             link.sync()
             self._synced = max(self._synced, (link.epoch, position))
+
+
+def _rows_of(values: tuple[Any, ...]) -> Callable[[Link], list[tuple[str]]]:
+    return lambda link: link.rows(_MENTIONING, *values)
+
+
+def as_claim(row: tuple[Any, ...]) -> Claim:
+    """The claim of a row of the columns in CLAIM."""
+    kind, fqn, entity_id, name, parent_id, deleted, former_names = row
+    return Claim(kind, fqn, entity_id, name, parent_id, deleted, tuple(former_names))
 
 
 def read_spans(

@@ -9,7 +9,14 @@ from domain.event_store.port import MAX_INTEGER, STREAM_BYTES, NumberedRow, stre
 from domain.event_store.postgres.connections import translated_errors
 from domain.event_store.postgres.features import read_features
 from domain.event_store.postgres.link import Link
-from domain.event_store.postgres.reading import CLAIM, COLUMNS, SELECT_LOG, bounded, read_spans
+from domain.event_store.postgres.reading import (
+    CLAIM,
+    COLUMNS,
+    SELECT_LOG,
+    as_claim,
+    bounded,
+    read_spans,
+)
 from domain.event_store.stored import Claim, LogSnapshot, StoredRow
 
 _BEGIN = (
@@ -73,11 +80,11 @@ class PostgresSnapshot(LogSnapshot):
         if ids is not None:
             for start in range(0, len(ids), _IDS):
                 part = sorted(ids)[start : start + _IDS]
-                yield from (Claim(*row) for row in self._rows(_CLAIMS_OF, part))
+                yield from map(as_claim, self._rows(_CLAIMS_OF, part))
             return
         last = ""
         while rows := [*self._rows(_CLAIMS_AFTER, last, _CLAIMS)]:
-            yield from (Claim(*row) for row in rows)
+            yield from map(as_claim, rows)
             last = rows[-1][2]
 
     def _ids(self, statement: str) -> bytes:

@@ -16,6 +16,7 @@ import psycopg
 from psycopg.errors import UniqueViolation
 
 from domain.errors import OutcomeUnknown, StoreUnavailable
+from domain.event_store import refusals
 from domain.event_store.appends import outdated
 from domain.event_store.features import Known
 from domain.event_store.postgres.appending import (
@@ -30,7 +31,15 @@ from domain.event_store.postgres.appending import (
 )
 from domain.event_store.postgres.clock import ClockGuard
 from domain.event_store.postgres.connections import Connections, unavailable
-from domain.event_store.postgres.features import CHECK, NAME_WITH, naming, read_known, were_named
+from domain.event_store.postgres.features import (
+    CHECK,
+    CHECK_UNMENTIONED,
+    NAME_WITH,
+    naming,
+    read_known,
+    were_mentioned,
+    were_named,
+)
 from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Append, Refusal
 
@@ -64,10 +73,17 @@ class Transactions:
         self._connections = connections
         self._clock = ClockGuard()
         self._known: Known | None = None
-        """The features as last read; the database refuses an append if they have changed."""
+        """The features and names as last read; the database refuses an append if they changed."""
         digest = blake2b(b"order\0" + schema.encode(), digest_size=8).digest()
         self._key = int.from_bytes(digest, "big", signed=True)
         """Key of the advisory lock: logs in other schemas have orders of their own."""
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the log, as this process knows it; see `EntityReads.epoch`."""
+        known, server = self._known, self._connections.epoch
+        renames = known.renames if known is not None and known.epoch == server else 0
+        return _epoch_of(server, renames)
 
     def order(self, link: Link) -> None:
         """Take the order lock until the end of the transaction; raises psycopg.Error."""
@@ -86,13 +102,10 @@ class Transactions:
     def _append(self, appends: Sequence[Append]) -> tuple[int, list[int | Refusal]]:
         """Store a group; raises StoreUnavailable when it is not stored, and _Broken."""
         with self._connections.use() as link:
-            refused = [outdated(append, link.epoch) for append in appends]
-            left = [append for append, why in zip(appends, refused, strict=True) if why is None]
-            results = iter(self._append_current(link, left) if left else ())
-            return link.epoch, [next(results) if why is None else why for why in refused]
+            return link.epoch, self._append_by(link, appends)
 
-    def _append_current(self, link: Link, appends: Sequence[Append]) -> list[int | Refusal]:
-        """Store a group whose epoch is that of the link; raises as `_append` does."""
+    def _append_by(self, link: Link, appends: Sequence[Append]) -> list[int | Refusal]:
+        """Store a group over a connection; raises as `_append` does."""
         try:
             self._clock.check(link)
             results = self._store(link, appends)
@@ -107,20 +120,42 @@ class Transactions:
         return results
 
     def _store(self, link: Link, appends: Sequence[Append]) -> list[int | Refusal]:
-        """Store a group by the cheapest statement; raises LaterRelease, and psycopg.Error."""
+        """Store what is of the epoch of the log; raises LaterRelease, and psycopg.Error."""
+        known = self._known
+        if known is None or known.epoch != link.epoch:
+            known = self._known = read_known(link)
         while True:
-            known = self._known
-            if known is None or known.epoch != link.epoch:
-                known = self._known = read_known(link)
+            epoch = _epoch_of(link.epoch, known.renames)
+            refused = [outdated(append, epoch) for append in appends]
+            left = [append for append, why in zip(appends, refused, strict=True) if why is None]
             try:
-                if len(appends) == 1 and appends[0].features <= known.names:
-                    return [self._append_alone(link, appends[0], known)]
-                return self._append_all(link, appends, known)
+                results = iter(self._store_current(link, left, known) if left else ())
             except psycopg.Error as error:
                 if not were_named(error):
                     raise
-                self._known = None
                 link.rollback()
+                known = self._known = read_known(link)
+                continue
+            if any(append.expecting.unmentioned for append in left):
+                self._known = read_known(link)
+            return [next(results) if why is None else why for why in refused]
+
+    def _store_current(
+        self, link: Link, appends: Sequence[Append], known: Known
+    ) -> list[int | Refusal]:
+        """Store a group by the cheapest statement; raises as `_store` does."""
+        one = appends[0]
+        if len(appends) > 1 or not one.features <= known.names or one.expecting.unmentioned:
+            try:
+                return self._append_all(link, appends, known)
+            except psycopg.Error as error:
+                if not were_mentioned(error):
+                    raise
+                link.rollback()
+                ids = dict.fromkeys(row[0] for append in appends for row in append.rows)
+                # As such an append is a group of its own, nobody else has to plan again.
+                return [refusals.mentioned([*ids])] * len(appends)
+        return [self._append_alone(link, one, known)]
 
     def _append_alone(self, link: Link, append: Append, known: Known) -> int | Refusal:
         """Store a group of one by one statement, which commits; by another where it is refused."""
@@ -143,6 +178,10 @@ class Transactions:
             link.execute(_BEGIN.encode(), prepare=False)
             self.order(link)
             link.execute(CHECK.encode(), [known.newest])
+            for expected in (append.expecting.unmentioned for append in appends):
+                if expected is not None:
+                    texts = [expected.after, [*expected.texts]]
+                    link.execute(CHECK_UNMENTIONED.encode(), texts)
             for call, naming_call in calls:
                 cursors.append(link.cursor(binary=True).execute(APPEND.encode(), call))
                 if naming_call is not None:
@@ -206,6 +245,11 @@ class Transactions:
             return result
         stored = self._connections.ask(lambda link: synced_position(link, append))
         return result if stored is None else stored
+
+
+def _epoch_of(server: int, renames: int) -> int:
+    """The epoch of the log on a server, once names have changed so often."""
+    return server << 32 | renames
 
 
 def _result(row: Any) -> int | Refusal:

@@ -7,12 +7,36 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
+import msgspec
+
 from domain.edges import EDGE
 from domain.event_store import refusals
 from domain.event_store.stored import Claim
 from domain.event_store.writes import ClaimChange, Expectations
 
-SELECT_CLAIMS = "SELECT kind, fqn, id, name, parent_id, deleted FROM claims"
+SELECT_CLAIMS = (
+    "SELECT kind, fqn, id, name, parent_id, deleted, (SELECT json_group_array(f.fqn)"
+    " FROM former_names f WHERE f.id = claims.id) FROM claims"
+)
+HOLDERS_OF_FORMER = "SELECT id FROM former_names WHERE kind = ? AND fqn"
+FORMER_NAMES = (
+    "CREATE TABLE IF NOT EXISTS former_names (kind TEXT NOT NULL, fqn TEXT NOT NULL,"
+    " id TEXT NOT NULL, PRIMARY KEY (kind, fqn)) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS former_names_by_id ON former_names (id, fqn)",
+    "CREATE TABLE IF NOT EXISTS renames (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER)",
+    "CREATE TRIGGER IF NOT EXISTS claims_take BEFORE INSERT ON claims WHEN EXISTS (SELECT 1 FROM"
+    " former_names f WHERE f.kind = NEW.kind AND f.fqn = NEW.fqn AND f.id <> NEW.id)"
+    " BEGIN SELECT RAISE(ABORT, 'a former name'); END",
+    "CREATE TRIGGER IF NOT EXISTS claims_retake BEFORE UPDATE OF fqn ON claims WHEN EXISTS"
+    " (SELECT 1 FROM former_names f WHERE f.kind = NEW.kind AND f.fqn = NEW.fqn"
+    " AND f.id <> NEW.id) BEGIN SELECT RAISE(ABORT, 'a former name'); END",
+)
+"""The names that entities had before they were renamed, and the number of renames so far."""
+_STAND_IN = """
+CREATE TEMP TABLE former_names (kind TEXT, fqn TEXT, id TEXT);
+CREATE TEMP TABLE renames (one INTEGER, number INTEGER);
+"""
+RENAMES = "SELECT coalesce(max(number), 0) FROM renames"
 
 _STATEMENTS = {
     "take": "INSERT INTO claims (kind, fqn, id, name, parent_id, deleted) VALUES (?,?,?,?,?,0)",
@@ -20,7 +44,15 @@ _STATEMENTS = {
     "restore": "UPDATE claims SET deleted = 0 WHERE id = ?",
     "release": "DELETE FROM claims WHERE id = ?",
 }
-_HELD = "SELECT fqn FROM claims WHERE kind = ? AND fqn = ? AND id <> ?"
+_KEEP = "INSERT INTO former_names SELECT kind, fqn, id FROM claims WHERE id = ?"
+_TAKE_BACK = "DELETE FROM former_names WHERE kind = ? AND fqn = ? AND id = ?"
+_RENAME = "UPDATE claims SET fqn = ?, name = ? WHERE id = ?"
+_COUNT_RENAME = "INSERT INTO renames VALUES (1, 1) ON CONFLICT DO UPDATE SET number = number + 1"
+_FORGET = "DELETE FROM former_names WHERE id = ?"
+_HELD = (
+    "SELECT fqn FROM claims WHERE kind = ?1 AND fqn = ?2 AND id <> ?3"
+    " UNION SELECT fqn FROM former_names WHERE kind = ?1 AND fqn = ?2 AND id <> ?3"
+)
 _LIVE = "SELECT id FROM claims WHERE deleted = 0 AND id"
 PARENTS_OF_KIND = "SELECT parent_id FROM claims WHERE deleted = 0 AND kind = ? AND parent_id"
 _PARENTS = "SELECT parent_id FROM claims WHERE parent_id"
@@ -51,6 +83,19 @@ def look_up(
         yield from cursor.execute(f"{select} IN ({placeholders})", (*first, *part))
 
 
+def stand_in(connection: sqlite3.Connection) -> None:
+    """Let a connection read a log that no release has been able to rename in yet.
+
+    It is for logs that are only read: those that are written to are given the tables.
+    """
+    there = connection.execute(
+        "SELECT count(*) FILTER (WHERE name = 'claims'), count(*) FILTER (WHERE name = 'renames')"
+        " FROM sqlite_master WHERE type = 'table'"
+    ).fetchone()
+    if (*there,) == (1, 0):
+        connection.executescript(_STAND_IN)
+
+
 def write_claims(cursor: sqlite3.Cursor, changes: Sequence[ClaimChange]) -> None:
     """Apply the changes in order; neighbours with the same action share one statement.
 
@@ -58,14 +103,29 @@ def write_claims(cursor: sqlite3.Cursor, changes: Sequence[ClaimChange]) -> None
     """
     try:
         for action, run in groupby(changes, key=itemgetter(0)):
-            cursor.executemany(_STATEMENTS[action], [parameters for _, parameters in run])
+            values = [parameters for _, parameters in run]
+            if action == "rename":
+                for each in values:
+                    _rename(cursor, *each[:4])
+                continue
+            cursor.executemany(_STATEMENTS[action], values)
+            if action == "release":
+                cursor.executemany(_FORGET, values)
     except sqlite3.IntegrityError as error:
-        takes = [parameters for action, parameters in changes if action == "take"]
+        takes = [parameters for action, parameters in changes if action in ("take", "rename")]
         held = (cursor.execute(_HELD, values[:3]).fetchone() for values in takes)
         names = [row[0] for row in held if row is not None]
         if not names:
             raise refusals.id_taken() from error
         raise refusals.names_taken(names) from error
+
+
+def _rename(cursor: sqlite3.Cursor, kind: str, fqn: str, entity_id: str, name: str) -> None:
+    """Give a claim another name, and keep the one that it had for the same entity."""
+    cursor.execute(_KEEP, (entity_id,))
+    cursor.execute(_TAKE_BACK, (kind, fqn, entity_id))
+    cursor.execute(_RENAME, (fqn, name, entity_id))
+    cursor.execute(_COUNT_RENAME)
 
 
 def check_claims(cursor: sqlite3.Cursor, expecting: Expectations) -> None:
@@ -104,5 +164,6 @@ def _shared(cursor: sqlite3.Cursor, sole: Collection[tuple[str, str]]) -> set[st
 
 def as_claim(row: tuple[Any, ...]) -> Claim:
     """The claim of a row of the claims table."""
-    kind, fqn, entity_id, name, parent_id, deleted = row
-    return Claim(kind, fqn, entity_id, name, parent_id, bool(deleted))
+    kind, fqn, entity_id, name, parent_id, deleted, former = row
+    former_names = () if former == "[]" else tuple(sorted(msgspec.json.decode(former)))
+    return Claim(kind, fqn, entity_id, name, parent_id, bool(deleted), former_names)

@@ -15,6 +15,7 @@ from eventsourcing.sqlite import (
 )
 
 from domain.errors import OutcomeUnknown
+from domain.event_store.sqlite.claims import stand_in
 from domain.event_store.sqlite.features import declare
 from domain.machine.write_turns import WriteTurns, writing
 
@@ -45,6 +46,8 @@ class _Pool(SQLiteConnectionPool):
         connection.execute("PRAGMA mmap_size=268435456")
         # What a savepoint may have to take back stays in memory, not in a file for each append.
         connection.execute("PRAGMA temp_store=MEMORY")
+        if not self.writable:
+            stand_in(connection)
         connection.execute(f"PRAGMA query_only={'OFF' if self.writable else 'ON'}")
         return SQLiteConnection(connection, self.max_age)
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from domain.errors import ConcurrentChange, StoreUnavailable
-from domain.event_store.sqlite.claims import write_claims
+from domain.event_store.sqlite.claims import RENAMES, write_claims
 from domain.event_store.sqlite.connections import Datastore
 from domain.event_store.sqlite.features import name_features
 from domain.event_store.sqlite.reactions import SqliteReactionMemory
@@ -77,6 +77,13 @@ class SqliteEventStore(SqliteReads):
     def address(self) -> str:
         """The absolute path of the file, or the SQLite URI."""
         return self._address
+
+    def epoch(self) -> int:
+        """How often names have changed, as this process knows it; see `EntityReads.epoch`."""
+        if (renames := self._recorder.renames) is None:
+            with self._reading() as cursor:
+                renames = self._recorder.renames = cursor.execute(RENAMES).fetchone()[0]
+        return renames
 
     def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
         """Append in one transaction of the recorder; see `EventStore.append_group`."""

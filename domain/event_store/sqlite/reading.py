@@ -12,10 +12,18 @@ from eventsourcing.persistence import IntegrityError, PersistenceError
 
 from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.entity_reads import RecordedEvent, SoughtClaims, StreamSpan
-from domain.event_store.port import MAX_INTEGER, READ_BYTES, STREAM_BYTES, EventStore, NumberedRow
+from domain.event_store.port import (
+    MAX_INTEGER,
+    READ_BYTES,
+    SEARCHED_POSITIONS,
+    STREAM_BYTES,
+    EventStore,
+    NumberedRow,
+)
 from domain.event_store.sqlite.claims import (
     EDGES_FROM,
     EDGES_TO,
+    HOLDERS_OF_FORMER,
     PARENTS_OF_KIND,
     SELECT_CLAIMS,
     as_claim,
@@ -46,6 +54,7 @@ _SELECT_STREAMS = (
     " WHERE e.originator_id = one.value AND +e.rowid <= ?"
 )
 """Reads whole streams in half the time that it takes to read one after the other."""
+_SELECT_IDS = "SELECT originator_id FROM stored_events WHERE rowid > ? AND rowid <= ?"
 SELECT_HEAD = "SELECT coalesce(max(rowid), 0) FROM stored_events"
 _ANSWER = (
     "SELECT actor, key, digest, entity_id, stream_version, outcome, at FROM answers"
@@ -130,13 +139,31 @@ class SqliteReads(EventStore):
             *((edges, sought.get("ends", ()), ()) for edges in (EDGES_FROM, EDGES_TO)),
         ]
         with self._reading() as cursor:
-            rows = {
-                row[:2]: row
-                for where, values, first in wanted
-                if values
-                for row in look_up(cursor, f"{SELECT_CLAIMS} {where}", values, *first)
-            }
+
+            def look(where: str, values: Collection[str], *first: str) -> None:
+                if values:
+                    found = look_up(cursor, f"{SELECT_CLAIMS} {where}", values, *first)
+                    rows.update((row[:2], row) for row in found)
+
+            rows: dict[tuple[str, str], tuple[Any, ...]] = {}
+            for where, values, first in wanted:
+                look(where, values, *first)
+            for kind, fqns in by_kind.items():
+                left = [fqn for fqn in fqns if (kind, fqn) not in rows]
+                holders = look_up(cursor, HOLDERS_OF_FORMER, left, kind)
+                look("WHERE id", [entity_id for (entity_id,) in holders])
         return [as_claim(rows[key]) for key in sorted(rows)]
+
+    def mentioning(self, texts: Collection[bytes]) -> tuple[set[str], int]:
+        """Search the payloads, some thousand in a transaction; see `EntityReads.mentioning`."""
+        conditions = " OR ".join("instr(state, ?)" for _ in texts)
+        ids, head = set[str](), self.head()
+        for after in range(0, head, SEARCHED_POSITIONS):
+            with self._reading() as cursor:
+                upto = min(after + SEARCHED_POSITIONS, head)
+                cursor.execute(f"{_SELECT_IDS} AND ({conditions})", (after, upto, *texts))
+                ids.update(entity_id for (entity_id,) in cursor)
+        return ids, head
 
     def live_children(self, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
         """Read a range of an index; see `EventStore.live_children`."""

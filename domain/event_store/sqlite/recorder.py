@@ -9,6 +9,7 @@ Differences from the stock recorder, each for a reason:
 - `identity` holds an id made with the log, which exports name;
 - `restored` says what came from another log, whose positions may have gaps;
 - `features` names what of the stored format the events use;
+- `former_names` keeps what entities were called, and `renames` counts how often names changed;
 - `reactions` and its like hold what reactions remember.
 """
 
@@ -23,14 +24,20 @@ from msgspec.structs import astuple
 from domain.errors import AlreadyExists, ConcurrentChange
 from domain.event_store import reactions, refusals
 from domain.event_store.appends import outdated
-from domain.event_store.entity_reads import ONLY_EPOCH
 from domain.event_store.features import EARLIEST, Known, refuse_unknown
 from domain.event_store.port import ANSWERS_KEPT_MS
 from domain.event_store.sqlite import features
-from domain.event_store.sqlite.claims import EDGE_INDEXES, check_claims, look_up, write_claims
+from domain.event_store.sqlite.claims import (
+    EDGE_INDEXES,
+    FORMER_NAMES,
+    RENAMES,
+    check_claims,
+    look_up,
+    write_claims,
+)
 from domain.event_store.sqlite.connections import Datastore
 from domain.event_store.sqlite.reading import SELECT_HEAD
-from domain.event_store.writes import Append, NewRow, Refusal, RememberedAnswer
+from domain.event_store.writes import Append, NewRow, Refusal, RememberedAnswer, Unmentioned
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS stored_events ("
@@ -43,6 +50,7 @@ _TABLES = (
     "CREATE INDEX IF NOT EXISTS claims_by_parent ON claims (parent_id, deleted) "
     "WHERE parent_id IS NOT NULL",
     *EDGE_INDEXES,
+    *FORMER_NAMES,
     "CREATE TABLE IF NOT EXISTS answers ("
     "actor TEXT NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL, entity_id TEXT NOT NULL, "
     "stream_version INTEGER NOT NULL, outcome TEXT NOT NULL, at INTEGER NOT NULL, "
@@ -58,6 +66,7 @@ _TABLES = (
 _INSERT = (
     "INSERT INTO stored_events (originator_id, originator_version, topic, state) VALUES (?,?,?,?)"
 )
+_SINCE = "SELECT 1 FROM stored_events WHERE rowid > ?"
 _ENDS = (
     "SELECT originator_id, max(originator_version) FROM stored_events"
     # SQLite looks only at the groups that such a HAVING names.
@@ -73,6 +82,10 @@ class Recorder(SQLiteApplicationRecorder):
         self._writing = datastore.writing
         self._known = Known()
         """The features, read in a transaction that appends: other processes may have named some."""
+        self.renames: int | None = None
+        """How often names have changed, as the last transaction that appended has left it."""
+        self._renames = 0
+        """The same in the transaction that appends, which may be taken back yet."""
 
     def construct_create_table_statements(self) -> list[str]:
         """The tables of the log, which the library makes in one transaction."""
@@ -106,15 +119,21 @@ class Recorder(SQLiteApplicationRecorder):
         # The transaction has the lock from its begin: the checks below must hold until the end.
         with self._writing() as plain:
             self._known = features.still_known(plain, self._known)
+            self._read_renames(plain)
             try:
                 ends = _ends(plain, [row for append in appends for row in append.rows])
-                return [self._append(plain, append, ends) for append in appends]
+                results: list[int | Refusal] = [
+                    self._append(plain, append, ends) for append in appends
+                ]
             except (ConcurrentChange, AlreadyExists):
                 # Few groups have such an append: a savepoint before each one keeps a copy of every
                 # page that is written after it.
                 plain.execute("ROLLBACK")
                 plain.execute("BEGIN IMMEDIATE")
-                return [self._append_or_refuse(plain, append) for append in appends]
+                self._read_renames(plain)
+                results = [self._append_or_refuse(plain, append) for append in appends]
+        self.renames = self._renames
+        return results
 
     def _append_or_refuse(self, plain: sqlite3.Cursor, append: Append) -> int | Refusal:
         """Store one append, or leave the transaction as it was before it."""
@@ -123,14 +142,20 @@ class Recorder(SQLiteApplicationRecorder):
             result: int | Refusal = self._append(plain, append, _ends(plain, append.rows))
         except (ConcurrentChange, AlreadyExists) as refusal:
             plain.execute("ROLLBACK TO append")
+            self._read_renames(plain)
             result = refusal
         plain.execute("RELEASE append")
         return result
 
+    def _read_renames(self, plain: sqlite3.Cursor) -> None:
+        (self._renames,) = plain.execute(RENAMES).fetchone()
+
     def _append(self, plain: sqlite3.Cursor, append: Append, ends: dict[str, int]) -> int:
         """Store an append; `ends` are the ends of its streams, which are moved on."""
-        if (refusal := outdated(append, ONLY_EPOCH)) is not None:
+        if (refusal := outdated(append, self._renames)) is not None:
             raise refusal
+        if (expected := append.expecting.unmentioned) is not None:
+            _check_unmentioned(plain, expected, append.rows)
         _move_on(ends, append.rows)
         if append.rows:
             plain.executemany(_INSERT, append.rows[:-1])
@@ -141,6 +166,8 @@ class Recorder(SQLiteApplicationRecorder):
         if not append.features <= self._known.names:
             features.name_features(plain, append.features - self._known.names)
         write_claims(plain, append.changes)
+        if any(action == "rename" for action, _ in append.changes):
+            self._read_renames(plain)
         check_claims(plain, append.expecting)
         if append.answer is not None:
             _insert_answer(plain, append.answer)
@@ -163,6 +190,16 @@ def _move_on(ends: dict[str, int], rows: Iterable[NewRow]) -> None:
         ends[entity_id] = stream_version
     if wrong:
         raise refusals.not_the_newest(list(wrong))
+
+
+def _check_unmentioned(
+    plain: sqlite3.Cursor, expected: Unmentioned, rows: Sequence[NewRow]
+) -> None:
+    """Raise ConcurrentChange where an event after a position has one of these texts."""
+    conditions = " OR ".join("instr(state, ?)" for _ in expected.texts)
+    values = (expected.after, *expected.texts)
+    if plain.execute(f"{_SINCE} AND ({conditions}) LIMIT 1", values).fetchone() is not None:
+        raise refusals.mentioned([*dict.fromkeys(row[0] for row in rows)])
 
 
 def _insert_answer(cursor: sqlite3.Cursor, answer: RememberedAnswer) -> None:

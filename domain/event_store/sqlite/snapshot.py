@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import Any
 
 from domain.errors import StoreUnavailable
-from domain.event_store.sqlite.claims import SELECT_CLAIMS, as_claim
+from domain.event_store.sqlite.claims import SELECT_CLAIMS, as_claim, stand_in
 from domain.event_store.sqlite.features import declare, read_features
 from domain.event_store.sqlite.reading import SELECT_EVENTS
 from domain.event_store.stored import Claim, LogSnapshot, Problem, StoredRow
@@ -85,6 +85,7 @@ def connect(database: str) -> sqlite3.Connection:
     """A connection in autocommit mode, which may be used by one thread after the other."""
     connection = sqlite3.connect(database, uri=True, isolation_level=None, check_same_thread=False)
     declare(connection)
+    stand_in(connection)
     return connection
 
 

@@ -8,6 +8,7 @@ ROWS = (
     EntityKind(
         name="team",
         body=people.Team,
+        renamable=True,
         search_defaults={"isBot": False},
         root=True,
         large=("profile", "defaultRoles", "policies"),
@@ -28,6 +29,7 @@ ROWS = (
     EntityKind(
         name="domain",
         body=people.Domain,
+        renamable=True,
         root=True,
         parents=("parent",),
         members={"children": Members("domain", "parent")},
@@ -35,6 +37,7 @@ ROWS = (
     EntityKind(
         name="dataProduct",
         body=people.DataProduct,
+        renamable=True,
         parents=("domains",),
         large=("assets",),
         own_paths=OwnPaths(offers="dataProducts"),

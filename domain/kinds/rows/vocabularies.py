@@ -7,12 +7,14 @@ ROWS = (
     EntityKind(
         name="classification",
         body=vocabularies.Classification,
+        renamable=True,
         root=True,
         large=("autoClassificationConfig",),
     ),
     EntityKind(
         name="tag",
         body=vocabularies.Tag,
+        renamable=True,
         parents=("parent", "classification"),
         inherits=("classification",),
         large=("recognizers",),
@@ -22,11 +24,13 @@ ROWS = (
         name="glossary",
         collection="glossaries",
         body=vocabularies.Glossary,
+        renamable=True,
         root=True,
     ),
     EntityKind(
         name="glossaryTerm",
         body=vocabularies.GlossaryTerm,
+        renamable=True,
         parents=("parent", "glossary"),
         inherits=("glossary",),
         large=("relatedTerms", "references", "conceptMappings"),

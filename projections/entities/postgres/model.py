@@ -25,6 +25,7 @@ from projections.entities.postgres.commit import DIGESTS, write_entities, write_
 from projections.entities.postgres.database import EntityTables, postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
+from projections.entities.scopes import former_scope
 from projections.entities.single_entities import with_all_fields
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, Damaged, Superseded, moved_on
@@ -34,9 +35,16 @@ _DOCUMENT = {
         "SELECT stored.* FROM (SELECT) one LEFT JOIN (SELECT e.position, e.last_event, e.deleted,"
         " CASE WHEN octet_length(core) + octet_length(optional) <= %b THEN core END AS core,"
         " CASE WHEN octet_length(core) + octet_length(optional) <= %b THEN optional END AS optional"
-        f" FROM {{}}.entities e WHERE e.kind = %b AND e.{key} = %b) stored ON true"
+        f" FROM {{}}.entities e WHERE e.kind = %b AND e.{condition}) stored ON true"
     )
-    for key in ("id", "fqn_key")
+    for key, condition in (
+        ("id", "id = %b"),
+        (
+            "fqn_key",
+            "id = coalesce((SELECT id FROM {}.entities WHERE fqn_key = %b),"
+            " (SELECT f.id FROM {}.scopes f WHERE f.scope = %b AND f.kind = %b))",
+        ),
+    )
 }
 """Gives NULL for what no entity has, and for the JSON of one that is too large."""
 _DOCUMENTS = (
@@ -140,8 +148,8 @@ class PostgresReadModel(SortedReadModel):
     ) -> StoredDocument | None:
         """The entity of a kind with this id or (without one) this qualified name, if any.
 
-        Raises EntityTooLarge, without reading the entity, when its core and its optional fields
-        have more than `most_bytes` together.
+        A name that it had before will do, too. Raises EntityTooLarge, without reading the
+        entity, when its core and its optional fields have more than `most_bytes` together.
         """
         if entity_id is not None and "\0" in entity_id:
             return None
@@ -151,7 +159,8 @@ class PostgresReadModel(SortedReadModel):
             statement = _DOCUMENT["id"], (most, most, kind, entity_id)
         else:
             assert fqn is not None
-            statement = _DOCUMENT["fqn_key"], (most, most, kind, name_key(kind, fqn))
+            names = name_key(kind, fqn), former_scope(fqn), kind
+            statement = _DOCUMENT["fqn_key"], (most, most, kind, *names)
         ((position, last_event, deleted, core, optional),) = self.tables.ask_live(statement)
         if position is None:
             return None

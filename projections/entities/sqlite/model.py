@@ -17,6 +17,7 @@ from projections.entities.port import (
     SortedReadModel,
     StoredDocument,
 )
+from projections.entities.scopes import former_scope
 from projections.entities.single_entities import with_all_fields
 from projections.entities.sqlite.commit import write_entities, write_moments
 from projections.entities.sqlite.database import EntityDatabase, sqlite_errors
@@ -31,6 +32,7 @@ _BY_ID, _BY_FQN = (
     f" WHERE kind = ? AND {column} = ?"
     for column in ("id", "fqn")
 )
+_BY_FORMER = "SELECT id FROM scopes WHERE scope = ? AND kind = ?"
 
 _EDGES_OF_SCOPE = (
     "SELECT e.core FROM scopes s JOIN entities e"
@@ -121,8 +123,8 @@ class SqliteReadModel(SortedReadModel):
     ) -> StoredDocument | None:
         """The entity of a kind with this id or (without one) this qualified name, if any.
 
-        Raises EntityTooLarge, without reading the entity, when its core or its optional fields
-        have more than half of `most_bytes`.
+        A name that it had before will do, too. Raises EntityTooLarge, without reading the
+        entity, when its core or its optional fields have more than half of `most_bytes`.
         """
         sql, value = (_BY_ID, entity_id) if entity_id is not None else (_BY_FQN, fqn)
         with sqlite_errors():
@@ -137,6 +139,10 @@ class SqliteReadModel(SortedReadModel):
                     raise EntityTooLarge from None
                 finally:
                     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
+            if row is None and fqn is not None:
+                former = connection.execute(_BY_FORMER, (former_scope(fqn), kind)).fetchone()
+                if former is not None:
+                    return self.document(kind, entity_id=former[0], most_bytes=most_bytes)
         if row is None:
             return None
         core, optional, position, last_event, deleted = row

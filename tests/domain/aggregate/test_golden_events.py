@@ -51,6 +51,9 @@ EXPECTED: dict[str, Event] = {
     "entity.soft-deleted": events.EntitySoftDeleted(version=4, **COMMON),
     "entity.restored": events.EntityRestored(version=10, **COMMON),
     "entity.purged": events.EntityPurged(version=10, **COMMON),
+    "entity.renamed": events.EntityRenamed(
+        version=4, name="b.c Заказы", fqn='shop."b.c Заказы"', **COMMON
+    ),
     "contract.judged": events.ContractJudged(
         version=3,
         position=71,
@@ -88,6 +91,7 @@ def test_type_names_are_fixed() -> None:
         "entity.soft-deleted": "EntitySoftDeleted",
         "entity.restored": "EntityRestored",
         "entity.purged": "EntityPurged",
+        "entity.renamed": "EntityRenamed",
         "contract.judged": "ContractJudged",
         "contract.breaking": "ContractBreaking",
     }

@@ -75,8 +75,8 @@ def test_other_event_types_keep_their_schema() -> None:
 
 
 def test_unknown_type_is_of_a_later_release() -> None:
-    with pytest.raises(LaterRelease, match=r"the type 'entity\.renamed', which this release"):
-        EventMapper().decode("entity.renamed", payload())
+    with pytest.raises(LaterRelease, match=r"the type 'entity\.merged', which this release"):
+        EventMapper().decode("entity.merged", payload())
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,8 @@ def test_kind_keys_are_declared_in_its_body(kind: EntityKind) -> None:
         *([kind.columns] if kind.columns else []),
     }
     # These are of no body: they follow from events of its own.
-    assert named - kind.keys == ({"latestResult", "verdict"} if kind.agreement else set())
+    of_events = {"latestResult", "verdict"} if kind.agreement else set()
+    assert named - kind.keys == of_events | ({"formerNames"} if kind.renamable else set())
     assert {field.path.split(".")[0] for field in kind.search} - kind.keys - IDENTITY == set()
 
 

@@ -63,6 +63,12 @@ def of_all(entity: Entity, patch: list[Any]) -> dict[str, Any]:
         raise InvalidInput("a patch cannot replace the entity by something else")
     for key, value in server.items():
         if not json_patch.same(values.pop(key, None), value):
+            if key == "name":
+                raise InvalidInput(
+                    "name of a table cannot be patched: it is the one that its source knows it by;"
+                    " what may be renamed is classification, dataProduct, domain, glossary,"
+                    " glossaryTerm, tag, team"
+                )
             raise InvalidInput(f"{key} is set by the catalog and cannot be patched")
     if "columns" not in entity.body and values.get("columns") == []:
         del values["columns"]

@@ -252,11 +252,22 @@ def test_patch_that_changes_nothing_stores_no_event(world: Any, service: Any) ->
     assert world.events() == [("entity.created", "s")]
 
 
-@pytest.mark.parametrize("key", document.SERVER_KEYS)
+@pytest.mark.parametrize("key", [key for key in document.SERVER_KEYS if key != "name"])
 def test_patch_cannot_set_what_the_catalog_sets(world: Any, service: Any, key: str) -> None:
     said = f"{key} is set by the catalog and cannot be patched"
     add = {"op": "add", "path": f"/{key}", "value": "x"}
     assert message(world.patch, InvalidInput, service, add) == said
+
+
+def test_patch_of_a_name_that_its_source_gives_says_what_may_be_renamed(
+    world: Any, service: Any
+) -> None:
+    add = {"op": "add", "path": "/name", "value": "x"}
+    assert message(world.patch, InvalidInput, service, add) == (
+        "name of a databaseService cannot be patched: it is the one that its source knows it by;"
+        " what may be renamed is classification, dataProduct, domain, glossary, glossaryTerm, tag,"
+        " team"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """The sorted read model equals a replay of the log, whatever the batches were."""
 
 import json
+import random
 import sqlite3
 import tempfile
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from domain.event_store.port import EventStore
 from domain.kinds.registry import KINDS
 from projections.entities.list_pages import list_page
 from projections.entities.port import Include, ListRequest
@@ -19,7 +22,10 @@ from projections.entities.sqlite.bulk_load import load
 from projections.entities.sqlite.file_check import check
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.feeding.projector import Projector
+from tests.depth import examples
+from tests.domain.conftest import World
 from tests.domain.folding import newest
+from tests.domain.renamed_trees import Tree
 from tests.projections.conftest import Fixture
 from tests.projections.read_models import ME
 
@@ -78,23 +84,46 @@ def test_projection_is_the_same_for_every_batch_size(changes: list[tuple[str, in
         fixture = Fixture(Path(folder))
         fixture.schema()
         perform(fixture, changes)
-        dumps = []
-        for size in (1, 3, 1_000):
-            store = open_read_model(Path(folder) / f"{size}.db")
-            projector = Projector(EntityProjection(store), fixture.log, batch_size=size)
-            while projector.step():
-                pass
-            dumps.append(dump(store))
-            assert_counters_are_true(store)
-            check(store, lambda: None)
-            store.close()
-        load(Path(folder) / "loaded.db", fixture.log, lambda done, total: None)
-        store = open_read_model(Path(folder) / "loaded.db")
+        assert_all_builds_are_alike(Path(folder), fixture.log)
+        fixture.close()
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_projection_of_renames_is_the_same_for_every_batch_size(seed: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder) / "events.db")
+        tree = Tree(random.Random(seed), world)
+        for _ in range(30):
+            tree.step()
+        assert_all_builds_are_alike(Path(folder), world.log)
+        with closing(open_read_model(Path(folder) / "1.db")) as store:
+            for entity_id, kind in tree.kinds.items():
+                own = store.document(kind, entity_id=entity_id)
+                assert own is not None
+                for fqn in (tree.fqn(entity_id), *tree.aliases[entity_id]):
+                    assert store.document(kind, fqn=fqn) == own
+        world.log.close()
+
+
+def assert_all_builds_are_alike(folder: Path, log: EventStore) -> None:
+    """Batches of any size, and a build from the whole log, give the same rows."""
+    dumps = []
+    for size in (1, 3, 1_000):
+        store = open_read_model(folder / f"{size}.db")
+        projector = Projector(EntityProjection(store), log, batch_size=size)
+        while projector.step():
+            pass
         dumps.append(dump(store))
+        assert_counters_are_true(store)
         check(store, lambda: None)
         store.close()
-        fixture.close()
-        assert dumps[0] == dumps[1] == dumps[2] == dumps[3]
+    load(folder / "loaded.db", log, lambda done, total: None)
+    store = open_read_model(folder / "loaded.db")
+    dumps.append(dump(store))
+    check(store, lambda: None)
+    store.close()
+    assert dumps[0] == dumps[1] == dumps[2] == dumps[3]
 
 
 def assert_counters_are_true(store: SqliteReadModel) -> None:

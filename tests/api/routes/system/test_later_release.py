@@ -16,7 +16,7 @@ from tests.e2e import forked
 
 SERVICES = "/v1/services/databaseServices"
 SENTENCE = (
-    f"the log uses event:entity.renamed, which this release ({RELEASE}) does not know:"
+    f"the log uses event:entity.merged, which this release ({RELEASE}) does not know:"
     " release 0.11.0 knows it"
 )
 
