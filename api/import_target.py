@@ -15,6 +15,7 @@ from domain.dbt.contracts import ContractImport, ModelOutcome, find_service
 from domain.dbt.reader_process import MOST_BYTES
 from domain.dbt.reading import read_manifest, read_run
 from domain.dbt.results import results_of
+from domain.dbt.tested_versions import noted_manifest
 from domain.errors import InvalidInput
 from domain.event_store.port import EventStore
 from domain.write_context import WriteContext
@@ -67,13 +68,18 @@ class TargetImport:
             propose = partial(importing.propose_withdrawal, contract_id)
             if (outcome := catalog.until_stored(propose)[1]) is not None:
                 self._tell(outcome)
+        if header.invocation is not None:
+            now = _now()
+            note = noted_manifest(header.invocation, log.head(), now)
+            with closing(open_measurements(self._settings)) as measurements:
+                measurements.write(importing.service.id, [note], now)
 
     def _load_run(self, catalog: Catalog, log: EventStore, data: bytes) -> None:
         run, statuses = read_run(data)
         service = find_service(log, self._service)
-        found = results_of(catalog.planner, log, service, run, statuses)
         with closing(open_measurements(self._settings)) as measurements:
-            measurements.write_all(found.points, int(time.time() * 1_000))
+            found = results_of(catalog.planner, log, measurements, service, run, statuses)
+            measurements.write_all(found.points, _now())
         for each in found.told.contracts:
             click.echo(f"{_in_a_line(each.unique_id)}: {each.status}")
 
@@ -84,6 +90,10 @@ class TargetImport:
             more += [outcome.reason] if outcome.reason else []
             named = _in_a_line(outcome.unique_id)
             click.echo(": ".join([named, "; ".join([outcome.outcome, *more])]))
+
+
+def _now() -> int:
+    return int(time.time() * 1_000)
 
 
 def _in_a_line(text: str) -> str:

@@ -18,6 +18,7 @@ from api.use_cases.measured import now
 from domain.dbt.contracts import ContractImport, ManifestImport, find_service
 from domain.dbt.reading import read_manifest, read_run
 from domain.dbt.results import RunImport, RunResults, results_of
+from domain.dbt.tested_versions import noted_manifest
 from domain.writing.catalog import Proposal
 
 ARTIFACT_TYPES = ("application/json", "application/gzip", "application/x-gzip")
@@ -74,6 +75,11 @@ class DbtImports:
                 outcome = await write(partial(importing.propose_withdrawal, contract_id))
                 if outcome is not None:
                     told.add(outcome)
+            if header.invocation is not None:
+                position = services.stores.log.head()
+                note = noted_manifest(header.invocation, position, now())
+                store = partial(services.measurements.write, importing.service.id, [note], now())
+                await services.measure(request, store)
         return written, told
 
     async def run_results(self, request: AnyRequest, service: str) -> RunImport:
@@ -92,7 +98,9 @@ class DbtImports:
             def results() -> RunResults:
                 log = services.stores.log
                 below = find_service(log, service)
-                return results_of(services.catalog.planner, log, below, run, statuses)
+                return results_of(
+                    services.catalog.planner, log, services.measurements, below, run, statuses
+                )
 
             found = await services.heavy_read(request, results)
             store = partial(services.measurements.write_all, found.points, now())

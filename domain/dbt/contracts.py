@@ -71,7 +71,7 @@ class ContractImport:
         """`service` is the name of a database service; raises NotFound where there is none."""
         self._catalog = catalog
         self._store = store
-        self._service = find_service(store, service)
+        self.service = find_service(store, service)
         self._project = project
         self._context = context
         self._places: dict[str, str | None] = {}
@@ -86,7 +86,7 @@ class ContractImport:
         """
         model = decode_model(line)
         table = self._table(model.place)
-        fqn = table.fqn if table else join([*split(self._service.fqn), *model.place])
+        fqn = table.fqn if table else join([*split(self.service.fqn), *model.place])
         self._places[model.unique_id] = table.fqn if table else None
         told = ModelOutcome(
             unique_id=telling.told(model.unique_id), entity=telling.told(fqn), outcome="skipped"
@@ -113,7 +113,7 @@ class ContractImport:
         """
         if not self._project:
             return []
-        below = contracts_below(self._catalog.planner, self._store, self._service)
+        below = contracts_below(self._catalog.planner, self._store, self.service)
         return [contract.id for contract, origin in below if self._is_gone(contract, origin)]
 
     def propose_withdrawal(self, contract_id: str) -> tuple[Proposal, ModelOutcome | None]:
@@ -202,7 +202,7 @@ class ContractImport:
 
     def _table(self, place: list[str]) -> Claim | None:
         """The claim of a table as the project spells it, or in the capitals of the warehouse."""
-        service = split(self._service.fqn)
+        service = split(self.service.fqn)
         spelled = [[each(part) for part in place] for each in (str, str.upper, str.lower)]
         names = [join([*service, *each]) for each in spelled]
         claims = self._store.claims(names=[(TABLE.name, fqn) for fqn in names])

@@ -45,6 +45,8 @@ class Header(msgspec.Struct, kw_only=True):
     """The manifest beside its models."""
 
     project: str
+    invocation: str | None
+    """That which has written it; None where the artifact says none."""
 
 
 class _Manifest(msgspec.Struct):
@@ -87,7 +89,8 @@ def read_manifest(data: bytes) -> tuple[Header, Iterator[Model]]:
         )
     names = ("project_name", "project_id")
     project = next((each for name in names if (each := text(manifest.metadata, name))), "")
-    return Header(project=project), _models(manifest, glances)
+    invocation = text(manifest.metadata, "invocation_id")
+    return Header(project=project, invocation=invocation), _models(manifest, glances)
 
 
 def _glanced(raw: msgspec.Raw) -> _Glance:

@@ -7,9 +7,11 @@ import msgspec
 from domain.contracts.validation.results import ContractResult, Status
 from domain.dbt.run_results import Run, result_of
 from domain.dbt.telling import MOST_TOLD, told
+from domain.dbt.tested_versions import TestedVersions
 from domain.dbt.walking import contracts_below
 from domain.event_store.port import EventStore
 from domain.event_store.stored import Claim
+from domain.measurements.port import Measurements
 from domain.measurements.reports import RESULT, Point
 from domain.writing.planning import Planner
 
@@ -43,19 +45,28 @@ class RunResults(msgspec.Struct, frozen=True):
 
 
 def results_of(
-    planner: Planner, store: EventStore, service: Claim, run: Run, statuses: Mapping[str, str]
+    planner: Planner,
+    store: EventStore,
+    measurements: Measurements,
+    service: Claim,
+    run: Run,
+    statuses: Mapping[str, str],
 ) -> RunResults:
     """The result of a run for each contract of which it has run something.
 
     `statuses` has the status of each node. A contract has one result of a run, however often the
-    run is reported: its time is that of the run. Reads all contracts of the service.
+    run is reported: its time is that of the run, and its version the one that was tested. Reads all
+    contracts of the service.
     """
+    versions = TestedVersions(store, measurements, service.id, run)
     points: dict[str, list[Point]] = {}
     contracts: list[ContractOutcome] = []
     matched = set[str]()
     for contract, origin in contracts_below(planner, store, service):
+        if (tested := versions.of(contract)) is None:
+            continue
         matched |= {origin.model, *origin.tests}
-        result = result_of(contract, sorted(origin.tests), origin.model, run, statuses)
+        result = result_of(tested, sorted(origin.tests), origin.model, run, statuses)
         if result is None:
             continue
         kept: ContractResult = result.of(contract.id, contract.fqn)

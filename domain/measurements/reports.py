@@ -31,7 +31,7 @@ MAX_ROWS = 10_000
 
 TABLE, COLUMN, SYSTEM, SAMPLE = "table", "column", "system", "sample"
 USAGE, RANK, JOIN, COST, RESULT = "usage", "rank", "join", "cost", "result"
-TESTED = "tested"
+TESTED, MANIFEST = "tested", "dbtManifest"
 """The names of the series."""
 
 

@@ -20,10 +20,15 @@ def artifact(name: str) -> Artifact:
     return found
 
 
-def run(name: str, generated_at: str) -> bytes:
-    """Recorded results of a run, as of another time: old ones are not kept."""
+def run(name: str, generated_at: str, invocation: str | None = None) -> bytes:
+    """Recorded results of a run, as of another time: old ones are not kept.
+
+    Their invocation is by default that of the recorded manifest.
+    """
     found = artifact(name)
     found["metadata"]["generated_at"] = generated_at
+    own = artifact("manifest")["metadata"]["invocation_id"]
+    found["metadata"]["invocation_id"] = own if invocation is None else invocation
     return json.dumps(found).encode()
 
 

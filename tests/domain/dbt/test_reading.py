@@ -82,4 +82,4 @@ def test_more_than_is_told_is_refused(count: int, size: int, message: str) -> No
 
     assert message in msgspec.json.decode(told[-1])["error"]
     assert LAST_LINE not in told
-    assert json.loads(told[0]) == {"project": ""}
+    assert json.loads(told[0]) == {"project": "", "invocation": None}

@@ -366,6 +366,27 @@ def test_broken_build_fails_all_columns_and_evaluates_nothing_else(client: Clien
     assert result["result"].endswith("failed: the model; not evaluated: quality: 7 rules")
 
 
+def test_run_vouches_for_what_it_has_tested_and_not_for_what_was_changed_since(
+    client: Client,
+) -> None:
+    before = at(seconds=1)
+    imported(client, artifact("manifest"))
+    path = f"/v1/dataContracts/{contract(client, 'orders_v2')['id']}"
+    made = client.get(path)["version"]
+    change = {"op": "add", "path": "/description", "value": "another"}
+    client.request("PATCH", path, json=[change])
+    changed = client.get(path)["version"]
+
+    told = post(client, RUN, run("run_results", before)).json()["contracts"]
+    of_another = post(client, RUN, run("run_results", before, "another")).json()["contracts"]
+    of_now = post(client, RUN, run("run_results", at(), "another")).json()["contracts"]
+
+    assert changed > made
+    assert (len(told), of_another, len(of_now)) == (3, [], 3)
+    found = client.get(f"{path}/results")["data"]
+    assert [each["dataContractVersion"] for each in found] == [changed, made]
+
+
 @pytest.mark.parametrize(
     ("path", "body", "message"),
     [
