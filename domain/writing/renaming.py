@@ -49,7 +49,7 @@ class RenamingPlanner(DeletionPlanner):
         # Before the claims are read: what is created below meanwhile is stored after it.
         start = msgspec.json.encode(state.fqn)[:-1]
         texts = start + b'"', start + b"."
-        ids, upto = self._store.mentioning(texts)
+        ids, upto = self._mentions.of(texts)
         below = self._entities.below(state.id)
         at = self._now()
         new = _new_names(state, named, below)

@@ -350,10 +350,10 @@ def test_renames_that_search_the_log_leave_the_turns_of_writes_to_others(
     log, held, searching = client.services.stores.log, Event(), Event()
     mentioning = log.mentioning
 
-    def slow(texts: Collection[bytes]) -> tuple[set[str], int]:
+    def slow(texts: Collection[bytes], *, after: int = 0) -> tuple[set[str], int]:
         searching.set()
         assert held.wait(PATIENCE)
-        return mentioning(texts)
+        return mentioning(texts, after=after)
 
     monkeypatch.setattr(log, "mentioning", slow)
     callers = [f"caller{n}" for n in range(8)]
