@@ -206,6 +206,7 @@ def create_app(
     metrics.watch(
         {
             "writes": services.writes,
+            "long writes": services.long_writes,
             "searches": services.searches,
             "lookups": services.lookups,
             "large reads": services.heavy_reads,

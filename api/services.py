@@ -43,6 +43,8 @@ _WRITERS, _WRITERS_EACH = 4, 1
 Proposing is work for the interpreter, so a caller gains nothing from more, and none is left without
 a thread because another caller sends many large writes.
 """
+_LONG_WRITERS = 1
+"""Threads that propose writes which read the whole log, for which no other write waits."""
 _WRITES_TOGETHER = 16
 """Waiting writes of one caller that a thread proposes in one turn."""
 _SHARED_ATTEMPTS = 4
@@ -93,6 +95,8 @@ class Services(msgspec.Struct, frozen=True):
     """Lets reads wait for the positions that they name."""
     writes: WorkQueue
     """Proposes writes, in their callers' turns."""
+    long_writes: WorkQueue
+    """Proposes writes that read the whole log, one at a time."""
     write_places: Places
     """Places for writes that wait for their turn, or for their append."""
     searches: WorkQueue
@@ -108,22 +112,27 @@ class Services(msgspec.Struct, frozen=True):
     """Look for commits that other processes make to a database, or that are made to a cluster."""
 
     async def write(
-        self, request: Request[Any, Any, Any], propose: Callable[[], tuple[Proposal, T]]
+        self,
+        request: Request[Any, Any, Any],
+        propose: Callable[[], tuple[Proposal, T]],
+        turns: WorkQueue | None = None,
     ) -> tuple[Written, T]:
         """Do the write of a request: proposed in its caller's turn, stored and listed.
 
-        `propose` is called in a thread, again when another writer was first. Returns where the
-        write is stored, and what came with the proposal, once lists show the write; the write is
-        done, so lists that take 2 seconds or cannot be read do not make it look failed.
+        `propose` is called in a thread of `turns`, which are those of `writes` unless others are
+        given, again when another writer was first. Returns where the write is stored, and what came
+        with the proposal, once lists show the write; the write is done, so lists that take 2
+        seconds or cannot be read do not make it look failed.
         Raises TooManyRequests when the caller has too much waiting, ClientLeft when the client did
         not wait for its turn, and what `Catalog.until_stored` raises.
         """
         caller, left = request.user.name, partial(has_left, request.receive)
+        turns = turns or self.writes
         with self.write_places.held(caller):
             for _ in range(_SHARED_ATTEMPTS):
                 with self.listed.waiter() as waiter:
                     submit = partial(self._submit, propose, waiter)
-                    given = await self.writes.go_on(caller, submit, left, self._store)
+                    given = await turns.go_on(caller, submit, left, self._store)
                     try:
                         listed = await waiter.passed
                     except (ConcurrentChange, AlreadyExists) as refusal:
@@ -132,7 +141,7 @@ class Services(msgspec.Struct, frozen=True):
                         assert waiter.position is not None
                         return Written(waiter.position, listed), given
             alone = partial(self._alone, propose)
-            position, given = await self.writes.go_on(caller, alone, left)
+            position, given = await turns.go_on(caller, alone, left)
             return Written(position, await self.listed.until(position)), given
 
     async def measure(self, request: Request[Any, Any, Any], work: Callable[[], T]) -> T:
@@ -234,6 +243,7 @@ def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = No
         searchable=searchable,
         positions=ReadPositions(listed, searchable),
         writes=WorkQueue(_WRITERS, write_places, _WRITERS_EACH, together=_WRITES_TOGETHER),
+        long_writes=WorkQueue(_LONG_WRITERS),
         write_places=write_places,
         searches=WorkQueue(_SEARCHES, Places(settings.search_queue, "searches")),
         lookups=WorkQueue(_LOOKUPS, Places(MAX_HEAVY_READS, "reads")),

@@ -5,6 +5,10 @@ from collections.abc import Collection
 import msgspec
 
 
+class TakesLong(Exception):
+    """A plan would have to read the whole log, which is for turns of their own."""
+
+
 class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
     """Facts that hold for a whole write, whatever is written."""
 
@@ -34,6 +38,8 @@ class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
     """True if the write is refused where there is no such entity yet."""
     must_not_exist: bool = False
     """True if the write is refused where there is such an entity."""
+    brief: bool = False
+    """True if nothing is planned that takes longer the longer the log is: `TakesLong` instead."""
     idempotency_key: str | None = None
     """Under this key of the actor a repetition of the request is answered as the first time."""
     digest: bytes = b""

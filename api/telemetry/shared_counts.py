@@ -24,7 +24,7 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 MOST_SERIES = 4_095
 """The most combinations of method, route and status that one process counts apart."""
 MOST_LABEL_BYTES = 136
-QUEUES = ("writes", "searches", "lookups", "large reads")
+QUEUES = ("writes", "long writes", "searches", "lookups", "large reads")
 """Work that callers take turns in; two numbers each, for what runs and what waits."""
 REFUSALS = (
     *((401, reason.value) for reason in Refusal),

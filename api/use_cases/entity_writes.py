@@ -31,7 +31,7 @@ from domain.kinds.registry import KINDS
 from domain.openmetadata import document
 from domain.patches.json_input import decode
 from domain.reading import changes
-from domain.write_context import WriteContext
+from domain.write_context import TakesLong, WriteContext
 from domain.writing.catalog import EntityProposal
 from domain.writing.contract_gate import CONTRACT, ContractBroken
 from domain.writing.entity_cache import ByName
@@ -269,18 +269,22 @@ async def write_entity(
     """Do a write: where it is stored, and what `encode` makes of it, once lists have it.
 
     All that takes long runs in threads: decode, plan and encode in the caller's turn, the append
-    together with those of others. Raises what `Services.write`, `plan_of` and the plan raise.
+    together with those of others. What takes longer the longer the log is has turns of its own.
+    Raises what `Services.write`, `plan_of` and the plan raise.
     """
 
-    def propose() -> tuple[EntityProposal, T]:
-        whole = with_digest(asked)
+    def propose(brief: bool) -> tuple[EntityProposal, T]:
+        whole = with_digest(replace(asked, context=replace(asked.context, brief=brief)))
         try:
             proposal = services.catalog.propose(plan_of(whole), whole.context)
         except ContractBroken as error:
             raise with_changes(error, asked.access) from None
         return proposal, encode(proposal)
 
-    return await services.write(request, propose)
+    try:
+        return await services.write(request, partial(propose, True))
+    except TakesLong:
+        return await services.write(request, partial(propose, False), services.long_writes)
 
 
 def with_changes(error: ContractBroken, access: Access) -> CatalogError:

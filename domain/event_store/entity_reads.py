@@ -83,12 +83,12 @@ class EntityReads(ABC):
         """The ids, among these, that have a child of a kind that is not soft-deleted."""
 
     @abstractmethod
-    def mentioning(self, texts: Collection[bytes]) -> tuple[set[str], int]:
+    def mentioning(self, texts: Collection[bytes], *, after: int = 0) -> tuple[set[str], int]:
         """The ids of all entities with an event that has one of these texts in its JSON.
 
-        There may be ids of others. With them comes the position up to which the log was searched:
-        whoever needs later events to have none of the texts expects that of an append. This
-        reads the whole log.
+        There may be ids of others. Events up to position `after` are left out. With the ids comes
+        the position up to which the log was searched: whoever needs later events to have none of
+        the texts expects that of an append. This reads the whole log after the position.
         """
 
     def stream(

@@ -20,6 +20,7 @@ from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
 from domain.writing.contract_gate import check_gate
 from domain.writing.entity_cache import EntityCache
+from domain.writing.mentions import Mentions
 
 MAX_JOINED_BYTES = 16_000_000
 """Bytes of JSON of all entities that one request has refer to others, counted once for each time.
@@ -87,7 +88,9 @@ def check_joined(size: int) -> None:
 
 
 class PlannerBase:
-    """The base of planners; threads may share it, and it holds nothing between two plans.
+    """The base of planners; threads may share it.
+
+    Between two plans it holds no more than what the log was last searched for.
 
     A plan is right for the state that it was made from. Whether that still is the newest, the log
     decides when the plan is appended.
@@ -107,6 +110,7 @@ class PlannerBase:
         self._now = now
         self._make_id = make_id
         self._gate = gate
+        self._mentions = Mentions(store)
 
     def admitted(self, step: "Step") -> "Step":
         """The step, if the gate of contracts lets it pass; raises ContractBroken."""

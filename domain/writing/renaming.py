@@ -14,7 +14,7 @@ from domain.events import Body
 from domain.kinds.registry import ALL_KINDS
 from domain.requests.new_names import SOURCES, NewNames, with_new_names
 from domain.requests.references import name_is_taken
-from domain.write_context import WriteContext
+from domain.write_context import TakesLong, WriteContext
 from domain.writing.deletion import DeletionPlanner
 from domain.writing.plans import Change, Plan, Step, step
 
@@ -35,7 +35,8 @@ class RenamingPlanner(DeletionPlanner):
 
         That is what is below it, and what refers to it or to something below it, soft-deleted or
         not. Raises AlreadyExists when another entity has the name or had it before,
-        InvalidInput when more would change than one request may, and what `decide` raises.
+        InvalidInput when more would change than one request may, TakesLong where the plan has to be
+        brief, and what `decide` raises.
         """
         taken = self._store.claim(state.kind, named.fqn)
         if taken is not None and taken.id != state.id:
@@ -43,10 +44,12 @@ class RenamingPlanner(DeletionPlanner):
         own = partial(step, ChangeEntity, state, context, checked=True, renaming=named)
         # What is refused by itself is refused before the whole log is searched for it.
         own(at=state.updated_at, body=body)
+        if context.brief:
+            raise TakesLong
         # Before the claims are read: what is created below meanwhile is stored after it.
         start = msgspec.json.encode(state.fqn)[:-1]
         texts = start + b'"', start + b"."
-        ids, upto = self._store.mentioning(texts)
+        ids, upto = self._mentions.of(texts)
         below = self._entities.below(state.id)
         at = self._now()
         new = _new_names(state, named, below)

@@ -139,9 +139,9 @@ class StagedLog(EntityReads):
             known.update((one, one in having) for one in new_ids)
         return staged | {one for one in asked if known[one]}
 
-    def mentioning(self, texts: Collection[bytes]) -> tuple[set[str], int]:
+    def mentioning(self, texts: Collection[bytes], *, after: int = 0) -> tuple[set[str], int]:
         """All that have staged events count; see `EntityReads.mentioning`."""
-        ids, upto = self._log.mentioning(texts)
+        ids, upto = self._log.mentioning(texts, after=after)
         return ids.union(self._events), upto
 
     def streams(

@@ -99,6 +99,8 @@ def test_mentioning_finds_entities_by_texts_in_their_events(store: EventStore) -
 
     assert store.mentioning([b'"one"', b'"one.']) == ({"a", "b"}, 4)
     assert store.mentioning([b'"none"']) == (set(), 4)
+    assert store.mentioning([b'"one"', b'"one.'], after=1) == ({"b"}, 4)
+    assert store.mentioning([b'"one"'], after=4) == (set(), 4)
 
 
 def test_append_that_expects_no_mention_is_refused_after_one(store: EventStore) -> None:

@@ -162,11 +162,11 @@ class PostgresReads(EventStore):
         claims = {row[:2]: as_claim(row) for row in rows}
         return [claims[key] for key in sorted(claims)]
 
-    def mentioning(self, texts: Collection[bytes]) -> tuple[set[str], int]:
+    def mentioning(self, texts: Collection[bytes], *, after: int = 0) -> tuple[set[str], int]:
         """Search the payloads, some thousand in a statement; see `EntityReads.mentioning`."""
         ids, head = set[str](), self.durable_head()
-        for after in range(0, head, SEARCHED_POSITIONS):
-            values = after, min(after + SEARCHED_POSITIONS, head), [*texts]
+        for start in range(after, head, SEARCHED_POSITIONS):
+            values = start, min(start + SEARCHED_POSITIONS, head), [*texts]
             ids.update(entity_id for (entity_id,) in self._connections.ask(_rows_of(values)))
         return ids, head
 

@@ -154,14 +154,14 @@ class SqliteReads(EventStore):
                 look("WHERE id", [entity_id for (entity_id,) in holders])
         return [as_claim(rows[key]) for key in sorted(rows)]
 
-    def mentioning(self, texts: Collection[bytes]) -> tuple[set[str], int]:
+    def mentioning(self, texts: Collection[bytes], *, after: int = 0) -> tuple[set[str], int]:
         """Search the payloads, some thousand in a transaction; see `EntityReads.mentioning`."""
         conditions = " OR ".join("instr(state, ?)" for _ in texts)
         ids, head = set[str](), self.head()
-        for after in range(0, head, SEARCHED_POSITIONS):
+        for start in range(after, head, SEARCHED_POSITIONS):
             with self._reading() as cursor:
-                upto = min(after + SEARCHED_POSITIONS, head)
-                cursor.execute(f"{_SELECT_IDS} AND ({conditions})", (after, upto, *texts))
+                upto = min(start + SEARCHED_POSITIONS, head)
+                cursor.execute(f"{_SELECT_IDS} AND ({conditions})", (start, upto, *texts))
                 ids.update(entity_id for (entity_id,) in cursor)
         return ids, head
 

@@ -183,6 +183,23 @@ def test_a_rename_on_another_version_is_refused_before_the_log_is_searched(
     assert "mentioning" not in counted.names
 
 
+def test_a_rename_that_another_writer_was_before_searches_the_rest_of_the_log(
+    world: World, open_world: OpenWorld, glossary: Entity
+) -> None:
+    other, counted = open_world(), CountedStore(world.log)
+    catalog = DirectCatalog(counted, now=world.now)
+    head = world.log.head()
+    once(world, lambda: other.create("glossaryTerm", "t", glossary="g"))
+    patch = [{"op": "replace", "path": "/name", "value": "h"}]
+
+    catalog.patch(KINDS["glossary"], glossary.id, patch, world.context())
+
+    searches = [values for name, values in counted.calls if name == "mentioning"]
+    assert searches == [{"after": 0}, {"after": head}]
+    claims = world.log.claims(parents=[glossary.id])
+    assert [each.fqn for each in claims] == ["h.t"]
+
+
 def test_a_log_that_no_release_has_renamed_in_is_read_as_it_is(
     world: World, glossary: Entity
 ) -> None:

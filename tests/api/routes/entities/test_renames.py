@@ -1,10 +1,17 @@
 """Renames by a patch of `name`, and what follows them."""
 
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pytest
 
-from tests.api.conftest import Answer, Client
+from api.callers.tokens.issuers import Issuer
+from api.callers.tokens.minting import mint
+from tests.api.conftest import SECRET, Answer, Client
+
+PATIENCE = 10
 
 
 def rename(
@@ -335,3 +342,37 @@ def test_labels_that_excluded_each_other_go_on_to_do_so(client: Client) -> None:
 
     assert status == 400
     assert "exclude each other" in refusal["message"]
+
+
+def test_renames_that_search_the_log_leave_the_turns_of_writes_to_others(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, held, searching = client.services.stores.log, Event(), Event()
+    mentioning = log.mentioning
+
+    def slow(texts: Collection[bytes], *, after: int = 0) -> tuple[set[str], int]:
+        searching.set()
+        assert held.wait(PATIENCE)
+        return mentioning(texts, after=after)
+
+    monkeypatch.setattr(log, "mentioning", slow)
+    callers = [f"caller{n}" for n in range(8)]
+    for caller in callers:
+        client.create("glossaries", name=caller, description="")
+
+    def rename_one(caller: str) -> Answer:
+        token = mint(Issuer(secret=SECRET), caller, ("editor",), 600)
+        headers = {"Authorization": f"Bearer {token}"}
+        return rename(client, "glossaries", f"name/{caller}", f"{caller} x", headers=headers)
+
+    with ThreadPoolExecutor(len(callers)) as threads:
+        renames = [threads.submit(rename_one, each) for each in callers]
+        try:
+            assert searching.wait(PATIENCE)
+            for n in range(20):
+                client.create("glossaries", name=f"other{n}", description="")
+        finally:
+            held.set()
+        answers = [each.result(PATIENCE) for each in renames]
+
+    assert [status for status, _ in answers] == [200] * len(callers)
