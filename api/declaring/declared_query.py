@@ -21,6 +21,8 @@ Parameters = Mapping[str, tuple[Any, Any]]
 
 _SHOWN = 80
 """Number of characters of a refused name that the answer repeats."""
+_OF_THE_PAST = frozenset({"at", "asOf"})
+"""Parameters of reads of the past: whoever gives one is not to take the present for the past."""
 _MAX_VALUES = 5
 """Number of values of a repeated parameter that a message shows."""
 MOST_REMEMBERED, MOST_REMEMBERED_BYTES = 1_024, 256
@@ -205,6 +207,8 @@ class DeclaredQuery:
             known = ", ".join(self._spellings) or "none"
             takes = "list" if "limit" in self._spellings else "request"
             raise InvalidInput(f"unknown parameter {shown}: this {takes} takes {known}")
+        if name in _OF_THE_PAST:
+            raise InvalidInput(f"unknown parameter {shown}: this request is of the present alone")
 
     @cached_property
     def _spellings(self) -> Mapping[str, str]:

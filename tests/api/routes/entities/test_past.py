@@ -142,6 +142,19 @@ def test_wrong_pasts_are_refused(
     assert (status, said in error["message"]) == (400, True), error
 
 
+@pytest.mark.parametrize(
+    "path", ["/v1/tables/{id}/versions", "/v1/tables/{id}/columns", "/v1/search/query"]
+)
+@pytest.mark.parametrize(("name", "value"), [("at", "1"), ("asOf", "2026-01-01")])
+def test_what_has_no_past_gives_no_present_in_its_place(
+    client: Client, table: Any, path: str, name: str, value: str
+) -> None:
+    status, error = client.ask("GET", path.format(id=table["id"]), params={name: value})
+
+    assert status == 400
+    assert f"unknown parameter '{name}'" in error["message"]
+
+
 def test_position_that_is_not_applied_is_waited_for(tmp_path: Path) -> None:
     with running_under(tmp_path, WITHHOLDING) as client:
         client.schema()
