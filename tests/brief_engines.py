@@ -1,5 +1,6 @@
 """Search engines over indexes that are gone with their engine."""
 
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -12,15 +13,19 @@ class BriefEngine(WhooshEngine):
     """An engine that closes itself and removes its index once nobody refers to it."""
 
     path: Path
+    made_by: int
 
     def __del__(self) -> None:
-        self.close()
-        shutil.rmtree(self.path)
+        # A forked process has copies of engines; that one of them is garbage there says nothing
+        # of the index, which belongs to the process that made it.
+        if os.getpid() == self.made_by:
+            self.close()
+            shutil.rmtree(self.path)
 
 
 def brief_engine(**options: Any) -> WhooshEngine:
     """An engine over a new, empty index; `options` are those of `WhooshEngine.open`."""
     path = Path(tempfile.mkdtemp())
     engine = BriefEngine.open(path, **options)
-    engine.path = path
+    engine.path, engine.made_by = path, os.getpid()
     return engine
