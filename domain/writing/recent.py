@@ -21,15 +21,24 @@ class RecentEntities:
         self._most = most
         self._max_bytes = max_bytes
         self._held = 0
-        self._entries: OrderedDict[str, tuple[Entity, int]] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[Entity, int, int]] = OrderedDict()
+        """Id -> state, size and position."""
 
     def get(self, entity_id: str) -> Entity | None:
         """The state that was kept last of an entity, None when it is not remembered."""
         entry = self._entries.get(entity_id)
         return None if entry is None else entry[0]
 
-    def keep(self, state: Entity) -> None:
-        """Remember a state instead of the earlier one of the same entity."""
+    def get_with_position(self, entity_id: str) -> tuple[Entity, int] | None:
+        """As `get`, with the position of the state."""
+        entry = self._entries.get(entity_id)
+        return None if entry is None else (entry[0], entry[2])
+
+    def keep(self, state: Entity, position: int = 0) -> None:
+        """Remember a state instead of the earlier one of the same entity.
+
+        `position` is that of its last event, for those who want to know it again.
+        """
         entries = self._entries
         if self.get(state.id) is state:
             entries.move_to_end(state.id)
@@ -39,7 +48,7 @@ class RecentEntities:
             # What is left of the creation would hold all of its payload in memory.
             state = replace(state, body={key: raw.copy() for key, raw in state.body.items()})
         size = sum(map(len, state.body.values()))
-        entries[state.id] = (state, size)
+        entries[state.id] = (state, size, position)
         self._held += size
         while len(entries) > self._most or (self._held > self._max_bytes and len(entries) > 1):
             self._held -= entries.popitem(last=False)[1][1]

@@ -11,7 +11,8 @@ from domain.writing.recent import RecentEntities
 from projections.feeding.port import Folded, Note
 
 FOLDED_BYTES = 32_000_000
-"""Bytes of bodies that the states of one commit have together, about; the last may be larger."""
+"""Bytes of bodies that the states of one commit have together, those that it replaces included;
+about, as the last may be larger."""
 _CACHED_ENTITIES = 20_000
 
 
@@ -39,27 +40,34 @@ class Folder:
         `note` is called for each of these events. Where it is None, `states` are taken for what
         events of the batch lead to, which need not be folded then.
         """
-        folded: dict[str, Folded] = {}
+        reached: dict[str, list[Folded]] = {}
+        before: dict[str, Folded] = {}
         states = states if note is None else {}
         earlier = self._read_earlier(batch, states)
         size = number = 0
         for recorded in batch:
             number += 1
             entity_id = recorded.entity_id
-            known = folded.get(entity_id)
+            known = reached.setdefault(entity_id, [])
             after = states.get((entity_id, recorded.stream_version))
             if after is None:
-                state = known.entity if known else self._before(recorded, earlier)
+                last = known[-1] if known else self._before(recorded, earlier)
+                state = None if last is None else last.entity
                 after = evolve(state, recorded.event, entity_id)
                 if note is not None:
                     note(state, after)
-            folded[entity_id] = Folded(after, recorded.position)
-            if known is None:
-                size += sum(map(len, after.body.values()))
-                if size >= FOLDED_BYTES:
-                    break
+                    if last is not None and not known:
+                        before[entity_id] = last
+            known.append(Folded(after, recorded.position))
+            size += sum(map(len, after.body.values()))
+            if size >= FOLDED_BYTES:
+                break
+        folded = {
+            entity_id: Folded(last.entity, last.position, tuple(replaced), before.get(entity_id))
+            for entity_id, (*replaced, last) in reached.items()
+        }
         for last in folded.values():
-            self._recent.keep(last.entity)
+            self._recent.keep(last.entity, last.position)
         return folded, number
 
     def _read_earlier(
@@ -80,18 +88,18 @@ class Folder:
 
     def _before(
         self, recorded: RecordedEvent, earlier: Iterator[tuple[Entity, int]]
-    ) -> Entity | None:
+    ) -> Folded | None:
         """The state just before an event; the next of those read when it is not remembered."""
         if recorded.stream_version == 1:
             return None
-        state = self._remembered(recorded) or next(earlier, (None, 0))[0]
+        state, position = self._remembered(recorded) or next(earlier, (None, 0))
         due = recorded.entity_id, recorded.stream_version - 1
         if state is None or (state.id, state.stream_version) != due:
             raise ValueError(f"the log has no whole stream of {due[0]} up to version {due[1]}")
-        return state
+        return Folded(state, position)
 
-    def _remembered(self, recorded: RecordedEvent) -> Entity | None:
-        """The state just before an event, None when it is not in memory."""
-        state = self._recent.get(recorded.entity_id)
-        fits = state is not None and state.stream_version == recorded.stream_version - 1
-        return state if fits else None
+    def _remembered(self, recorded: RecordedEvent) -> tuple[Entity, int] | None:
+        """The state just before an event and its position, None when it is not in memory."""
+        known = self._recent.get_with_position(recorded.entity_id)
+        fits = known is not None and known[0].stream_version == recorded.stream_version - 1
+        return known if fits else None

@@ -1,6 +1,7 @@
 """The port of a projection for those that feed it: states from the log in, one commit out."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import msgspec
@@ -11,11 +12,24 @@ from domain.event_store.entity_reads import RecordedEvent
 
 
 class Folded(msgspec.Struct, frozen=True, gc=False):
-    """The state of an entity after a batch of the log; a purged entity is to be removed."""
+    """The state of an entity after an event of the log; a purged entity is to be removed."""
 
     entity: Entity
     position: int
-    """Position of the entity's last event."""
+    """Position of the event."""
+    replaced: tuple["Folded", ...] = ()
+    """The states that the same batch led to before this one, the oldest first."""
+    before: "Folded | None" = None
+    """The state before the batch, where the projection notes what becomes of each state."""
+
+    @property
+    def steps(self) -> Iterator[tuple["Folded", "Folded"]]:
+        """Each state that the batch replaced, and the one that replaced it, in log order.
+
+        The state before the batch comes first, where there is one and it is known.
+        """
+        known = () if self.before is None else (self.before,)
+        return pairwise((*known, *self.replaced, self))
 
 
 class Damaged(StoreUnavailable):
@@ -95,8 +109,8 @@ class Projection(Protocol):
     ) -> None:
         """Commit these states by id, with the checkpoint and the fingerprint of the log there.
 
-        Only the last state of each entity in a batch is passed, so that batches of any size give
-        the same read model. The batch goes on from `after`: the commit itself compares that with
+        Batches of any size give the same read model: each state has with it those that the same
+        batch replaced. The batch goes on from `after`: the commit itself compares that with
         the checkpoint and fingerprint of the read model, so that of several processes which feed
         it none takes back what another one has committed. Raises StoreUnavailable when the two
         differ, or when nothing could be committed for another reason.

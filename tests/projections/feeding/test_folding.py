@@ -1,9 +1,10 @@
 """Memory of the projectors' folder."""
 
 import tracemalloc
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from msgspec import Raw
 
 from domain.event_store.entity_reads import RecordedEvent
@@ -104,3 +105,47 @@ def test_states_before_a_batch_are_read_together(catalog: Any) -> None:
     assert list(folded) == [*reversed(ids)]
     versions = [one.entity.stream_version for one in folded.values()]
     assert versions == [2] * 15 + [3] * 5
+
+
+def positions(states: Iterable[Folded]) -> list[int]:
+    return [one.position for one in states]
+
+
+def test_states_that_a_batch_replaces_come_with_the_last_one(catalog: Any) -> None:
+    log = catalog.log
+    log.append([created("old", 1), created("other", 1)])
+    log.append([changed("old", 2), created("new", 1), changed("old", 3), changed("new", 2)])
+
+    folded, _ = Folder(log).fold(log.read(2, 10))
+
+    assert [(*positions(one.replaced), one.position) for one in folded.values()] == [(3, 5), (4, 6)]
+    versions = [each.entity.stream_version for each in folded["old"].replaced]
+    assert (versions, folded["old"].before) == ([2], None)
+    steps = [positions(step) for one in folded.values() for step in one.steps]
+    assert steps == [[3, 5], [4, 6]]
+
+
+@pytest.mark.parametrize("is_remembered", [False, True])
+def test_state_before_a_batch_is_given_to_who_notes_what_becomes_of_states(
+    catalog: Any, is_remembered: bool
+) -> None:
+    log, folder = catalog.log, Folder(catalog.log)
+    log.append([created("old", 1), changed("old", 2)])
+    log.append([changed("old", 3), created("new", 1), changed("new", 2), changed("old", 4)])
+    if is_remembered:
+        folder.fold(log.read(0, 2))
+
+    folded, _ = folder.fold(log.read(2, 10), lambda before, after: None)
+
+    steps = {key: [positions(step) for step in one.steps] for key, one in folded.items()}
+    assert steps == {"old": [[2, 3], [3, 6]], "new": [[4, 5]]}
+
+
+def test_replaced_states_count_towards_the_bound_of_a_commit(catalog: Any) -> None:
+    log, size = catalog.log, 9_000_000
+    log.append([created("e", size)])
+    log.append([changed("e", version) for version in range(2, 12)])
+
+    folded, number = Folder(log).fold(log.read(1, 100))
+
+    assert (number, len(folded["e"].replaced)) == (4, 3)
