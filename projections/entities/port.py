@@ -21,6 +21,7 @@ from domain.kinds.entity_kind import EntityKind
 from domain.reading.moments import Moment
 from projections.entities.cursors import Place
 from projections.entities.name_filters import NameFilter
+from projections.entities.replaced_states import EntityChange
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, ReadModel
 from projections.verification.report import Difference
@@ -277,14 +278,14 @@ class SortedReadModel(ReadModel, Protocol):
 
     def apply(
         self,
-        entities: Mapping[str, StoredEntity | None],
+        entities: Mapping[str, EntityChange],
         position: int,
         fingerprint: str,
         *,
         after: Checkpoint,
         moments: Sequence[Moment] = (),
     ) -> None:
-        """Store these entities by id, remove those that are None, and move the checkpoint.
+        """Store what became of entities, by id, with the states replaced; move the checkpoint.
 
         `moments` are those of the events between `after` and `position`, as far as these alone
         tell. Everything happens in one commit, lists, totals and digests included. Raises

@@ -4,24 +4,27 @@ The one that loads hands the bytes on to the database as they are. The format is
 documentation of COPY: fields with their lengths before them, numbers with the high byte first.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from struct import Struct
+from typing import Any
 
 import msgspec
 
 from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
-from domain.reading.moments import Moment
-from projections.entities.commit_changes import add_digests, added_digests
+from projections.entities.folding_process import FoldedPart
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.tables import COLUMNS
-from projections.entities.stored_entity import StoredEntity, decode_scopes
+from projections.entities.stored_entity import (
+    add_digests,
+    added_digests,
+    decode_scopes,
+)
 
 _ENTITIES = f"COPY {{}}.entities ({COLUMNS}, fqn_key) FROM STDIN (FORMAT binary, FREEZE)"
 _SCOPES = (
     "COPY {}.scopes (scope, kind, deleted, name, id, status) FROM STDIN (FORMAT binary, FREEZE)"
 )
-_MOMENTS = "COPY {}.moments (at, position) FROM STDIN"
 _BEGINNING = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 """Of each COPY: the signature, no flags, no extension of the header."""
 _END = b"\xff\xff"
@@ -47,10 +50,13 @@ class CopyPart(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Their rows in the table of scopes."""
     sums: list[tuple[str, int, bytes]]
     """For each kind the number of its entities, and the sum of their digests in 16 bytes."""
+    past: FoldedPart
+    """The part that this was made of, without its entities."""
 
 
-def copy_part(entities: Sequence[StoredEntity]) -> CopyPart:
-    """The rows of some entities, and what they add to the digests."""
+def copy_part(part: FoldedPart) -> CopyPart:
+    """The rows of the entities of a part, and what they add to the digests."""
+    entities = part.entities
     sums = dict[str, tuple[int, int]]()
     add_digests(sums, ((one.kind, 1, one.digest) for one in entities))
     rows, scopes = list[bytes](), list[bytes]()
@@ -68,7 +74,8 @@ def copy_part(entities: Sequence[StoredEntity]) -> CopyPart:
         for scope in decode_scopes(one.scopes):
             scopes += (_SCOPE_FIELDS, _text(scope), key, status)
     added = added_digests({}, sums)
-    return CopyPart(len(entities), b"".join(rows), b"".join(scopes), added)
+    past = msgspec.structs.replace(part, entities=[])
+    return CopyPart(len(entities), b"".join(rows), b"".join(scopes), added, past)
 
 
 def copy_in(link: Link, tables: EntityTables, part: CopyPart) -> None:
@@ -79,11 +86,14 @@ def copy_in(link: Link, tables: EntityTables, part: CopyPart) -> None:
                 copy.write(piece)
 
 
-def copy_moments(link: Link, tables: EntityTables, moments: Iterable[Moment]) -> None:
-    """Put moments into a table that the link's transaction has made; raises psycopg.Error."""
-    with link.cursor() as cursor, cursor.copy(tables.within(_MOMENTS).encode()) as copy:
-        for moment in moments:
-            copy.write_row(moment)
+def copy_tuples(
+    link: Link, tables: EntityTables, table: str, rows: Iterable[tuple[Any, ...]]
+) -> None:
+    """Put rows into a table that the link's transaction has made; raises psycopg.Error."""
+    statement = f"COPY {table} FROM STDIN"
+    with link.cursor() as cursor, cursor.copy(tables.within(statement).encode()) as copy:
+        for row in rows:
+            copy.write_row(row)
 
 
 def _text(text: str) -> bytes:

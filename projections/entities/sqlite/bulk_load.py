@@ -10,23 +10,25 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import astuple
 
 from domain.event_store.port import EventStore
 from domain.machine import durable_files
 from domain.reading.moments import recorded_moments
-from projections.entities.bulk_folding import folded_parts
-from projections.entities.commit_changes import add_digests, added_digests
+from projections.entities.bulk_folding import LoadedPast, folded_parts
+from projections.entities.folding_process import FoldedPart
 from projections.entities.sqlite.database import sqlite_errors
 from projections.entities.sqlite.tables import (
     INDEXES,
     INSERT_DIGEST,
     INSERT_ENTITY,
     INSERT_MOMENT,
+    INSERT_PAST,
+    INSERT_REPLACED,
     PAGE_BYTES,
     TABLES,
 )
-from projections.entities.stored_entity import StoredEntity
+from projections.entities.stored_entity import add_digests, added_digests
 from projections.feeding.log_fingerprint import fingerprint_at
 from projections.feeding.port import Damaged, Progress
 
@@ -37,7 +39,22 @@ INSERT INTO counters SELECT kind, '', deleted, coalesce(status, ''), count(*)
     FROM entities GROUP BY kind, deleted, status;
 INSERT INTO counters SELECT kind, scope, deleted, coalesce(status, ''), count(*)
     FROM scopes GROUP BY kind, scope, deleted, status;
+INSERT INTO history_scopes SELECT one.value, h.kind, h.deleted, h.name, h.id, h.until, h.since,
+    h.status FROM history h, json_each(h.scopes) one ORDER BY 1, 2, 3, 4, 5, 6;
+INSERT INTO kind_totals SELECT kind, deleted, status, position,
+    sum(sum(n)) OVER (PARTITION BY kind, deleted, status ORDER BY position)
+    FROM total_steps GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
+INSERT INTO forgotten SELECT kind, deleted, status, position, sum(n)
+    FROM forgotten_steps GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
+DROP TABLE total_steps;
+DROP TABLE forgotten_steps;
 """
+_STEPS = "CREATE TEMP TABLE {}_steps (kind, deleted, status, position, n)"
+_INSERT_STEP = "INSERT INTO {}_steps VALUES (?,?,?,?,?)"
+
+
+def _itself(part: FoldedPart) -> FoldedPart:
+    return part
 
 
 def load(path: Path, log: EventStore, progress: Progress) -> None:
@@ -48,7 +65,7 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
     with (
         sqlite_errors(),
         closing(sqlite3.connect(path, isolation_level=None)) as connection,
-        folded_parts(log, list, list[StoredEntity]) as (live, parts),
+        folded_parts(log, _itself, FoldedPart) as (live, parts),
     ):
         fingerprint = fingerprint_at(log, live.head)
         if fingerprint is None:
@@ -63,14 +80,23 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
         ):
             connection.execute(f"PRAGMA {pragma}")
         connection.executescript(TABLES)
+        for name in ("total", "forgotten"):
+            connection.execute(_STEPS.format(name))
         connection.execute("BEGIN")
         done, sums = 0, dict[str, tuple[int, int]]()
-        for entities in parts:
-            connection.executemany(INSERT_ENTITY, map(msgspec.structs.astuple, entities))
-            add_digests(sums, ((one.kind, 1, one.digest) for one in entities))
-            done += len(entities)
+        past = LoadedPast(live)
+        for part in parts:
+            connection.executemany(INSERT_ENTITY, map(astuple, part.entities))
+            replaced = past.kept(part.replaced, part.newest)
+            connection.executemany(INSERT_REPLACED, map(astuple, replaced))
+            connection.executemany(_INSERT_STEP.format("total"), part.steps)
+            connection.executemany(_INSERT_STEP.format("forgotten"), part.forgotten)
+            add_digests(sums, ((one.kind, 1, one.digest) for one in part.entities))
+            done += len(part.entities)
             progress(done, len(live))
         connection.executemany(INSERT_DIGEST, added_digests({}, sums))
+        connection.executemany(_INSERT_STEP.format("forgotten"), past.forgotten)
+        connection.executemany(INSERT_PAST, past.pasts)
         connection.executemany(INSERT_MOMENT, recorded_moments(log, live.head))
         connection.execute("COMMIT")
         connection.executescript(INDEXES + _DERIVED)

@@ -3,6 +3,7 @@
 from contextlib import closing
 
 from benchmarks.postgres_server import PostgresServer, new_schema
+from projections.entities.folding_process import FoldedPart
 from projections.entities.postgres.copy_rows import copy_in, copy_part
 from projections.entities.postgres.database import EntityDatabase, EntityTables
 from projections.entities.postgres.opening import make, open_read_model
@@ -25,7 +26,7 @@ def test_copied_rows_are_those_of_commits(postgres: PostgresServer) -> None:
         closing(database.connections.connect()) as link,
     ):
         fill(committed, *ENTITIES)
-        part = copy_part(ENTITIES)
+        part = copy_part(FoldedPart(ENTITIES, [], [], [], {}))
         with link.transaction():
             make(link, schema)
             copy_in(link, EntityTables(database, schema, "true"), part)
