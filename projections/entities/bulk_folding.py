@@ -8,7 +8,7 @@ ends when the socket to the one that started it is closed, however that one ende
 import os
 import subprocess
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -23,8 +23,7 @@ from domain.event_store.stored import LiveStreams
 from domain.machine.modules import command_of, environment
 from projections.entities import folding_process
 from projections.entities.folding_process import END, FoldedPart, fold_streams
-from projections.entities.replaced_states import PastChanges, ReplacedState
-from projections.entities.stored_entity import add_digests, added_digests
+from projections.entities.replaced_states import EndedMembership, PastChanges, ReplacedState, Series
 
 T = TypeVar("T")
 
@@ -73,40 +72,41 @@ class LoadedPast:
     def __init__(self, live: LiveStreams) -> None:
         self._purged = frozenset(LiveStreams(live.head, live.purged).part(0, len(live.purged)))
         self._changes = PastChanges()
-        self._newest: dict[str, int] = {}
-        self._sums: dict[str, tuple[int, int]] = {}
+        self._gone: set[str] = set()
+        """Edges of which an end is purged."""
 
-    def kept(
-        self, replaced: Iterable[ReplacedState], newest: Mapping[str, int]
-    ) -> list[ReplacedState]:
-        """Those of the replaced states of a part that are kept."""
-        for kind, position in newest.items():
-            self._newest[kind] = max(position, self._newest.get(kind, 0))
-        rows = []
-        for row in replaced:
+    def kept(self, part: FoldedPart) -> tuple[list[ReplacedState], list[EndedMembership]]:
+        """Those of the replaced states and ended memberships of a part that are kept."""
+        changes, newest = self._changes, self._changes.newest
+        for kind, position in part.newest.items():
+            newest[kind] = max(position, newest.get(kind, 0))
+        replaced = []
+        for row in part.replaced:
             if row.kind == EDGE:
-                if self._purged.isdisjoint(edge_ends(row.fqn)):
-                    rows.append(row)
+                if not self._purged.isdisjoint(edge_ends(row.fqn)):
+                    self._gone.add(row.id)
+                    continue
             elif row.id in self._purged:
-                self._changes.forget((row,))
-            else:
-                rows.append(row)
-        add_digests(self._sums, ((row.kind, 1, row.digest) for row in rows))
-        return rows
+                changes.forget((row,))
+                continue
+            replaced.append(row)
+        ended = [
+            row
+            for row in part.ended
+            if row[4] not in self._gone and (row[1] == EDGE or row[4] not in self._purged)
+        ]
+        changes.sum(replaced, ended, 1)
+        return replaced, ended
 
     @property
-    def forgotten(self) -> list[tuple[str, int, str, int, int]]:
+    def forgotten(self) -> list[tuple[*Series, int, int]]:
         """Rows that add up to those of `forgotten`, with those of the parts."""
         return self._changes.forgotten
 
     @property
     def pasts(self) -> list[tuple[str, int, int, bytes]]:
         """The rows of `pasts`."""
-        none = dict.fromkeys(self._newest, (0, 0))
-        return [
-            (kind, self._newest[kind], n, total)
-            for kind, n, total in added_digests(none, none | self._sums)
-        ]
+        return self._changes.pasts({})
 
 
 def _made(

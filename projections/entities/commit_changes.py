@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from projections.entities.replaced_states import HeldState
 from projections.entities.stored_entity import StoredEntity, added_digests, decode_scopes
@@ -27,30 +26,18 @@ LEFT JOIN held USING (kind, scope, deleted, status) ORDER BY 1, 2, 3, 4
 """Gives the totals that are wrong, with the number of rows; `{empty}` stands for an empty text."""
 
 
-ScopeRow = tuple[str, str, int, str, str, str | None]
-"""Scope, kind, deletion state, name, id and status: the columns of `scopes`."""
-
-
 class CommitChanges:
-    """The rows that a commit takes out of the tables beside `entities`, and puts into them.
-
-    Rows of one entity lie on as many pages as it has scopes: those that stay are not written.
-    """
+    """The share of a commit in the totals and digests beside `entities`."""
 
     def __init__(self, stored: Iterable[HeldState], entities: Iterable[StoredEntity]) -> None:
         """`stored` are the states that are taken out, `entities` what is put in."""
         self._totals: Counter[tuple[str, str, int, str]] = Counter()
         self._counts: Counter[str] = Counter()
         self._sums: Counter[str] = Counter()
-        before, after = set[ScopeRow](), set[ScopeRow]()
         for held in stored:
-            before.update(self._add(-1, held))
+            self._add(-1, held)
         for one in entities:
-            after.update(self._add(1, one))
-        self.unlisted = [row[:5] for row in sorted(before - after, key=_key)]
-        """The keys of the rows of `scopes` to be removed."""
-        self.listed = sorted(after - before, key=_key)
-        """The rows of `scopes` to be added."""
+            self._add(1, one)
 
     @property
     def kinds(self) -> list[str]:
@@ -67,16 +54,10 @@ class CommitChanges:
         changes = {kind: (n, self._sums[kind]) for kind, n in self._counts.items()}
         return added_digests(held, changes)
 
-    def _add(self, step: int, one: HeldState | StoredEntity) -> list[ScopeRow]:
-        """Count an entity (`step` 1) or uncount it (-1); returns its rows of `scopes`."""
-        kind, deleted, status = one.kind, one.deleted, one.status
-        scopes = decode_scopes(one.scopes)
-        for scope in (WHOLE_KIND, *scopes):
-            self._totals[kind, scope, deleted, status or ""] += step
+    def _add(self, step: int, one: HeldState | StoredEntity) -> None:
+        """Count an entity (`step` 1) or uncount it (-1)."""
+        kind, deleted, status = one.kind, one.deleted, one.status or ""
+        for scope in (WHOLE_KIND, *decode_scopes(one.scopes)):
+            self._totals[kind, scope, deleted, status] += step
         self._counts[kind] += step
         self._sums[kind] += step * int.from_bytes(one.digest, "big")
-        return [(scope, kind, deleted, one.name, one.id, status) for scope in scopes]
-
-
-def _key(row: ScopeRow) -> tuple[Any, ...]:
-    return row[:5]

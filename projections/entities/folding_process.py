@@ -19,10 +19,12 @@ from domain.event_store.entity_reads import StreamSpan
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from projections.entities.replaced_states import (
-    EntityChange,
-    HeldState,
+    EndedMembership,
+    Life,
+    Membership,
     PastChanges,
     ReplacedState,
+    Series,
     held_state,
 )
 from projections.entities.stored_entity import StoredEntity, stored_entity
@@ -39,13 +41,17 @@ class FoldedPart(msgspec.Struct, frozen=True, array_like=True):
 
     entities: list[StoredEntity]
     """Those that are not purged, in the order of their streams."""
-    replaced: list[ReplacedState]
+    listed: list[Membership]
+    """Rows of `scopes`."""
+    replaced: list[ReplacedState] = []
     """Rows of `history`."""
-    steps: list[tuple[str, int, str, int, int]]
+    ended: list[EndedMembership] = []
+    """Rows of `history_scopes`."""
+    steps: list[tuple[*Series, int, int]] = []
     """Changes of totals, as `PastChanges.steps`."""
-    forgotten: list[tuple[str, int, str, int, int]]
+    forgotten: list[tuple[*Series, int, int]] = []
     """Rows that add up to those of `forgotten`."""
-    newest: dict[str, int]
+    newest: dict[str, int] = {}
     """Kind -> position of the newest event that is about one."""
 
 
@@ -58,30 +64,27 @@ def fold_streams(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[Fol
     part = _Part()
     streams = log.streams([StreamSpan(entity_id) for entity_id in ids], upto=upto)
     for entity_id, stream in groupby(streams, key=attrgetter("entity_id")):
+        life = Life()
         state: Entity | None = None
-        held: HeldState | None = None
-        passed: list[HeldState] = []
         stored: StoredEntity | None = None
         for recorded in stream:
-            if stored is not None:
-                passed.append(part.sized(held_state(stored)))
+            state = evolve(state, recorded.event, entity_id)
+            if state.purged:
+                stored = None
+                life.purge(part.past, recorded.position)
+                continue
+            stored = stored_entity(Folded(state, recorded.position))
+            held = held_state(stored)
+            life.go_on(part.past, held)
+            part.size += len(held.scopes) + len(held.core or b"") + len(held.optional or b"")
             if part.size >= PIECE_BYTES:
-                part.past.add(held, EntityChange(tuple(passed), None))
-                held, passed = passed[-1], []
+                life.give(part.past)
                 yield part.taken()
                 part = _Part()
-            state = evolve(state, recorded.event, entity_id)
-            at = recorded.position
-            stored = None if state.purged else stored_entity(Folded(state, at))
-        assert state is not None
-        purged = None if stored else at
-        part.past.add(held, EntityChange(tuple(passed), stored, purged))
+        life.finish(part.past)
         if stored is not None:
             part.entities.append(stored)
             part.size += len(stored.core) + len(stored.optional)
-        if part.size >= PIECE_BYTES:
-            yield part.taken()
-            part = _Part()
     yield part.taken()
 
 
@@ -94,15 +97,18 @@ class _Part:
         self.size = 0
         """Bytes of JSON, about."""
 
-    def sized(self, state: HeldState) -> HeldState:
-        """Count the bytes of a state that is passed."""
-        self.size += len(state.scopes) + len(state.core or b"") + len(state.optional or b"")
-        return state
-
     def taken(self) -> FoldedPart:
         """All of the part."""
         past = self.past
-        return FoldedPart(self.entities, past.replaced, past.steps, past.forgotten, past.newest)
+        return FoldedPart(
+            self.entities,
+            past.listed,
+            past.replaced,
+            past.ended,
+            past.steps,
+            past.forgotten,
+            past.newest,
+        )
 
 
 def serve(pipe: "Connection") -> None:

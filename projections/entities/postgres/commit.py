@@ -21,13 +21,6 @@ _REMOVE = "DELETE FROM {}.entities WHERE id = ANY (%b::text[])"
 _INSERT = "INSERT INTO {}.entities SELECT * FROM " + (
     f"unnest({', '.join(f'%b::{type_name}[]' for type_name in TYPES)})"
 )
-_SCOPES = "unnest(%b::text[], %b::text[], %b::int8[], %b::text[], %b::text[]"
-_UNLIST = (
-    f"DELETE FROM {{}}.scopes s USING {_SCOPES}) AS gone (scope, kind, deleted, name, id)"
-    " WHERE (s.scope, s.kind, s.deleted, s.name, s.id)"
-    " = (gone.scope, gone.kind, gone.deleted, gone.name, gone.id)"
-)
-_LIST = f"INSERT INTO {{}}.scopes SELECT * FROM {_SCOPES}, %b::text[])"
 _COUNT = (
     "INSERT INTO {}.counters AS c"
     " SELECT * FROM unnest(%b::text[], %b::text[], %b::int8[], %b::text[], %b::int8[])"
@@ -60,8 +53,6 @@ def write_entities(link: Link, tables: EntityTables, entities: Mapping[str, Enti
     for statement, written in (
         (_REMOVE, [(entity_id,) for entity_id in held]),
         (_INSERT, [entity_row(one) for one in to_store]),
-        (_UNLIST, changes.unlisted),
-        (_LIST, changes.listed),
         (_COUNT, changes.totals),
         (_DIGEST, changes.digests(digests)),
     ):

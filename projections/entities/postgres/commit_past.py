@@ -1,6 +1,7 @@
 """Writes the past of entities to PostgreSQL: states that a commit replaces, and totals of then."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import astuple
 
@@ -12,7 +13,7 @@ from projections.entities.replaced_states import (
     HeldState,
     PastChanges,
     ReplacedState,
-    scope_rows,
+    memberships,
 )
 from projections.entities.stored_entity import held_digests
 
@@ -20,26 +21,37 @@ _ROWS_OF = (
     "SELECT kind, deleted, name, id, fqn, status, scopes, since, until, NULL::bytea, NULL::bytea,"
     " digest FROM {}.history WHERE id = ANY (%b::text[]) ORDER BY id, until"
 )
-_EDGES_OF = (
-    "SELECT DISTINCT scope, id FROM {}.history_scopes"
-    f" WHERE scope = ANY (%b::text[]) AND kind = '{EDGE}'"
+_EDGES_OF = " UNION ".join(
+    f"SELECT id FROM {{}}.{table} WHERE scope = ANY (%b::text[]) AND kind = '{EDGE}'"
+    for table in ("history_scopes", "scopes")
 )
 _STORED = "SELECT id FROM {}.entities WHERE id = ANY (%b::text[])"
 _REMOVE = "DELETE FROM {}.history WHERE id = ANY (%b::text[])"
-_KEY = "scope, kind, deleted, name, id, until"
-_UNLIST = (
-    f"DELETE FROM {{}}.history_scopes WHERE ({_KEY}) IN (SELECT * FROM"
-    " unnest(%b::text[], %b::text[], %b::int4[], %b::text[], %b::text[], %b::int8[]))"
+_KEYS = "unnest(%b::text[], %b::text[], %b::int8[], %b::text[], %b::text[]"
+_SAME = (
+    "(s.scope, s.kind, s.deleted, s.name, s.id)"
+    " = (one.scope, one.kind, one.deleted, one.name, one.id)"
 )
+_ENDED = "s.scope, s.kind, s.deleted, s.name, s.id, {}.until, s.since, s.status"
+_REMOVE_ENDED = (
+    f"DELETE FROM {{}}.history_scopes s USING {_KEYS}) AS one (scope, kind, deleted, name, id)"
+    f" WHERE {_SAME} RETURNING {_ENDED.format('s')}"
+)
+_MOVED = (
+    f"SELECT {_ENDED.format('one')} FROM {{}}.scopes s"
+    f" JOIN {_KEYS}, %b::int8[]) AS one (scope, kind, deleted, name, id, until) ON {_SAME}"
+)
+_UNLIST = (
+    f"DELETE FROM {{}}.scopes s USING {_KEYS}) AS one (scope, kind, deleted, name, id)"
+    f" WHERE {_SAME}"
+)
+_LIST = f"INSERT INTO {{}}.scopes SELECT * FROM {_KEYS}, %b::text[], %b::int8[])"
 _KEEP = (
     "INSERT INTO {}.history SELECT * FROM unnest(%b::text[], %b::int4[], %b::text[], %b::text[],"
     " %b::text[], %b::text[], %b::text[], %b::int8[], %b::int8[], %b::bytea[], %b::bytea[],"
     " %b::bytea[])"
 )
-_LIST = (
-    "INSERT INTO {}.history_scopes SELECT * FROM unnest(%b::text[], %b::text[], %b::int4[],"
-    " %b::text[], %b::text[], %b::int8[], %b::int8[], %b::text[])"
-)
+_END = f"INSERT INTO {{}}.history_scopes SELECT * FROM {_KEYS}, %b::int8[], %b::int8[], %b::text[])"
 _SERIES = "unnest(%b::text[], %b::int4[], %b::text[]"
 _LAST_TOTALS = (
     "SELECT s.kind, s.deleted, s.status, t.n"
@@ -85,17 +97,18 @@ def write_past(
     if changes.purged:
         _remove(link, tables, changes)
     totals: dict[tuple[str, int, str], int] = {}
-    if series := changes.series:
-        columns = [[*column] for column in zip(*series, strict=True)]
-        for kind, deleted, status, n in link.rows(tables.within(_LAST_TOTALS), *columns):
-            totals[kind, deleted, status] = n
+    for kind, deleted, status, n in _asked(link, tables, _LAST_TOTALS, changes.series):
+        totals[kind, deleted, status] = n
     digests = held_digests(link.rows(tables.within(_PASTS), [*changes.kinds]))
+    moved = _asked(link, tables, _MOVED, changes.moved)
     for statement, written in (
         (_KEEP, [astuple(row) for row in changes.replaced]),
-        (_LIST, [each for row in changes.replaced for each in scope_rows(row)]),
+        (_END, [*changes.ended, *moved]),
+        (_UNLIST, changes.unlisted),
+        (_LIST, changes.listed),
         (_TOTAL, changes.totals(totals)),
         (_FORGET, changes.forgotten),
-        (_PAST, changes.pasts(digests)),
+        (_PAST, changes.pasts(digests, moved)),
     ):
         write_rows(link, tables, statement, written)
 
@@ -103,7 +116,7 @@ def write_past(
 def _remove(link: Link, tables: EntityTables, changes: PastChanges) -> None:
     """Remove the past of purged entities, and that of edges between them and others."""
     purged = changes.purged
-    edges = {edge_id for _, edge_id in link.rows(tables.within(_EDGES_OF), purged)}
+    edges = {edge_id for (edge_id,) in link.rows(tables.within(_EDGES_OF), purged, purged)}
     gone = {*purged}
     # Of an edge the entity may be the pipeline.
     rows = [
@@ -113,9 +126,15 @@ def _remove(link: Link, tables: EntityTables, changes: PastChanges) -> None:
         )
         if row.id in gone or not gone.isdisjoint(edge_ends(row.fqn))
     ]
-    if not rows:
-        return
-    changes.remove(rows)
-    link.rows(tables.within(_REMOVE + " RETURNING id"), [*{row.id for row in rows}])
-    unlisted = [each[:6] for row in rows for each in scope_rows(row)]
-    write_rows(link, tables, _UNLIST, unlisted)
+    keys = {key[:5] for row in rows for key in memberships(row)}
+    changes.remove(rows, _asked(link, tables, _REMOVE_ENDED, [*keys]))
+    link.execute(tables.within(_REMOVE).encode(), ([*{row.id for row in rows}],))
+
+
+def _asked(
+    link: Link, tables: EntityTables, sql: str, given: Sequence[tuple[Any, ...]]
+) -> list[Any]:
+    """The rows of a statement the values of which are the columns of what is given."""
+    if not given:
+        return []
+    return link.rows(tables.within(sql), *([*column] for column in zip(*given, strict=True)))

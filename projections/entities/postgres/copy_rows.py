@@ -18,12 +18,12 @@ from projections.entities.postgres.tables import COLUMNS
 from projections.entities.stored_entity import (
     add_digests,
     added_digests,
-    decode_scopes,
 )
 
 _ENTITIES = f"COPY {{}}.entities ({COLUMNS}, fqn_key) FROM STDIN (FORMAT binary, FREEZE)"
 _SCOPES = (
-    "COPY {}.scopes (scope, kind, deleted, name, id, status) FROM STDIN (FORMAT binary, FREEZE)"
+    "COPY {}.scopes (scope, kind, deleted, name, id, status, since) FROM STDIN"
+    " (FORMAT binary, FREEZE)"
 )
 _BEGINNING = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 """Of each COPY: the signature, no flags, no extension of the header."""
@@ -35,7 +35,7 @@ _int4 = Struct(">ii").pack
 _int8 = Struct(">iq").pack
 _NULL, _DIGEST = _length(-1), _length(16)
 """Lengths as COPY has them: of null, and of digests and of keys of names."""
-_ENTITY_FIELDS, _SCOPE_FIELDS = _number(13), _number(6)
+_ENTITY_FIELDS, _SCOPE_FIELDS = _number(13), _number(7)
 """Numbers of fields of a row, with which it begins."""
 
 
@@ -51,7 +51,7 @@ class CopyPart(msgspec.Struct, frozen=True, array_like=True, gc=False):
     sums: list[tuple[str, int, bytes]]
     """For each kind the number of its entities, and the sum of their digests in 16 bytes."""
     past: FoldedPart
-    """The part that this was made of, without its entities."""
+    """The part that this was made of, without its entities and their scopes."""
 
 
 def copy_part(part: FoldedPart) -> CopyPart:
@@ -61,7 +61,6 @@ def copy_part(part: FoldedPart) -> CopyPart:
     add_digests(sums, ((one.kind, 1, one.digest) for one in entities))
     rows, scopes = list[bytes](), list[bytes]()
     for one in entities:
-        # These begin the row of an entity, and follow the scope in those of its scopes.
         key = b"".join((_text(one.kind), _int4(4, one.deleted), _text(one.name), _text(one.id)))
         status = _NULL if one.status is None else _text(one.status)
         core, optional = one.core, one.optional
@@ -71,10 +70,13 @@ def copy_part(part: FoldedPart) -> CopyPart:
             *(_length(len(core)), core, _length(len(optional)), optional),
             *(_DIGEST, one.digest, _DIGEST, name_key(one.kind, one.fqn)),
         )
-        for scope in decode_scopes(one.scopes):
-            scopes += (_SCOPE_FIELDS, _text(scope), key, status)
+    for scope, kind, deleted, name, entity_id, of_status, since in part.listed:
+        scopes += (
+            *(_SCOPE_FIELDS, _text(scope), _text(kind), _int4(4, deleted), _text(name)),
+            *(_text(entity_id), _NULL if of_status is None else _text(of_status), _int8(8, since)),
+        )
     added = added_digests({}, sums)
-    past = msgspec.structs.replace(part, entities=[])
+    past = msgspec.structs.replace(part, entities=[], listed=[])
     return CopyPart(len(entities), b"".join(rows), b"".join(scopes), added, past)
 
 

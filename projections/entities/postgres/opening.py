@@ -39,8 +39,6 @@ INSERT INTO {}.counters SELECT kind, '', deleted, coalesce(status, ''), count(*)
     FROM {}.entities GROUP BY kind, deleted, status;
 INSERT INTO {}.counters SELECT kind, scope, deleted, coalesce(status, ''), count(*)
     FROM {}.scopes GROUP BY kind, scope, deleted, status;
-INSERT INTO {}.history_scopes SELECT one.value, h.kind, h.deleted, h.name, h.id, h.until, h.since,
-    h.status FROM {}.history h, json_array_elements_text(h.scopes::json) one;
 INSERT INTO {}.kind_totals SELECT kind, deleted, status, position,
     sum(sum(n)) OVER (PARTITION BY kind, deleted, status ORDER BY position)
     FROM total_steps GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
@@ -84,8 +82,9 @@ def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progr
         past = LoadedPast(live)
         for part in parts:
             copy_in(link, tables, part)
-            replaced = past.kept(part.past.replaced, part.past.newest)
+            replaced, ended = past.kept(part.past)
             copy_tuples(link, tables, "{}.history", map(astuple, replaced))
+            copy_tuples(link, tables, "{}.history_scopes", ended)
             copy_tuples(link, tables, "total_steps", part.past.steps)
             copy_tuples(link, tables, "forgotten_steps", part.past.forgotten)
             add_digests(sums, part.sums)

@@ -21,7 +21,7 @@ CREATE TABLE {{schema}}.entities (
     digest bytea NOT NULL, fqn_key bytea NOT NULL);
 CREATE TABLE {{schema}}.scopes (
     scope {_TEXT} NOT NULL, kind {_TEXT} NOT NULL, deleted integer NOT NULL, name {_TEXT} NOT NULL,
-    id {_TEXT} NOT NULL, status {_TEXT});
+    id {_TEXT} NOT NULL, status {_TEXT}, since bigint NOT NULL);
 CREATE TABLE {{schema}}.counters (
     kind {_TEXT}, scope {_TEXT}, deleted integer, status {_TEXT}, n bigint NOT NULL,
     PRIMARY KEY (kind, scope, deleted, status)) WITH (fillfactor = 50, {_HOT});

@@ -7,8 +7,10 @@ one part's entities, however large the log is.
 
 import os
 import sqlite3
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import astuple
 
@@ -33,24 +35,25 @@ from projections.feeding.log_fingerprint import fingerprint_at
 from projections.feeding.port import Damaged, Progress
 
 _DERIVED = """
-INSERT INTO scopes SELECT one.value, e.kind, e.deleted, e.name, e.id, e.status
-    FROM entities e, json_each(e.scopes) one ORDER BY 1, 2, 3, 4, 5;
+INSERT INTO scopes SELECT * FROM loaded_scopes ORDER BY 1, 2, 3, 4, 5;
+INSERT INTO history_scopes SELECT * FROM loaded_ended ORDER BY 1, 2, 3, 4, 5, 6;
 INSERT INTO counters SELECT kind, '', deleted, coalesce(status, ''), count(*)
     FROM entities GROUP BY kind, deleted, status;
 INSERT INTO counters SELECT kind, scope, deleted, coalesce(status, ''), count(*)
     FROM scopes GROUP BY kind, scope, deleted, status;
-INSERT INTO history_scopes SELECT one.value, h.kind, h.deleted, h.name, h.id, h.until, h.since,
-    h.status FROM history h, json_each(h.scopes) one ORDER BY 1, 2, 3, 4, 5, 6;
 INSERT INTO kind_totals SELECT kind, deleted, status, position,
     sum(sum(n)) OVER (PARTITION BY kind, deleted, status ORDER BY position)
-    FROM total_steps GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
+    FROM loaded_steps GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
 INSERT INTO forgotten SELECT kind, deleted, status, position, sum(n)
-    FROM forgotten_steps GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
-DROP TABLE total_steps;
-DROP TABLE forgotten_steps;
+    FROM loaded_forgotten GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
 """
-_STEPS = "CREATE TEMP TABLE {}_steps (kind, deleted, status, position, n)"
-_INSERT_STEP = "INSERT INTO {}_steps VALUES (?,?,?,?,?)"
+_LOADED = {
+    "scopes": "scope, kind, deleted, name, id, status, since",
+    "ended": "scope, kind, deleted, name, id, until, since, status",
+    "steps": "kind, deleted, status, position, n",
+    "forgotten": "kind, deleted, status, position, n",
+}
+"""Columns of tables that hold rows in the order of the load until they are sorted."""
 
 
 def _itself(part: FoldedPart) -> FoldedPart:
@@ -80,22 +83,27 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
         ):
             connection.execute(f"PRAGMA {pragma}")
         connection.executescript(TABLES)
-        for name in ("total", "forgotten"):
-            connection.execute(_STEPS.format(name))
+        for name, columns in _LOADED.items():
+            connection.execute(f"CREATE TEMP TABLE loaded_{name} ({columns})")
         connection.execute("BEGIN")
         done, sums = 0, dict[str, tuple[int, int]]()
         past = LoadedPast(live)
         for part in parts:
+            replaced, ended = past.kept(part)
             connection.executemany(INSERT_ENTITY, map(astuple, part.entities))
-            replaced = past.kept(part.replaced, part.newest)
             connection.executemany(INSERT_REPLACED, map(astuple, replaced))
-            connection.executemany(_INSERT_STEP.format("total"), part.steps)
-            connection.executemany(_INSERT_STEP.format("forgotten"), part.forgotten)
+            for name, rows in (
+                ("scopes", part.listed),
+                ("ended", ended),
+                ("steps", part.steps),
+                ("forgotten", part.forgotten),
+            ):
+                _put(connection, name, rows)
             add_digests(sums, ((one.kind, 1, one.digest) for one in part.entities))
             done += len(part.entities)
             progress(done, len(live))
+        _put(connection, "forgotten", past.forgotten)
         connection.executemany(INSERT_DIGEST, added_digests({}, sums))
-        connection.executemany(_INSERT_STEP.format("forgotten"), past.forgotten)
         connection.executemany(INSERT_PAST, past.pasts)
         connection.executemany(INSERT_MOMENT, recorded_moments(log, live.head))
         connection.execute("COMMIT")
@@ -105,3 +113,9 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
         connection.execute("PRAGMA locking_mode=NORMAL")
         connection.execute("PRAGMA journal_mode=WAL")
     durable_files.sync(path)
+
+
+def _put(connection: sqlite3.Connection, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Add rows to a table of `_LOADED`."""
+    values = ",".join("?" * (_LOADED[name].count(",") + 1))
+    connection.executemany(f"INSERT INTO loaded_{name} VALUES ({values})", rows)

@@ -25,8 +25,6 @@ _CHANGE = (
     "UPDATE entities SET scopes = ?, position = ?, last_event = ?, core = ?, optional = ?,"
     " digest = ? WHERE kind = ? AND deleted = ? AND name = ? AND id = ?"
 )
-_UNLIST = "DELETE FROM scopes WHERE scope = ? AND kind = ? AND deleted = ? AND name = ? AND id = ?"
-_LIST = "INSERT INTO scopes VALUES (?,?,?,?,?,?)"
 _COUNT = "INSERT INTO counters VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"
 
 
@@ -60,8 +58,6 @@ def write_entities(connection: sqlite3.Connection, entities: Mapping[str, Entity
         (_REMOVE, [row for key, row in keys.items() if key not in in_place]),
         (_CHANGE, [(*row[6:], *row[:4]) for key, row in to_store.items() if key in in_place]),
         (INSERT_ENTITY, [row for key, row in to_store.items() if key not in in_place]),
-        (_UNLIST, changes.unlisted),
-        (_LIST, changes.listed),
         (_COUNT, changes.totals),
         (INSERT_DIGEST, changes.digests(digests)),
     ):

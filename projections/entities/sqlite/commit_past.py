@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping
+from operator import itemgetter
 
 import msgspec
 from msgspec.structs import astuple
@@ -12,12 +13,13 @@ from projections.entities.replaced_states import (
     HeldState,
     PastChanges,
     ReplacedState,
-    scope_rows,
+    memberships,
 )
 from projections.entities.sqlite.tables import (
-    INSERT_HISTORY_SCOPE,
+    INSERT_ENDED,
     INSERT_PAST,
     INSERT_REPLACED,
+    INSERT_SCOPE,
     INSERT_TOTAL,
 )
 from projections.entities.stored_entity import held_digests
@@ -26,13 +28,17 @@ _ROWS_OF = (
     "SELECT kind, deleted, name, id, fqn, status, scopes, since, until, NULL, NULL, digest"
     " FROM history WHERE id = ?"
 )
-_EDGES_OF = f"SELECT DISTINCT id FROM history_scopes WHERE scope = ? AND kind = '{EDGE}'"
+_EDGES_OF = " UNION ".join(
+    f"SELECT id FROM {table} WHERE scope = :id AND kind = '{EDGE}'"
+    for table in ("history_scopes", "scopes")
+)
 _STORED = "SELECT e.id FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value"
 _REMOVE = "DELETE FROM history WHERE id = ?"
-_UNLIST = (
-    "DELETE FROM history_scopes WHERE scope = ? AND kind = ? AND deleted = ? AND name = ?"
-    " AND id = ? AND until = ?"
-)
+_KEY = "scope = ? AND kind = ? AND deleted = ? AND name = ? AND id = ?"
+_ENDED = "scope, kind, deleted, name, id, {}, since, status"
+_REMOVE_ENDED = f"DELETE FROM history_scopes WHERE {_KEY} RETURNING {_ENDED.format('until')}"
+_MOVED = f"SELECT {_ENDED.format('?')} FROM scopes WHERE {_KEY}"
+_UNLIST = f"DELETE FROM scopes WHERE {_KEY}"
 _LAST_TOTAL = (
     "SELECT n FROM kind_totals WHERE kind = ? AND deleted = ? AND status = ?"
     " ORDER BY position DESC LIMIT 1"
@@ -59,6 +65,9 @@ def write_past(
         changes.keep_edges({entity_id for (entity_id,) in connection.execute(_STORED, (ids,))})
     for entity_id in changes.purged:
         _remove(connection, entity_id, changes)
+    moved = [
+        row for *key, until in changes.moved for row in connection.execute(_MOVED, (until, *key))
+    ]
     totals = {
         series: n for series in changes.series for (n,) in connection.execute(_LAST_TOTAL, series)
     }
@@ -67,10 +76,12 @@ def write_past(
     )
     for statement, rows in (
         (INSERT_REPLACED, [astuple(row) for row in changes.replaced]),
-        (INSERT_HISTORY_SCOPE, [each for row in changes.replaced for each in scope_rows(row)]),
+        (INSERT_ENDED, [*changes.ended, *moved]),
+        (_UNLIST, sorted(changes.unlisted)),
+        (INSERT_SCOPE, sorted(changes.listed, key=itemgetter(*range(5)))),
         (INSERT_TOTAL, changes.totals(totals)),
         (_FORGET, changes.forgotten),
-        (INSERT_PAST, changes.pasts(digests)),
+        (INSERT_PAST, changes.pasts(digests, moved)),
     ):
         if rows:
             connection.executemany(statement, rows)
@@ -78,13 +89,13 @@ def write_past(
 
 def _remove(connection: sqlite3.Connection, entity_id: str, changes: PastChanges) -> None:
     """Remove the past of a purged entity, and that of edges between it and others."""
-    edges = connection.execute(_EDGES_OF, (entity_id,)).fetchall()
+    edges = connection.execute(_EDGES_OF, {"id": entity_id}).fetchall()
     for (one,) in ((entity_id,), *edges):
         rows = [ReplacedState(*row) for row in connection.execute(_ROWS_OF, (one,))]
-        if one != entity_id and entity_id not in edge_ends(rows[0].fqn):
-            # The entity was the pipeline of the edge.
+        if one != entity_id and not any(entity_id in edge_ends(row.fqn) for row in rows):
+            # The entity was the pipeline of the edge, or it has no past.
             continue
-        changes.remove(rows)
+        keys = {key[:5] for row in rows for key in memberships(row)}
+        ended = [row for key in keys for row in connection.execute(_REMOVE_ENDED, key)]
         connection.execute(_REMOVE, (one,))
-        unlisted = [each[:6] for row in rows for each in scope_rows(row)]
-        connection.executemany(_UNLIST, unlisted)
+        changes.remove(rows, ended)

@@ -7,11 +7,11 @@ of a contract). `counters` holds every total and `digests` the sum of the digest
 rows, both kept in the transaction that changes the rows. `moments` has each event that is later
 than all before it.
 
-`history` holds the states that were replaced, and `history_scopes` lists them once more as `scopes`
-does. It has rowids: between the keys that a page of the past passes over there are no documents.
+`history` holds the states that were replaced. It has rowids: between the keys that a page of the
+past passes over there are no documents. `history_scopes` has the rows of `scopes` that ended.
 `kind_totals` has a row for each change of the total of a kind; `forgotten` has what is taken off
 for entities that are purged by now. `pasts` has for each kind the position of its newest event, and
-the number and the sum of the digests of its rows in `history`.
+the number and the sum of the digests of its rows in those two tables.
 """
 
 import sqlite3
@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS entities (
     PRIMARY KEY (kind, deleted, name, id)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS scopes (
     scope TEXT NOT NULL, kind TEXT NOT NULL, deleted INTEGER NOT NULL, name TEXT NOT NULL,
-    id TEXT NOT NULL, status TEXT,
+    id TEXT NOT NULL, status TEXT, since INTEGER NOT NULL,
     PRIMARY KEY (scope, kind, deleted, name, id)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS counters (
     kind TEXT NOT NULL, scope TEXT NOT NULL, deleted INTEGER NOT NULL, status TEXT NOT NULL,
@@ -69,11 +69,12 @@ CREATE INDEX IF NOT EXISTS history_in_order ON history (kind, deleted, name, id,
 INSERT_ENTITY = "INSERT INTO entities VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 INSERT_REPLACED = "INSERT INTO history VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 INSERT_TOTAL = "INSERT INTO kind_totals VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET n = excluded.n"
-INSERT_HISTORY_SCOPE = "INSERT INTO history_scopes VALUES (?,?,?,?,?,?,?,?)"
+INSERT_ENDED = "INSERT INTO history_scopes VALUES (?,?,?,?,?,?,?,?)"
 INSERT_PAST = (
     "INSERT INTO pasts VALUES (?,?,?,?) ON CONFLICT DO UPDATE SET"
     " position = max(position, excluded.position), n = excluded.n, sum = excluded.sum"
 )
+INSERT_SCOPE = "INSERT INTO scopes VALUES (?,?,?,?,?,?,?)"
 INSERT_MOMENT = "INSERT INTO moments VALUES (?,?)"
 INSERT_DIGEST = "INSERT OR REPLACE INTO digests VALUES (?,?,?)"
 PAGE_BYTES = 16_384
