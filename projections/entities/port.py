@@ -35,6 +35,17 @@ class Include(StrEnum):
     ALL = "all"
 
 
+class PastOfList(msgspec.Struct, frozen=True):
+    """The point of the log that a list is of."""
+
+    position: int
+    now: int
+    """The time there, in milliseconds since the Unix epoch."""
+    fold: Callable[[str, int], tuple[bytes, bytes]]
+    """Gives core and optional fields of the entity with an id as they were at a position, for those
+    whose JSON is too large to be kept."""
+
+
 class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One page of a list: which list, where in it, and how much of each entity."""
 
@@ -55,6 +66,8 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Choice of the entities by their qualified names; None: all."""
     cut: Callable[[bytes], bytes] | None = None
     """Takes away from an item's JSON what the caller must not see; None when that is nothing."""
+    past: PastOfList | None = None
+    """The past that the list is of; None for the present."""
 
     def at(self, *, before: str | None = None, after: str | None = None) -> "ListRequest":
         """The page of the same list at another cursor, which shares what is known of the list."""
@@ -94,6 +107,9 @@ class WholePage(msgspec.Struct, frozen=True):
     """True if the list goes on beyond the page, in the direction that the page was read in; False
     for a page of limit 0. A page without a cursor is read from the beginning of the list.
     """
+    purged: int = 0
+    """Of a list of the past: the entities of its kind, deletion state and status that were there
+    and are purged by now. The list leaves them out."""
 
 
 class ListReader(Protocol):
@@ -108,7 +124,8 @@ class ListReader(Protocol):
     def whole(self, most_bytes: int) -> WholePage | None:
         """All of the page; None, without reading on, once what is read of it has `most_bytes`.
 
-        Where `passed_over` is not 0, it must have been asked for before, in the same state.
+        Where `passed_over` is not 0, it must have been asked for before, in the same state; of a
+        list of the past always.
         """
 
     def hand_over(self) -> None:
@@ -116,6 +133,9 @@ class ListReader(Protocol):
 
     def totals(self) -> tuple[int, bool]:
         """Return `total` and `behind` of a WholePage."""
+
+    def purged(self) -> int:
+        """Return `purged` of a WholePage."""
 
     def parts(self, part_bytes: int) -> Iterator[list[ListedEntity]]:
         """The entities of the page in order, in parts of about `part_bytes`.

@@ -106,6 +106,7 @@ class RandomLog:
                 body["databaseSchema"] = {"id": reference, "type": "databaseSchema"}
             if kind == "dataContract":
                 body["entityStatus"] = "Draft"
+                body["entity"] = {"id": rng.choice(OWNERS), "type": "table"}
         if any((one.kind, one.fqn) == (kind, fqn) for one in self.live.values()):
             return []
         self._made += 1

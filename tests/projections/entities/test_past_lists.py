@@ -1,0 +1,130 @@
+"""A list at a position of the past is the one that a catalog of then would show."""
+
+import json
+import random
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.postgres_server import PostgresServer
+from domain.aggregate.entity import Entity
+from domain.event_store.entity_reads import StreamSpan
+from domain.event_store.port import EventStore
+from domain.kinds.registry import KINDS
+from domain.openmetadata import document
+from domain.reading.history import folded
+from projections.entities.list_pages import list_page
+from projections.entities.name_filters import name_filter
+from projections.entities.port import Include, ListRequest, PastOfList, SortedReadModel
+from projections.entities.sqlite.model import open_read_model
+from projections.entities.stored_entity import split_fields, stored_entity
+from projections.feeding.port import Folded
+from tests.commits import store
+from tests.contracts.plain_read_model import PlainReadModel
+from tests.depth import examples
+from tests.postgres_models import postgres_model
+from tests.projections.entities.random_log import LABELS, OWNERS, STATUSES, RandomLog
+from tests.projections.entities.test_past_rows import is_kept, opened_log, project, states
+
+CONTRACT, TABLE = KINDS["dataContract"], KINDS["table"]
+
+
+def requests(rng: random.Random) -> ListRequest:
+    """A list in one of many forms."""
+    kind = rng.choice((CONTRACT, TABLE))
+    filters: dict[str, str] = {}
+    if rng.random() < 0.4:
+        filters["owner"] = rng.choice(OWNERS)
+    names = None
+    if kind is CONTRACT and rng.random() < 0.4:
+        filters["entity"] = rng.choice(OWNERS)
+    if kind is TABLE and rng.random() < 0.4:
+        filters["tag"] = rng.choice(LABELS)
+    if kind is TABLE and rng.random() < 0.3:
+        names = name_filter(kind, {"tableRegex": "[0-2]"}, exclude=rng.random() < 0.5)
+    return ListRequest(
+        kind=kind,
+        limit=rng.choice((0, 1, 2, 5, 100)),
+        fields=rng.choice(((), ("owners", "tags"))),
+        include=rng.choice([*Include]),
+        status=rng.choice(STATUSES) if kind is CONTRACT and rng.random() < 0.4 else None,
+        filters=filters,
+        names=names,
+    )
+
+
+def walk(
+    model: SortedReadModel, request: ListRequest, **bounds: int
+) -> Iterator[tuple[list[Any], int, bool, bool]]:
+    """The pages of a list to its end, and from there to its beginning."""
+    cursor: dict[str, str] = {}
+    for way in ("after", "before"):
+        while True:
+            page = json.loads(b"".join(list_page(model, request.at(**cursor), **bounds)))
+            paging = page["paging"]
+            yield page["data"], paging["total"], "before" in paging, "after" in paging
+            if way not in paging:
+                break
+            cursor = {way: paging[way]}
+
+
+def then(log: EventStore, position: int, alive: dict[str, Entity], last: dict[str, Entity]) -> Any:
+    """A read model of plain objects, of the entities of a position that are kept."""
+    model = PlainReadModel()
+    ends = {recorded.entity_id: recorded.position for recorded in log.read(0, 10_000, position)}
+    rows = {
+        key: stored_entity(Folded(one, ends[key]))
+        for key, one in alive.items()
+        if is_kept(one, last)
+    }
+    store(model, rows, position, "")
+    return model
+
+
+def assert_past_is_that_of_then(
+    model: SortedReadModel, log: EventStore, rng: random.Random
+) -> None:
+    def fold(entity_id: str, position: int) -> tuple[bytes, bytes]:
+        ((entity, _),) = folded(log.streams([StreamSpan(entity_id)], upto=position))
+        core, optional = split_fields(entity)
+        return document.encode(core), document.encode(optional)
+
+    lives = [*states(log)]
+    for position, alive in rng.sample(lives, min(len(lives), 12)):
+        plain = then(log, position, alive, lives[-1][1])
+        for _ in range(4):
+            request = requests(rng)
+            past = PastOfList(position, 1_700_000_000_000, fold)
+            asked = msgspec.structs.replace(request, past=past)
+            expected = [*walk(plain, request)]
+            assert [*walk(model, asked)] == expected
+            # Read as a long page.
+            assert [*walk(model, asked, most_rows=0, chunk_bytes=500)] == expected
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_list_of_the_past_is_that_of_then(seed: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, opened_log(folder) as log:
+        rng = random.Random(seed)
+        RandomLog(rng, log).fill(40)
+        with closing(open_read_model(Path(folder) / "entities.db")) as model:
+            project(model, log)
+            assert_past_is_that_of_then(model, log, rng)
+
+
+@settings(max_examples=examples(5), deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_list_of_the_past_is_that_of_then_in_postgres(postgres: PostgresServer, seed: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, opened_log(folder) as log:
+        rng = random.Random(seed)
+        RandomLog(rng, log).fill(40)
+        with postgres_model(postgres) as model:
+            project(model, log)
+            assert_past_is_that_of_then(model, log, rng)
