@@ -39,12 +39,12 @@ def requests(rng: random.Random) -> ListRequest:
     """A list in one of many forms."""
     kind = rng.choice((CONTRACT, TABLE))
     filters: dict[str, str] = {}
-    if rng.random() < 0.4:
+    if rng.random() < 0.6:
         filters["owner"] = rng.choice(OWNERS)
     names = None
     if kind is CONTRACT and rng.random() < 0.4:
         filters["entity"] = rng.choice(OWNERS)
-    if kind is TABLE and rng.random() < 0.4:
+    if kind is TABLE and rng.random() < 0.7:
         filters["tag"] = rng.choice(LABELS)
     if kind is TABLE and rng.random() < 0.3:
         names = name_filter(kind, {"tableRegex": "[0-2]"}, exclude=rng.random() < 0.5)
@@ -108,7 +108,7 @@ def assert_past_is_that_of_then(
             assert [*walk(model, asked, most_rows=0, chunk_bytes=500)] == expected
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_list_of_the_past_is_that_of_then(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder, opened_log(folder) as log:
