@@ -29,7 +29,7 @@ from tests.commits import store
 from tests.contracts.plain_read_model import PlainReadModel
 from tests.depth import examples
 from tests.postgres_models import postgres_model
-from tests.projections.entities.random_log import LABELS, OWNERS, STATUSES, RandomLog
+from tests.projections.entities.random_log import OWNERS, STATUSES, RandomLog
 from tests.projections.entities.test_past_rows import is_kept, opened_log, project, states
 
 CONTRACT, TABLE = KINDS["dataContract"], KINDS["table"]
@@ -45,7 +45,7 @@ def requests(rng: random.Random) -> ListRequest:
     if kind is CONTRACT and rng.random() < 0.4:
         filters["entity"] = rng.choice(OWNERS)
     if kind is TABLE and rng.random() < 0.7:
-        filters["tag"] = rng.choice(LABELS)
+        filters["tag"] = rng.choice(("PII", "Sensitive", "Tier1"))
     if kind is TABLE and rng.random() < 0.3:
         names = name_filter(kind, {"tableRegex": "[0-2]"}, exclude=rng.random() < 0.5)
     return ListRequest(
