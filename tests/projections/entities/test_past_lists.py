@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from benchmarks.postgres_server import PostgresServer
 from domain.aggregate.entity import Entity
-from domain.event_store.entity_reads import StreamSpan
+from domain.event_store.entity_reads import RecordedEvent, StreamSpan
 from domain.event_store.port import EventStore
+from domain.events import EntityChanged, EntityCreated, Event, encode
 from domain.kinds.registry import KINDS
 from domain.openmetadata import document
 from domain.reading.history import folded
@@ -128,3 +129,28 @@ def test_list_of_the_past_is_that_of_then_in_postgres(postgres: PostgresServer, 
         with postgres_model(postgres) as model:
             project(model, log)
             assert_past_is_that_of_then(model, log, rng)
+
+
+def test_second_filter_is_of_the_position_too(tmp_path: Path) -> None:
+    common: dict[str, Any] = {"kind": "table", "actor": "ann", "at": 1, "request_id": "r"}
+    labels = [{"tagFQN": "PII.Sensitive", "source": "Classification"}]
+    body = {"owners": encode([{"id": OWNERS[0], "type": "user"}]), "tags": encode(labels)}
+    events: list[Event] = [EntityCreated(version=1, name="t", fqn="s.t", body=body, **common)]
+    for number, tags in enumerate(([], labels, []), start=2):
+        patch = [{"op": "add", "path": "/tags", "value": tags}]
+        events.append(EntityChanged(version=number, patch=patch, **common))
+    with opened_log(str(tmp_path)) as log, closing(open_read_model(tmp_path / "e.db")) as model:
+        for number, event in enumerate(events, start=1):
+            log.append([RecordedEvent("00000000-0000-7000-8000-000000000001", number, event)])
+        project(model, log)
+        for filters in ({"owner": OWNERS[0], "tag": "PII"}, {"tag": "PII"}):
+            found = [total(model, filters, position) for position in range(5)]
+            assert found == [0, 1, 0, 1, 0]
+
+
+def total(model: SortedReadModel, filters: dict[str, str], position: int) -> int:
+    past = PastOfList(position, 0, lambda entity_id, position: (b"{}", b"{}"))
+    request = ListRequest(kind=TABLE, limit=5, filters=filters, past=past)
+    page = json.loads(b"".join(list_page(model, request)))
+    assert len(page["data"]) == page["paging"]["total"]
+    return int(page["paging"]["total"])
