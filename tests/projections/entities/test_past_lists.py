@@ -142,6 +142,16 @@ def test_second_filter_is_of_the_position_too(tmp_path: Path) -> None:
     with opened_log(str(tmp_path)) as log, closing(open_read_model(tmp_path / "e.db")) as model:
         for number, event in enumerate(events, start=1):
             log.append([RecordedEvent("00000000-0000-7000-8000-000000000001", number, event)])
+        # With others that have the tag now, the owner is what is looked for first.
+        for number in range(2, 5):
+            event = EntityCreated(
+                version=1,
+                name=f"t{number}",
+                fqn=f"s.t{number}",
+                body={"tags": body["tags"]},
+                **common,
+            )
+            log.append([RecordedEvent(f"00000000-0000-7000-8000-00000000000{number}", 1, event)])
         project(model, log)
         for filters in ({"owner": OWNERS[0], "tag": "PII"}, {"tag": "PII"}):
             found = [total(model, filters, position) for position in range(5)]
