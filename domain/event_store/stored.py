@@ -114,10 +114,14 @@ class LogSnapshot(ABC):
             raise StoreUnavailable(
                 f"the log is damaged: {len(live)} names are claimed by {streams} entities"
             )
-        if by_name:
-            purged = f"SELECT entity_id FROM {self.events_table} WHERE type = 'entity.purged'"
-            return LiveStreams(live.head, live.ids, self._ids(f"{purged} ORDER BY entity_id"))
-        return live
+        return LiveStreams(live.head, live.ids, self.purged(live.head)) if by_name else live
+
+    def purged(self, upto: int) -> bytes:
+        """The ids of the entities that are purged at a position, ascending, one after the other."""
+        return self._ids(
+            f"SELECT entity_id FROM {self.events_table} WHERE type = 'entity.purged'"
+            f" AND position <= {upto} ORDER BY entity_id"
+        )
 
     def lost(self) -> Iterator[Problem]:
         """Problems for events that were removed, and for answers that refer to no event.

@@ -21,7 +21,12 @@ from domain.kinds.entity_kind import EntityKind
 from domain.reading.moments import Moment
 from projections.entities.cursors import Place
 from projections.entities.name_filters import NameFilter
-from projections.entities.replaced_states import EntityChange
+from projections.entities.replaced_states import (
+    EndedMembership,
+    EntityChange,
+    ReplacedState,
+    Series,
+)
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, ReadModel
 from projections.verification.report import Difference
@@ -188,6 +193,18 @@ class EntitySnapshot(Protocol):
 
     def moments(self) -> Iterator[Moment]:
         """The moments that are stored, in log order."""
+
+    def replaced(self) -> Iterator[ReplacedState]:
+        """The replaced states that are stored, in order of ids and of their ends."""
+
+    def ended(self) -> Iterator[EndedMembership]:
+        """The ended memberships that are stored, in any order."""
+
+    def pasts(self) -> Mapping[str, tuple[int, int]]:
+        """Kind -> number and digest of both, as kept while commits were applied."""
+
+    def totals_at(self, position: int) -> tuple[Mapping[Series, int], Mapping[Series, int]]:
+        """The totals of all kinds at a position: counted, and as they are kept."""
 
     def list_differences(self) -> Iterator[Difference]:
         """Yield narrowed lists that differ from the stored entities, and totals that differ."""

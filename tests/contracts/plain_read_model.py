@@ -16,7 +16,12 @@ from projections.entities.port import (
     StoredDocument,
     WholePage,
 )
-from projections.entities.replaced_states import EntityChange
+from projections.entities.replaced_states import (
+    EndedMembership,
+    EntityChange,
+    ReplacedState,
+    Series,
+)
 from projections.entities.scopes import Sought, sought_scope
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, moved_on
@@ -84,6 +89,9 @@ class PlainReader:
         beyond = self.beyond(self.place, backward=self.request.backward)
         behind = self.place is not None and len(beyond) < len(self.all)
         return len(self.all), behind and self.request.limit > 0
+
+    def purged(self) -> int:
+        return 0
 
     def parts(self, part_bytes: int) -> Iterator[list[ListedEntity]]:
         for one in self.page():
@@ -172,6 +180,18 @@ class PlainSnapshot:
 
     def moments(self) -> Iterator[Moment]:
         return iter(self._moments)
+
+    def replaced(self) -> Iterator[ReplacedState]:
+        return iter(())
+
+    def ended(self) -> Iterator[EndedMembership]:
+        return iter(())
+
+    def pasts(self) -> dict[str, tuple[int, int]]:
+        return {}
+
+    def totals_at(self, position: int) -> tuple[Mapping[Series, int], Mapping[Series, int]]:
+        return {}, {}
 
     def list_differences(self) -> Iterator[Difference]:
         return iter(())

@@ -29,6 +29,10 @@ class Fixture:
     def create(self, kind: str, name: str, **values: Any) -> Outcome:
         return self.catalog.create(KINDS[kind], {"name": name, **values}, ME)
 
+    def patch(self, kind: str, entity_id: str, path: str, value: Any) -> Outcome:
+        operation = {"op": "add", "path": path, "value": value}
+        return self.catalog.patch(KINDS[kind], entity_id, [operation], ME)
+
     def delete(self, outcome: Outcome, *, hard: bool = False) -> Outcome:
         kind = KINDS[outcome.entity.kind]
         return self.catalog.delete(kind, outcome.entity.id, ME, hard=hard, recursive=True)

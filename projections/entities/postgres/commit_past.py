@@ -40,6 +40,7 @@ _REMOVE_ENDED = (
 _MOVED = (
     f"SELECT {_ENDED.format('one')} FROM {{}}.scopes s"
     f" JOIN {_KEYS}, %b::int8[]) AS one (scope, kind, deleted, name, id, until) ON {_SAME}"
+    " WHERE s.since < one.until"
 )
 _UNLIST = (
     f"DELETE FROM {{}}.scopes s USING {_KEYS}) AS one (scope, kind, deleted, name, id)"

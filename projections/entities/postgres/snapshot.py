@@ -1,15 +1,17 @@
 """One consistent state of the sorted read model in PostgreSQL, as verification reads it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from domain.event_store.port import MAX_INTEGER
 from domain.event_store.postgres.link import Link
 from domain.reading.moments import Moment
 from projections.entities.commit_changes import WRONG_COUNTERS
+from projections.entities.past_verification import totals_at
 from projections.entities.postgres.commit import DIGESTS
 from projections.entities.postgres.database import EntityTables, postgres_errors
 from projections.entities.postgres.tables import COLUMNS
+from projections.entities.replaced_states import EndedMembership, ReplacedState, Series
 from projections.entities.stored_entity import StoredEntity, held_digests
 from projections.entities.verification_source import wrong_list, wrong_total
 from projections.verification.report import Difference
@@ -35,6 +37,14 @@ _SOME = _SIZED.format(
 )
 _ALL_IDS = f"SELECT id FROM {{}}.entities WHERE id > %b ORDER BY id LIMIT {_ROWS * 10}"
 _MOMENTS = f"SELECT at, position FROM {{}}.moments WHERE at > %b ORDER BY at LIMIT {_ROWS * 10}"
+_REPLACED = (
+    f"SELECT * FROM {{}}.history WHERE (id, until) > (%b, %b) ORDER BY id, until LIMIT {_ROWS}"
+)
+_ENDED = (
+    "SELECT * FROM {}.history_scopes"
+    " WHERE (scope, kind, deleted, name, id, until) > (%b, %b, %b, %b, %b, %b)"
+    f" ORDER BY scope, kind, deleted, name, id, until LIMIT {_ROWS * 10}"
+)
 _CHECKPOINT = "SELECT position, fingerprint FROM {}.checkpoint"
 _SAID = r"""
 SELECT one.value COLLATE "C" AS scope, e.kind, e.deleted, e.name, e.id, e.status, e.fqn
@@ -101,6 +111,29 @@ class PostgresEntitySnapshot:
         while rows := self._rows(_MOMENTS, before):
             before = rows[-1][0]
             yield from rows
+
+    def replaced(self) -> Iterator[ReplacedState]:
+        """The replaced states that are stored, in order of ids and of their ends."""
+        after: tuple[str, int] = ("", 0)
+        while rows := self._rows(_REPLACED, *after):
+            for row in rows:
+                yield ReplacedState(*row)
+            after = rows[-1][3], rows[-1][8]
+
+    def ended(self) -> Iterator[EndedMembership]:
+        """The ended memberships that are stored, in the order of their key."""
+        after: tuple[Any, ...] = ("", "", 0, "", "", 0)
+        while rows := self._rows(_ENDED, *after):
+            yield from rows
+            after = rows[-1][:6]
+
+    def pasts(self) -> dict[str, tuple[int, int]]:
+        """Kind -> number and digest of both, as kept while commits were applied."""
+        return held_digests(self._rows("SELECT kind, n, sum FROM {}.pasts WHERE n <> 0"))
+
+    def totals_at(self, position: int) -> tuple[Mapping[Series, int], Mapping[Series, int]]:
+        """The totals of all kinds at a position: counted, and as they are kept."""
+        return totals_at(self._rows, position, "{}.")
 
     def list_differences(self) -> Iterator[Difference]:
         """Yield the rows of `scopes` and the counters that differ from the entities."""

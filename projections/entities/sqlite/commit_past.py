@@ -37,7 +37,7 @@ _REMOVE = "DELETE FROM history WHERE id = ?"
 _KEY = "scope = ? AND kind = ? AND deleted = ? AND name = ? AND id = ?"
 _ENDED = "scope, kind, deleted, name, id, {}, since, status"
 _REMOVE_ENDED = f"DELETE FROM history_scopes WHERE {_KEY} RETURNING {_ENDED.format('until')}"
-_MOVED = f"SELECT {_ENDED.format('?')} FROM scopes WHERE {_KEY}"
+_MOVED = f"SELECT {_ENDED.format('?')} FROM scopes WHERE {_KEY} AND since < ?"
 _UNLIST = f"DELETE FROM scopes WHERE {_KEY}"
 _LAST_TOTAL = (
     "SELECT n FROM kind_totals WHERE kind = ? AND deleted = ? AND status = ?"
@@ -66,7 +66,9 @@ def write_past(
     for entity_id in changes.purged:
         _remove(connection, entity_id, changes)
     moved = [
-        row for *key, until in changes.moved for row in connection.execute(_MOVED, (until, *key))
+        row
+        for *key, until in changes.moved
+        for row in connection.execute(_MOVED, (until, *key, until))
     ]
     totals = {
         series: n for series in changes.series for (n,) in connection.execute(_LAST_TOTAL, series)

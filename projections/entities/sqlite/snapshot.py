@@ -1,13 +1,15 @@
 """One consistent state of the sorted read model in SQLite, as verification reads it."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from domain.reading.moments import Moment
 from projections.entities.commit_changes import WRONG_COUNTERS
+from projections.entities.past_verification import totals_at
+from projections.entities.replaced_states import EndedMembership, ReplacedState, Series
 from projections.entities.sqlite.database import sqlite_errors
 from projections.entities.sqlite.tables import read_digests
-from projections.entities.stored_entity import StoredEntity
+from projections.entities.stored_entity import StoredEntity, held_digests
 from projections.entities.verification_source import wrong_list, wrong_total
 from projections.verification.report import Difference
 
@@ -79,6 +81,28 @@ class SqliteEntitySnapshot:
         """The moments that are stored, in log order."""
         with sqlite_errors():
             yield from self._connection.execute("SELECT at, position FROM moments ORDER BY at")
+
+    def replaced(self) -> Iterator[ReplacedState]:
+        """The replaced states that are stored, in order of ids and of their ends."""
+        with sqlite_errors():
+            for row in self._connection.execute("SELECT * FROM history ORDER BY id, until"):
+                yield ReplacedState(*row)
+
+    def ended(self) -> Iterator[EndedMembership]:
+        """The ended memberships that are stored, in any order."""
+        with sqlite_errors():
+            yield from self._connection.execute("SELECT * FROM history_scopes")
+
+    def pasts(self) -> dict[str, tuple[int, int]]:
+        """Kind -> number and digest of both, as kept while commits were applied."""
+        with sqlite_errors():
+            rows = self._connection.execute("SELECT kind, n, sum FROM pasts WHERE n <> 0")
+            return held_digests(rows)
+
+    def totals_at(self, position: int) -> tuple[Mapping[Series, int], Mapping[Series, int]]:
+        """The totals of all kinds at a position: counted, and as they are kept."""
+        with sqlite_errors():
+            return totals_at(self._connection.execute, position)
 
     def list_differences(self) -> Iterator[Difference]:
         """Yield the rows of `scopes` and the counters that differ from the entities."""

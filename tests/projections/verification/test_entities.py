@@ -112,10 +112,12 @@ def test_changed_row_is_named_with_the_differing_field(filled: Verified) -> None
 def test_changed_column_of_a_row_is_named(filled: Verified) -> None:
     filled.edit("UPDATE entities SET position = position + 1 WHERE name = 'orders'")
 
-    different, _ = found(filled)
+    different, *others = found(filled)
 
     assert different[0] == "different"
     assert [field.name for field in different[3]] == ["position"]
+    # What was there at a position is told by it too.
+    assert {other[0] for other in others} <= {"digest", "past"}
 
 
 def test_missing_row_is_named(filled: Verified) -> None:

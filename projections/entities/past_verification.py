@@ -1,0 +1,188 @@
+"""The past that a read model keeps, held against a replay of the log."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from heapq import merge
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from domain.edges import EDGE
+from domain.event_store.port import EventStore
+from domain.event_store.stored import LiveStreams
+from projections.entities.bulk_folding import LoadedPast
+from projections.entities.folding_process import fold_streams
+from projections.entities.port import EntitySnapshot
+from projections.entities.replaced_states import ANY_STATUS, ReplacedState, Series
+from projections.entities.stored_entity import DIGEST_MODULUS, columns_digest
+from projections.verification.report import Difference, FieldPair
+
+_STREAMS = 1_000
+"""Entities that are folded together."""
+_POSITIONS = 16
+"""Random positions at which totals are counted."""
+
+_SIDES = ("entities", "lists")
+"""The sides of differences within the read model: what follows from its rows, what it has."""
+
+_COUNTED = f"""
+SELECT kind, deleted, status, count(*) FROM (
+    SELECT kind, deleted, status FROM {{schema}}entities WHERE position <= {{position}}
+    UNION ALL SELECT kind, deleted, status FROM {{schema}}history
+    WHERE since <= {{position}} AND until > {{position}}) were
+WHERE kind <> '{EDGE}' GROUP BY kind, deleted, status
+"""
+"""Gives the totals at a position, counted; NULL stands for no status."""
+_KEPT = """
+SELECT s.kind, s.deleted, s.status,
+    CAST(coalesce((SELECT t.n FROM {schema}kind_totals t
+        WHERE (t.kind, t.deleted, t.status) = (s.kind, s.deleted, s.status)
+        AND t.position <= {position} ORDER BY t.position DESC LIMIT 1), 0)
+    - coalesce((SELECT sum(t.n) FROM {schema}forgotten t
+        WHERE (t.kind, t.deleted, t.status) = (s.kind, s.deleted, s.status)
+        AND t.position <= {position}), 0) AS int8)
+FROM (SELECT DISTINCT kind, deleted, status FROM {schema}kind_totals) s
+"""
+"""Gives the totals at a position, as they are kept."""
+
+Sums = dict[str, tuple[int, int]]
+"""Kind -> number of its rows, and the sum of their digests modulo 2**128."""
+
+
+def past_differences(log: EventStore, snapshot: EntitySnapshot) -> Iterator[Difference]:
+    """Yield what differs in the past of a read model, state by state, and in its totals.
+
+    Memberships of lists that differ are told by the sums of their kind. Totals are counted at
+    random positions, which are others once the read model is at another one.
+    """
+    replay = _Replay(log, snapshot.position)
+    sums: Sums = {}
+    for due, held in _paired(replay.replaced(), snapshot.replaced()):
+        if held is not None:
+            _add(sums, held.kind, _digest(held))
+        if due is None or held is None or not due.digest == held.digest == _digest(held):
+            yield _wrong_state(due, held)
+    ended: Sums = {}
+    for row in snapshot.ended():
+        _add(sums, row[1], columns_digest(row))
+        _add(ended, row[1], columns_digest(row))
+    yield from _wrong_sums("memberships that ended", replay.ended, ended)
+    yield from _wrong_sums("kept number and digest", sums, dict(snapshot.pasts()))
+    draw = random.Random(snapshot.position)
+    for position in {draw.randint(0, snapshot.position) for _ in range(_POSITIONS)}:
+        counted, kept = snapshot.totals_at(position)
+        for kind, deleted, status in sorted(counted.keys() | kept.keys()):
+            series = kind, deleted, status
+            n, held_n = counted.get(series, 0), kept.get(series, 0)
+            if n != held_n:
+                state = "soft-deleted" if deleted else "live"
+                name = ", ".join(filter(None, (f"total at {position}", state, status)))
+                yield Difference("past", kind, "", name, [FieldPair("n", n, held_n)], _SIDES)
+
+
+class _Replay:
+    """The past that the log says there must be at a position."""
+
+    def __init__(self, log: EventStore, position: int) -> None:
+        self._log = log
+        self._position = position
+        self.ended: Sums = {}
+        """Of the memberships that have ended, once all of `replaced` are taken."""
+
+    def replaced(self) -> Iterator[ReplacedState]:
+        """The replaced states, in order of ids and of their ends."""
+        with self._log.snapshot() as snapshot:
+            live = snapshot.live(by_name=False)
+            gone = LiveStreams(live.head, snapshot.purged(live.head))
+            past = LoadedPast(LiveStreams(live.head, b"", snapshot.purged(self._position)))
+        ids = merge(_each(live), _each(gone))
+        while some := [*islice(ids, _STREAMS)]:
+            for part in fold_streams(self._log, some, self._position):
+                replaced, ended = past.kept(part)
+                for row in ended:
+                    _add(self.ended, row[1], columns_digest(row))
+                yield from replaced
+
+
+def _each(streams: LiveStreams) -> Iterator[str]:
+    for start in range(0, len(streams), _STREAMS):
+        yield from streams.part(start, _STREAMS)
+
+
+def _paired(
+    due: Iterable[ReplacedState], held: Iterable[ReplacedState]
+) -> Iterator[tuple[ReplacedState | None, ReplacedState | None]]:
+    """The states of both by id and end, None in place of one that is not there."""
+    one, other = iter(due), iter(held)
+    a, b = next(one, None), next(other, None)
+    while a is not None or b is not None:
+        here = min(_key(each) for each in (a, b) if each is not None)
+        pair = (
+            a if a is not None and _key(a) == here else None,
+            b if b is not None and _key(b) == here else None,
+        )
+        yield pair
+        if pair[0] is not None:
+            a = next(one, None)
+        if pair[1] is not None:
+            b = next(other, None)
+
+
+def _key(row: ReplacedState) -> tuple[str, int]:
+    return row.id, row.until
+
+
+def _digest(row: ReplacedState) -> bytes:
+    """The digest of what is stored, whatever digest is stored with it."""
+    return columns_digest(msgspec.structs.astuple(row)[:-1])
+
+
+def _add(sums: Sums, kind: str, digest: bytes) -> None:
+    n, total = sums.get(kind, (0, 0))
+    sums[kind] = n + 1, (total + int.from_bytes(digest, "big")) % DIGEST_MODULUS
+
+
+def _wrong_sums(what: str, due: Sums, held: Sums) -> Iterator[Difference]:
+    for kind in sorted(due.keys() | held.keys()):
+        n, total = due.get(kind, (0, 0))
+        held_n, held_total = held.get(kind, (0, 0))
+        if n != held_n:
+            yield Difference("past", kind, "", what, [FieldPair("n", n, held_n)])
+        elif total != held_total:
+            digests = f"{total:032x}", f"{held_total:032x}"
+            yield Difference("past", kind, "", what, [FieldPair("digest", *digests)])
+
+
+def _wrong_state(due: ReplacedState | None, held: ReplacedState | None) -> Difference:
+    """A replaced state that is missing, too much, or not as the log has it."""
+    one = due or held
+    assert one is not None
+    sides = [None if each is None else f"{each.since} to {each.until}" for each in (due, held)]
+    fields = [FieldPair("positions", *sides)]
+    if due is not None and held is not None:
+        fields = [
+            FieldPair(name, *(_shown(getattr(each, name)) for each in (due, held)))
+            for name in ReplacedState.__struct_fields__
+            if getattr(due, name) != getattr(held, name)
+        ]
+    return Difference("past", one.kind, one.id, one.fqn, fields)
+
+
+def _shown(value: Any) -> Any:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def totals_at(
+    ask: Callable[[str], Iterable[tuple[str, int, str | None, int]]],
+    position: int,
+    schema: str = "",
+) -> tuple[dict[Series, int], dict[Series, int]]:
+    """The totals of all kinds at a position, counted and as they are kept; `ask` runs SQL."""
+    counted: Counter[Series] = Counter()
+    for kind, deleted, status, n in ask(_COUNTED.format(schema=schema, position=position)):
+        for each in {ANY_STATUS, status or ANY_STATUS}:
+            counted[kind, deleted, each] += n
+    rows = ask(_KEPT.format(schema=schema, position=position))
+    return dict(counted), {(kind, deleted, status or ""): n for kind, deleted, status, n in rows}

@@ -1,0 +1,83 @@
+"""Damage of the past that the sorted read model keeps is found and named."""
+
+import pytest
+
+from projections.verification.report import Difference, Verdict
+from tests.projections.verification.conftest import Verified
+
+
+@pytest.fixture
+def changed(filled: Verified) -> Verified:
+    """Entities with replaced states, ended memberships, and one that is purged."""
+    orders = filled.orders.entity.id
+    for value in ("first", "second"):
+        filled.patch("table", orders, "/description", value)
+    owner = filled.create("user", "ann", email="ann@example.org").entity
+    reference = {"id": owner.id, "type": "user"}
+    for owners in ([reference], []):
+        filled.patch("table", orders, "/owners", owners)
+    filled.index()
+    return filled
+
+
+def found(changed: Verified) -> list[Difference]:
+    result = changed.verify()
+    entities, search = result.projections
+    assert (result.log.verdict, search.verdict) == (Verdict.EQUAL, Verdict.EQUAL)
+    return entities.differences
+
+
+def test_past_that_was_projected_is_equal(changed: Verified) -> None:
+    assert found(changed) == []
+    rows = changed.entities.database.connection.execute
+    assert rows("SELECT count(*) FROM history").fetchone()[0] > 4
+    assert rows("SELECT count(*) FROM history_scopes").fetchone()[0] > 0
+    assert rows("SELECT count(*) FROM forgotten WHERE n <> 0").fetchone()[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        ("UPDATE history SET core = x'7b7d' WHERE {first}", "service.database.schema.orders"),
+        ("UPDATE history SET since = since - 1 WHERE {first}", "service.database.schema.orders"),
+        ("UPDATE history SET digest = x'00' WHERE {first}", "service.database.schema.orders"),
+        ("DELETE FROM history WHERE {first}", "service.database.schema.orders"),
+        (
+            "INSERT INTO history SELECT kind, deleted, name, id, fqn, status, scopes, 1, 2, core,"
+            " optional, digest FROM entities WHERE name = 'orders'",
+            "service.database.schema.orders",
+        ),
+        (
+            "UPDATE history_scopes SET since = since - 1 WHERE rowid_ = 1",
+            "memberships that ended",
+        ),
+        ("DELETE FROM history_scopes WHERE rowid_ = 1", "memberships that ended"),
+        ("UPDATE pasts SET n = n + 1 WHERE kind = 'table'", "kept number and digest"),
+        ("UPDATE pasts SET sum = x'00' WHERE kind = 'table'", "kept number and digest"),
+    ],
+)
+def test_wrong_row_of_the_past_is_named(changed: Verified, statement: str, named: str) -> None:
+    first = "(id, until) = (SELECT id, min(until) FROM history WHERE name = 'orders')"
+    one = "(scope, id) = (SELECT scope, id FROM history_scopes WHERE scope LIKE 'owner%' LIMIT 1)"
+    changed.edit(statement.format(first=first).replace("rowid_ = 1", one))
+
+    differences = found(changed)
+
+    assert (differences[0].sort, differences[0].kind) == ("past", "table")
+    assert named in [one.name for one in differences]
+
+
+@pytest.mark.parametrize("table", ["kind_totals", "forgotten"])
+def test_wrong_total_of_the_past_is_named(changed: Verified, table: str) -> None:
+    changed.edit(
+        f"UPDATE {table} SET n = n + 7 WHERE (kind, status, deleted, position) = (SELECT kind,"
+        f" status, deleted, min(position) FROM {table} WHERE kind = 'table' AND deleted = 0)"
+    )
+
+    differences = found(changed)
+
+    assert {(one.sort, one.kind) for one in differences} == {("past", "table")}
+    assert all(one.name.startswith("total at ") for one in differences)
+    for one in differences:
+        (pair,) = one.fields
+        assert abs(pair.expected - pair.actual) == 7
