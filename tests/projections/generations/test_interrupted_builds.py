@@ -23,7 +23,8 @@ from projections.generations.building import build
 from projections.search import bulk_build as search_load
 from projections.search.index.format.storage import Directory
 from tests.depth import first_alone
-from tests.projections.read_models import ME, (
+from tests.projections.read_models import (
+    ME,
     create,
     files,
     found,
@@ -191,7 +192,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, fault: str, number: int) -> list[in
 _KILLED = """
 import os, pathlib, shutil, sys
 from projections.wiring.stores import open_stores
-from tests.projections.read_models import ME, rebuild
+from tests.projections.read_models import rebuild
 fault, number = sys.argv[2], int(sys.argv[3])
 module, name = fault.rsplit(".", 1)
 owner = {"os": os, "shutil": shutil, "pathlib.Path": pathlib.Path}[module]
