@@ -47,6 +47,7 @@ from api.routes.contracts.documents import odcs_routes
 from api.routes.contracts.results import contract_result_routes
 from api.routes.contracts.tools import tool_routes
 from api.routes.entities.columns import column_routes
+from api.routes.entities.differences import difference_routes
 from api.routes.entities.logical_suites import logical_suite_routes
 from api.routes.entities.reads import read_routes
 from api.routes.entities.writes import write_routes
@@ -154,6 +155,7 @@ def create_app(
         *lineage_read_routes(services),
         *lineage_write_routes(services),
         *audit_routes(services),
+        *difference_routes(services),
         *first_question_routes(),
         *type_routes(services),
         *measurement_routes(services),

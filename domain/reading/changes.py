@@ -67,6 +67,11 @@ def describe(
     )
 
 
+def alike(before: Entity, after: Entity, cut: Callable[[bytes], bytes] | None = None) -> bool:
+    """True if `describe` has no change between two states."""
+    return next(_differences(_compared(before, cut), _compared(after, cut)), None) is None
+
+
 def differences(old: Any, new: Any, name: str = "") -> Iterator[FieldDifference]:
     """The differing fields of two JSON values, in the order of the new one's keys."""
     if isinstance(old, dict) and isinstance(new, dict):

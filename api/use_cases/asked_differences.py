@@ -1,0 +1,117 @@
+"""Requests for what changed: which kinds, which part of the catalog and which page they mean."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from msgspec import UNSET, UnsetType
+
+from api.answers.read_positions import MAX_POSITION
+from api.callers.permissions import Access, Action, Permission
+from api.declaring.signatures import AnyRequest
+from api.errors import Forbidden
+from api.services import Services
+from api.use_cases.differences import DOMAINS, Comparison, Key
+from api.use_cases.past import positions_between
+from domain.errors import InvalidInput, NotFound, shown
+from domain.event_store.port import EventStore
+from domain.kinds.ids import parse_id
+from domain.kinds.registry import KINDS
+from domain.reading.between import Root, root_of
+from projections.entities import cursors
+from projections.visibility.withholding import Withheld
+
+_DOMAIN = "domain"
+
+
+def kinds_viewed(access: Access) -> frozenset[str]:
+    """The kinds of entities that a caller may compare: those of collections that it may view."""
+    return access.kinds(Action.VIEW) & KINDS.keys()
+
+
+def kinds_asked(access: Access, kind: str | None) -> frozenset[str]:
+    """The kinds to compare, where `kind` is the one that is asked for; raises Forbidden."""
+    viewed = kinds_viewed(access)
+    if kind is None:
+        return viewed
+    if kind not in viewed:
+        raise Forbidden(f"you have no permission to view {kind}")
+    return frozenset((kind,))
+
+
+def refuse_domain(access: Access, kinds: Iterable[str]) -> None:
+    """Raise Forbidden or FieldWithheld for who may not tell some kinds apart by their domains."""
+    if not access.may(Permission(Action.VIEW, _DOMAIN)):
+        raise Forbidden("domain: you have no permission to view domain")
+    for withheld in withheld_of(access, kinds).values():
+        withheld.refuse_field(DOMAINS, _DOMAIN)
+
+
+def withheld_of(access: Access, kinds: Iterable[str]) -> dict[str, Withheld]:
+    """What a caller does not see of some kinds, by kind."""
+    found = {kind: access.withheld(Action.VIEW, kind) for kind in kinds}
+    return {kind: withheld for kind, withheld in found.items() if withheld is not None}
+
+
+def roots_named(
+    log: EventStore, fqn: str, kinds: Iterable[str], before: int, after: int
+) -> list[Root]:
+    """The entities of some kinds that have, or had, a qualified name. Blocks.
+
+    Raises NotFound where there is none.
+    """
+    claims = log.claims(names=[(kind, KINDS[kind].spelled(fqn)) for kind in kinds])
+    if not claims:
+        raise NotFound(f"below: nothing is named {shown(fqn)}: names are looked up in the present")
+    return [root_of(log, each, before, after) for each in claims]
+
+
+def domain_named(log: EventStore, named: str) -> str:
+    """The id of the domain with an id or qualified name; raises NotFound. Blocks."""
+    with suppress(InvalidInput):
+        claim = log.claim_by_id(parse_id(named, _DOMAIN))
+        if claim is not None and claim.kind == _DOMAIN:
+            return claim.id
+    claim = log.claim(_DOMAIN, named)
+    if claim is None:
+        raise NotFound(f"domain: there is no domain {shown(named)}")
+    return claim.id
+
+
+async def place_asked(
+    services: Services, request: AnyRequest, from_: str, to: str, cursor: str | None, listing: str
+) -> tuple[int, int, Key | None]:
+    """The two positions that a page is of, and the place after which it begins.
+
+    Those of a cursor are the positions of the page before. Raises InvalidInput, and what
+    `ReadPositions.reach` raises.
+    """
+    if cursor is None:
+        return *await positions_between(services, request, from_, to), None
+    before, after, start = decode_cursor(cursor, listing)
+    await services.positions.reach(after, request.user.name)
+    return before, after, start
+
+
+def encode_cursor(comparison: Comparison, listing: str) -> str | UnsetType:
+    """The cursor of the page that follows, at the same two positions; UNSET at the end."""
+    if len(comparison.page) <= comparison.limit:
+        return UNSET
+    kind, name, entity_id = comparison.page[comparison.limit - 1][0]
+    place = cursors.Place(f"{comparison.before}.{comparison.after}.{kind}.{name}", entity_id)
+    return cursors.encode(place, listing, backward=False).decode()
+
+
+def decode_cursor(text: str, listing: str) -> tuple[int, int, Key]:
+    """Both positions of a cursor and its place in the order.
+
+    Raises InvalidInput for a cursor of another comparison.
+    """
+    place = cursors.decode(text, listing, backward=False)
+    try:
+        before, after, kind, name = place.name.split(".", 3)
+        positions = int(before), int(after)
+    except ValueError:
+        positions = 0, -1
+    if not 0 <= positions[0] <= positions[1] <= MAX_POSITION:
+        raise InvalidInput("after is not a cursor of this comparison")
+    return *positions, (kind, name, place.id)
