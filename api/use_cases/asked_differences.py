@@ -85,7 +85,7 @@ async def place_asked(
     Those of a cursor are the positions of the page before. Raises InvalidInput, and what
     `ReadPositions.reach` raises.
     """
-    if cursor is None:
+    if not cursor:
         return *await positions_between(services, request, from_, to), None
     before, after, start = decode_cursor(cursor, listing)
     await services.positions.reach(after, request.user.name)

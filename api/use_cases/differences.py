@@ -51,6 +51,9 @@ class Comparison(msgspec.Struct, kw_only=True):
     limit: int
     start: Key | None = None
     """The place after which the page begins; None for the first page."""
+    most_events: int = MOST_EVENTS
+    turn_seconds: float = TURN_SECONDS
+    most_turns: int = MOST_TURNS
     counts: Counter[tuple[str, Change]] = msgspec.field(default_factory=Counter)
     """How many entities differ in all, by kind and change."""
     page: list[tuple[Key, "DifferingEntity"]] = []
@@ -74,16 +77,16 @@ class Comparison(msgspec.Struct, kw_only=True):
 
         Blocks. Raises InvalidInput for more than one comparison may look at.
         """
-        turns, deadline = 1, time.monotonic() + TURN_SECONDS
+        turns, deadline = 1, time.monotonic() + self.turn_seconds
         for _ in self._steps(log):
             if time.monotonic() >= deadline:
-                if turns == MOST_TURNS:
+                if turns == self.most_turns:
                     raise InvalidInput(
                         f"what changed between positions {self.before} and {self.after} takes too"
                         f" long to compare: name a kind or what it is below, or {_NARROW_IT}"
                     )
                 yield b""
-                turns, deadline = turns + 1, time.monotonic() + TURN_SECONDS
+                turns, deadline = turns + 1, time.monotonic() + self.turn_seconds
         self.page = sorted(self.page)[: self.limit + 1]
 
     def _steps(self, log: EventStore) -> Iterator[None]:
@@ -92,10 +95,11 @@ class Comparison(msgspec.Struct, kw_only=True):
         looked_at = 0
         for events in events_between(log, self.before, self.after, _BATCH):
             looked_at += len(events)
-            if looked_at > MOST_EVENTS:
+            if looked_at > self.most_events:
                 raise InvalidInput(
-                    f"there are more than {MOST_EVENTS:,} events between positions {self.before}"
-                    f" and {self.after}, which is the most that are looked at: {_NARROW_IT}"
+                    f"there are more than {self.most_events:,} events between positions"
+                    f" {self.before} and {self.after}, which is the most that are looked at:"
+                    f" {_NARROW_IT}"
                 )
             for each in events:
                 if each.event.kind in self.kinds:

@@ -85,18 +85,21 @@ def below(world: Any, root: Root, *entities: Entity, before: int, after: int) ->
 def test_root_holds_what_was_below_its_name_of_then(world: Any) -> None:
     glossary = world.create("glossary", "g", description="")
     term = world.create("glossaryTerm", "t", glossary="g", description="")
+    gone = world.create("glossaryTerm", "gone", glossary="g", description="")
     other = world.create("glossary", "gg", description="")
     team = world.create("team", "g", teamType="Group")
     before = world.log.head()
+    world.delete(gone, hard=True)
     world.patch(glossary, {"op": "replace", "path": "/name", "value": "h"})
     late = world.create("glossaryTerm", "late", glossary="h", description="")
     after = world.log.head()
     claim = world.log.claim("glossary", "g")
     root = root_of(world.log, claim, before, after)
     entities = (glossary, term, other, team, late)
+    every = (*entities, gone)
 
     assert root.names == ("g", "h")
-    assert below(world, root, *entities, before=before, after=after) == ["h", "t", "late"]
+    assert below(world, root, *every, before=before, after=after) == ["h", "t", "late", "gone"]
     ever = [each.name for each in entities if root.ever_holds(world.log.claim_by_id(each.id))]
     assert ever == ["g", "t", "late"]
     earlier = root_of(world.log, claim, 0, before)
