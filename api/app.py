@@ -34,6 +34,7 @@ from api.pages.frame.rendering import AnyRequest, Renderer
 from api.pages.frame.routing import page, show_asset, wants_page
 from api.pages.history.activity import activity_pages
 from api.pages.history.audit import audit_pages
+from api.pages.history.changed import changed_pages
 from api.pages.history.history import history_pages
 from api.pages.operation.operation import operation_pages
 from api.pages.search.search import search_pages
@@ -180,6 +181,7 @@ def create_app(
         *search_pages(services, searcher, renderer),
         *entity_pages(services, renderer),
         *history_pages(services, renderer),
+        *changed_pages(services, renderer),
         *impact_pages(services, renderer),
         *result_pages(services, sessions, renderer),
         *audit_pages(services, renderer),

@@ -20,7 +20,7 @@ from domain.reading.between import Root, root_of
 from projections.entities import cursors
 from projections.visibility.withholding import Withheld
 
-_DOMAIN = "domain"
+DOMAIN = "domain"
 
 
 def kinds_viewed(access: Access) -> frozenset[str]:
@@ -40,10 +40,17 @@ def kinds_asked(access: Access, kind: str | None) -> frozenset[str]:
 
 def refuse_domain(access: Access, kinds: Iterable[str]) -> None:
     """Raise Forbidden or FieldWithheld for who may not tell some kinds apart by their domains."""
-    if not access.may(Permission(Action.VIEW, _DOMAIN)):
-        raise Forbidden("domain: you have no permission to view domain")
+    if not access.may(Permission(Action.VIEW, DOMAIN)):
+        raise Forbidden(f"domain: you have no permission to view {DOMAIN}")
     for withheld in withheld_of(access, kinds).values():
-        withheld.refuse_field(DOMAINS, _DOMAIN)
+        withheld.refuse_field(DOMAINS, "domain")
+
+
+def kinds_with_domains(access: Access) -> frozenset[str]:
+    """The kinds that a caller may compare, and of which it may see the domains of entities."""
+    kinds = kinds_viewed(access)
+    held = withheld_of(access, kinds)
+    return kinds - {kind for kind, withheld in held.items() if withheld.covers(DOMAINS)}
 
 
 def withheld_of(access: Access, kinds: Iterable[str]) -> dict[str, Withheld]:
@@ -68,10 +75,10 @@ def roots_named(
 def domain_named(log: EventStore, named: str) -> str:
     """The id of the domain with an id or qualified name; raises NotFound. Blocks."""
     with suppress(InvalidInput):
-        claim = log.claim_by_id(parse_id(named, _DOMAIN))
-        if claim is not None and claim.kind == _DOMAIN:
+        claim = log.claim_by_id(parse_id(named, DOMAIN))
+        if claim is not None and claim.kind == DOMAIN:
             return claim.id
-    claim = log.claim(_DOMAIN, named)
+    claim = log.claim(DOMAIN, named)
     if claim is None:
         raise NotFound(f"domain: there is no domain {shown(named)}")
     return claim.id

@@ -37,7 +37,8 @@ class Ends(msgspec.Struct, frozen=True):
             return "created"
         if self.before.deleted != self.after.deleted:
             return "deleted" if self.after.deleted else "restored"
-        return None if changes.alike(self.before, self.after, cut) else "changed"
+        differing = changes.state_differences(self.before, self.after, cut)
+        return None if next(differing, None) is None else "changed"
 
     @property
     def states(self) -> tuple[Entity, ...]:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.api.conftest import Client, running
+from tests.depth import examples
 
 COLLECTIONS = {
     "glossary": "glossaries",
@@ -222,7 +223,7 @@ def walked(client: Client, limit: int, **params: Any) -> list[Any]:
     return found
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from(STEPS), st.integers(0, 9), st.sampled_from("ab")),
