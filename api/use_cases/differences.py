@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -31,6 +31,25 @@ _identified = msgspec.json.Decoder(list[Identified])
 
 Key = tuple[str, str, str]
 """Place of an entity in the order of a comparison: kind, beginning of the qualified name, id."""
+
+
+def in_turns(
+    steps: Iterable[object], seconds: float = TURN_SECONDS, most: int = MOST_TURNS
+) -> Generator[bytes]:
+    """Go through the steps of a comparison; yields an empty chunk at the end of each turn.
+
+    Blocks. Raises InvalidInput where there are more turns than `most`.
+    """
+    turns, deadline = 1, time.monotonic() + seconds
+    for _ in steps:
+        if time.monotonic() >= deadline:
+            if turns == most:
+                raise InvalidInput(
+                    "what changed takes too long to compare: name a kind or what it is below,"
+                    f" or {_NARROW_IT}"
+                )
+            yield b""
+            turns, deadline = turns + 1, time.monotonic() + seconds
 
 
 class Comparison(msgspec.Struct, kw_only=True):
@@ -73,20 +92,8 @@ class Comparison(msgspec.Struct, kw_only=True):
         return totals
 
     def in_turns(self, log: EventStore) -> Generator[bytes]:
-        """Compare; yields an empty chunk at the end of each turn.
-
-        Blocks. Raises InvalidInput for more than one comparison may look at.
-        """
-        turns, deadline = 1, time.monotonic() + self.turn_seconds
-        for _ in self._steps(log):
-            if time.monotonic() >= deadline:
-                if turns == self.most_turns:
-                    raise InvalidInput(
-                        f"what changed between positions {self.before} and {self.after} takes too"
-                        f" long to compare: name a kind or what it is below, or {_NARROW_IT}"
-                    )
-                yield b""
-                turns, deadline = turns + 1, time.monotonic() + self.turn_seconds
+        """Compare, as `in_turns` does; raises InvalidInput too for too many events."""
+        yield from in_turns(self._steps(log), self.turn_seconds, self.most_turns)
         self.page = sorted(self.page)[: self.limit + 1]
 
     def _steps(self, log: EventStore) -> Iterator[None]:
@@ -113,7 +120,8 @@ class Comparison(msgspec.Struct, kw_only=True):
             live = {each.id for each in log.claims(ids=part) if self._may_hold(each)}
             kept = [each for each in part if purged[each] or each in live]
             for ends in ends_of(log, kept, self.before, self.after):
-                self._add(ends)
+                if ends is not None:
+                    self._add(ends)
                 yield
 
     def _may_hold(self, claim: Claim) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
-from operator import attrgetter
 from typing import Literal
 
 import msgspec
@@ -14,6 +13,9 @@ from domain.event_store.stored import Claim
 from domain.events import EntityCreated, EntityRenamed
 from domain.kinds.registry import kinds_below
 from domain.reading import changes
+
+PAUSE = 500
+"""Events that are read at a time, some milliseconds of work unless entities are large."""
 
 Change = Literal["created", "changed", "deleted", "restored", "purged"]
 
@@ -82,36 +84,36 @@ def events_between(
         before = events[-1].position
 
 
-def ends_of(store: EventStore, ids: Sequence[str], before: int, after: int) -> Iterator[Ends]:
+def ends_of(
+    store: EventStore, ids: Sequence[str], before: int, after: int
+) -> Iterator[Ends | None]:
     """Entities at two positions, in the order of their ids; all were created up to the second.
 
+    None stands between them after each PAUSE events, so that readers may do something else.
     Streams are read as the iterator goes on; the states of one entity are held at a time.
     """
-    recorded = store.streams([StreamSpan(each) for each in ids], upto=after)
-    for entity_id, stream in groupby(recorded, key=attrgetter("entity_id")):
+    recorded = enumerate(store.streams([StreamSpan(each) for each in ids], upto=after), 1)
+    for entity_id, stream in groupby(recorded, key=lambda each: each[1].entity_id):
         earlier = state = None
-        for each in stream:
+        for number, each in stream:
             state = evolve(state, each.event, entity_id)
             if each.position <= before:
                 earlier = state
+            if number % PAUSE == 0:
+                yield None
         assert state is not None
         yield Ends(earlier, state)
-
-
-def _names_of(
-    store: EventStore, entity_id: str, before: int, after: int
-) -> tuple[str | None, str | None]:
-    """The qualified names of an entity at two positions; None where it was not there yet."""
-    earlier = name = None
-    for each in store.streams([StreamSpan(entity_id)], upto=after):
-        if isinstance(each.event, EntityCreated | EntityRenamed):
-            name = each.event.fqn
-            if each.position <= before:
-                earlier = name
-    return earlier, name
 
 
 def root_of(store: EventStore, claim: Claim, before: int, after: int) -> Root:
     """The entity of a claim as one that a comparison of two positions is narrowed to."""
     kinds = kinds_below(claim.kind) | {claim.kind}
-    return Root(kinds, _names_of(store, claim.id, before, after))
+    # A name that was never changed is told by the creation.
+    last = None if claim.former_names else 1
+    earlier = later = None
+    for each in store.streams([StreamSpan(claim.id, upto=last)], upto=after):
+        if isinstance(each.event, EntityCreated | EntityRenamed):
+            later = each.event.fqn
+            if each.position <= before:
+                earlier = later
+    return Root(kinds, (earlier, later))

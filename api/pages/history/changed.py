@@ -1,7 +1,8 @@
 """The page of what changed in a part of the catalog since a day."""
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from litestar.handlers import HTTPRouteHandler
@@ -19,7 +20,7 @@ from api.paths.entity_pages import entity_address
 from api.routes.system.audit import auditable
 from api.services import Services
 from api.use_cases import asked_differences as asked
-from api.use_cases.differences import Comparison, Key
+from api.use_cases.differences import Comparison, Key, in_turns
 from api.use_cases.past import NOW
 from domain.errors import NotFound
 from domain.event_store.port import EventStore
@@ -56,6 +57,8 @@ def changed_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
                 return
             comparison = _comparison(at, log, entity["id"], *place)
             yield from comparison.in_turns(log)
+            rows = _rows(comparison)
+            yield from in_turns(_fill_in(log, comparison, rows))
             address = entity_address(at.kind.name, entity["fullyQualifiedName"], "changed")
             kept: dict[str, str | None] = {"from": from_, "to": to if to != NOW else None}
             cursor = asked.encode_cursor(comparison, listing)
@@ -69,7 +72,7 @@ def changed_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
                     for word in ("created", "changed", "deleted", "restored", "purged")
                     if comparison.totals[word]
                 ],
-                groups=[*_groups(log, comparison)],
+                groups=[*_groups(comparison, rows)],
                 hidden_fields=hidden_fields(at.access, Action.VIEW, _kinds_about(at)),
                 first=with_query(address, kept) if after else None,
                 next=None if cursor is UNSET else with_query(address, {**kept, "after": cursor}),
@@ -118,38 +121,46 @@ def _comparison(
     )
 
 
-def _groups(log: EventStore, comparison: Comparison) -> Iterator[Mapping[str, Any]]:
-    """The entities of a page, by kind, with how many of the kind differ in all. Blocks."""
-    for kind, differing in groupby(comparison.differing, lambda each: each.entity.type):
-        withheld = comparison.withheld.get(kind)
-        rows: list[dict[str, Any]] = [
-            {
-                "change": each.change,
-                "id": each.entity.id,
-                "fqn": each.entity.fully_qualified_name,
-                "versions": [
-                    bytes(version).decode()
-                    for version in (each.from_, each.to)
-                    if version is not UNSET
-                ],
-                "fields": [],
-                "more": 0,
-            }
-            for each in differing
-        ]
-        by_id = {row["id"]: row for row in rows if row["change"] == "changed"}
-        for ends in ends_of(log, [*by_id], comparison.before, comparison.after):
-            assert ends.before is not None
+def _rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """The entities of a page; the fields that differ are still to be filled in."""
+    return [
+        {
+            "kind": each.entity.type,
+            "change": each.change,
+            "id": each.entity.id,
+            "fqn": each.entity.fully_qualified_name,
+            "versions": [
+                bytes(version).decode() for version in (each.from_, each.to) if version is not UNSET
+            ],
+            "fields": [],
+            "more": 0,
+        }
+        for each in comparison.differing
+    ]
+
+
+def _fill_in(
+    log: EventStore, comparison: Comparison, rows: Iterable[dict[str, Any]]
+) -> Iterator[None]:
+    """Fill in which fields of changed entities differ; yields after each part of the work."""
+    changed = {row["id"]: row for row in rows if row["change"] == "changed"}
+    for ends in ends_of(log, [*changed], comparison.before, comparison.after):
+        if ends is not None and ends.before is not None:
+            row, withheld = changed[ends.after.id], comparison.withheld.get(ends.after.kind)
             cut = withheld.cut if withheld else None
-            row, fields = by_id[ends.after.id], list[Mapping[str, str | None]]()
             for each in changes.state_differences(ends.before, ends.after, cut):
-                if len(fields) < CHANGES_SHOWN:
-                    fields.append(_field_shown(each))
+                if len(row["fields"]) < CHANGES_SHOWN:
+                    row["fields"].append(_field_shown(each))
                 else:
                     row["more"] += 1
-            row["fields"] = fields
+        yield
+
+
+def _groups(comparison: Comparison, rows: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The entities of a page, by kind, with how many of the kind differ in all."""
+    for kind, group in groupby(rows, itemgetter("kind")):
         total = sum(number for (of, _), number in comparison.counts.items() if of == kind)
-        yield {"kind": kind, "total": total, "rows": rows}
+        yield {"kind": kind, "total": total, "rows": [*group]}
 
 
 def _field_shown(difference: changes.FieldDifference) -> Mapping[str, str | None]:

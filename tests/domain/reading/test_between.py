@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from domain.aggregate.entity import Entity
-from domain.reading.between import Ends, Root, ends_of, events_between, root_of
+from domain.reading.between import PAUSE, Ends, Root, ends_of, events_between, root_of
 
 NOTHING = "nothing"
 
@@ -15,11 +15,15 @@ def described(world: Any, entity: Entity, text: str) -> None:
     world.patch(entity, {"op": "add", "path": "/description", "value": text})
 
 
+def both_ends(world: Any, ids: list[str], before: int, after: int) -> list[Ends]:
+    return [*filter(None, ends_of(world.log, ids, before, after))]
+
+
 def words(world: Any, entity: Entity) -> Iterator[str]:
     """The word for an entity between its creation and each later position."""
     created = next(world.log.stream(entity.id)).position
     for after in range(created + 1, world.log.head() + 1):
-        (ends,) = ends_of(world.log, [entity.id], created, after)
+        (ends,) = both_ends(world, [entity.id], created, after)
         yield ends.change() or NOTHING
 
 
@@ -37,7 +41,7 @@ def test_one_word_says_what_became_of_an_entity_by_its_two_states(world: Any) ->
 def test_what_was_not_there_yet_is_created_also_if_it_is_deleted_by_then(world: Any) -> None:
     service = world.create("databaseService", "s", serviceType="Mysql")
     world.delete(service)
-    (ends,) = ends_of(world.log, [service.id], 0, world.log.head())
+    (ends,) = both_ends(world, [service.id], 0, world.log.head())
 
     assert (ends.before, ends.after.deleted, ends.change()) == (None, True, "created")
     assert ends.states == (ends.after,)
@@ -49,7 +53,7 @@ def test_restored_is_what_was_deleted_at_the_first_position(world: Any) -> None:
     deleted = world.log.head()
     world.restore(service)
     described(world, service, "more")
-    (ends,) = ends_of(world.log, [service.id], deleted, world.log.head())
+    (ends,) = both_ends(world, [service.id], deleted, world.log.head())
 
     assert ends.change() == "restored"
     assert [each.deleted for each in ends.states] == [True, False]
@@ -59,7 +63,7 @@ def test_change_of_what_is_cut_is_none(world: Any) -> None:
     service = world.create("databaseService", "s", serviceType="Mysql")
     before = world.log.head()
     described(world, service, "one")
-    (ends,) = ends_of(world.log, [service.id], before, world.log.head())
+    (ends,) = both_ends(world, [service.id], before, world.log.head())
 
     assert ends.change(lambda _: b'{"name":"s"}') is None
     assert ends.change(lambda shown: shown) == "changed"
@@ -78,7 +82,7 @@ def test_events_between_are_those_after_the_first_position(world: Any, batch: in
 
 
 def below(world: Any, root: Root, *entities: Entity, before: int, after: int) -> list[str]:
-    found = ends_of(world.log, [each.id for each in entities], before, after)
+    found = both_ends(world, [each.id for each in entities], before, after)
     return [ends.after.name for ends in found if root.holds(ends)]
 
 
@@ -113,7 +117,7 @@ def test_root_holds_nothing_where_it_was_not_there_yet(world: Any) -> None:
     glossary = world.create("glossary", "g", description="")
     root = root_of(world.log, world.log.claim_by_id(glossary.id), 0, before)
 
-    (ends,) = ends_of(world.log, [service.id], 0, before)
+    (ends,) = both_ends(world, [service.id], 0, before)
     assert root.names == (None, None)
     assert not root.holds(ends)
 
@@ -127,6 +131,15 @@ def test_states_are_those_of_each_position(world: Any) -> None:
     for before in positions:
         for after in positions:
             if before <= after:
-                found += ends_of(world.log, [service.id], before, after)
+                found += both_ends(world, [service.id], before, after)
     versions = [(ends.before and ends.before.version, ends.after.version) for ends in found]
     assert versions == [(one, other) for one in range(1, 6) for other in range(one, 6)]
+
+
+def test_readers_of_long_streams_may_pause(world: Any) -> None:
+    service = world.create("databaseService", "s", serviceType="Mysql")
+    for number in range(PAUSE + 1):
+        described(world, service, str(number))
+    found = [*ends_of(world.log, [service.id], 0, world.log.head())]
+
+    assert [each and each.after.version for each in found] == [None, PAUSE + 2]

@@ -73,7 +73,10 @@ def test_changes_are_counted_and_told_by_kind(changed: tuple[Client, int]) -> No
     said = text(page.text)
     assert "1 created, 2 changed, 1 deleted, 1 purged." in said
     assert "Table 5" in said
-    assert f"{SCHEMA}.orders 0.1 → 0.3 changed : columns added; displayName added; domains added" in said
+    assert (
+        f"{SCHEMA}.orders 0.1 → 0.3 changed : columns added; displayName added; domains added"
+        in said
+    )
     assert "elsewhere" not in said
     links = re.findall(r'<th scope="row"><a href="([^"]*)"', page.text)
     shown = ("%3Cnew%3E", "gone", "hidden", "orders")
