@@ -27,6 +27,7 @@ from domain.event_store.port import EventStore
 from domain.kinds.registry import kinds_below
 from domain.reading import changes
 from domain.reading.between import ends_of, root_of
+from projections.search.language import dates
 
 PAGE_SIZE = 25
 """Entities of one page."""
@@ -35,7 +36,6 @@ _PARAMETERS: Parameters = {
     "to": query(str, "The point up to which.", NOW),
     "after": query(str, "The cursor of the page."),
 }
-_DAY_CHARACTERS = 10
 
 
 def changed_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
@@ -51,7 +51,7 @@ def changed_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
 
         def chunks() -> Generator[bytes]:
             entity, _ = at.decoded(None)
-            head = {"kind": at.kind.name, "entity": entity, "day": from_[:_DAY_CHARACTERS]}
+            head = {"kind": at.kind.name, "entity": entity, "day": _day(from_)}
             if place is None:
                 yield renderer.page(request, "changed.html", **head, points=None)
                 return
@@ -81,6 +81,12 @@ def changed_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
         return services.stream(request, chunks(), headers=HEADERS, media_type=HTML)
 
     return [page(f"/changed{OF_ONE}", may_view, show, _PARAMETERS)]
+
+
+def _day(point: str) -> str:
+    """The day of a point of the log that is a time; empty for a position."""
+    day = point.partition("T")[0]
+    return day if dates.is_day(day) else ""
 
 
 def _kinds_about(at: EntityRequest) -> frozenset[str]:
