@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from projections.entities.port import SortedReadModel
+from projections.entities.replaced_states import EntityChange
 from projections.entities.stored_entity import StoredEntity
 from projections.search.documents.documents import SearchDocument
 from projections.search.engine import DocumentChanges, SearchEngine
@@ -25,5 +26,11 @@ def store(
     position: int,
     fingerprint: str,
 ) -> None:
-    """Store rows by id, and remove those that are None."""
-    model.apply(entities, position, fingerprint, after=model.checkpoint_and_fingerprint())
+    """Store rows by id, and purge those that are None."""
+    changes = {key: change(one, position) for key, one in entities.items()}
+    model.apply(changes, position, fingerprint, after=model.checkpoint_and_fingerprint())
+
+
+def change(one: StoredEntity | None, position: int) -> EntityChange:
+    """The change by which an entity comes to be stored, or (None) is purged at a position."""
+    return EntityChange((), None, position) if one is None else EntityChange((), one)

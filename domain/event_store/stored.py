@@ -39,9 +39,15 @@ class LiveStreams(msgspec.Struct, frozen=True):
     """Position of the newest event at that moment."""
     ids: bytes
     """The ids one after the other, in ASCII: a million take 36 MB."""
+    purged: bytes = b""
+    """The ids of the entities that are purged, where they are asked for by name."""
 
     def __len__(self) -> int:
         return len(self.ids) // ID_CHARACTERS
+
+    def with_purged(self) -> "LiveStreams":
+        """The same with the purged entities behind the others."""
+        return LiveStreams(self.head, self.ids + self.purged)
 
     def part(self, start: int, size: int) -> list[str]:
         """The ids of at most `size` entities from number `start` on."""
@@ -108,6 +114,9 @@ class LogSnapshot(ABC):
             raise StoreUnavailable(
                 f"the log is damaged: {len(live)} names are claimed by {streams} entities"
             )
+        if by_name:
+            purged = f"SELECT entity_id FROM {self.events_table} WHERE type = 'entity.purged'"
+            return LiveStreams(live.head, live.ids, self._ids(f"{purged} ORDER BY entity_id"))
         return live
 
     def lost(self) -> Iterator[Problem]:

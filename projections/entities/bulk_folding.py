@@ -16,13 +16,14 @@ from typing import TypeVar
 
 import msgspec
 
+from domain.edges import EDGE, edge_ends
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from domain.event_store.stored import LiveStreams
 from domain.machine.modules import command_of, environment
 from projections.entities import folding_process
-from projections.entities.folding_process import END, fold_streams
-from projections.entities.stored_entity import StoredEntity
+from projections.entities.folding_process import END, FoldedPart, fold_streams
+from projections.entities.replaced_states import EndedMembership, PastChanges, ReplacedState, Series
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ _ASKED = 2
 @contextmanager
 def folded_parts(
     log: EventStore,
-    make: Callable[[list[StoredEntity]], T],
+    make: Callable[[FoldedPart], T],
     form: type[T],
     *,
     size: int = 1_000,
@@ -42,15 +43,17 @@ def folded_parts(
 ) -> Iterator[tuple[LiveStreams, Iterator[T]]]:
     """The entities of the log in order of their names, and what is made of them, in that order.
 
-    `make` is a function of a module, for processes to call, and takes at most `size` entities of
-    about PIECE_BYTES; `form` is the type of what it makes, which msgspec encodes. Processes are
-    worth their start from the position `processes_from` of the log's end on. A request with the
-    ids of `size` entities must fit in a pipe, or both sides could wait.
+    Purged entities come last, for their past. `make` is a function of a module, for processes to
+    call, and takes what at most `size` streams come to, of about PIECE_BYTES; `form` is the type of
+    what it makes, which msgspec encodes. Processes are worth their start from the position
+    `processes_from` of the log's end on. A request with the ids of `size` entities must fit in a
+    pipe, or both sides could wait.
     """
     cores = len(os.sched_getaffinity(0))
     if cores == 1 or log.head() < processes_from:
         live = log.live(by_name=True)
-        parts = (live.part(start, size) for start in range(0, len(live), size))
+        streams = live.with_purged()
+        parts = (streams.part(start, size) for start in range(0, len(streams), size))
         yield live, (make(piece) for ids in parts for piece in fold_streams(log, ids, live.head))
         return
     with ExitStack() as stack:
@@ -60,7 +63,50 @@ def folded_parts(
         ]
         # They start while the names are read.
         live = log.live(by_name=True)
-        yield live, _made(pipes, live, size, msgspec.msgpack.Decoder(form))
+        yield live, _made(pipes, live.with_purged(), size, msgspec.msgpack.Decoder(form))
+
+
+class LoadedPast:
+    """The past of all parts of a load, in which purged entities have none."""
+
+    def __init__(self, live: LiveStreams) -> None:
+        self._purged = frozenset(LiveStreams(live.head, live.purged).part(0, len(live.purged)))
+        self._changes = PastChanges()
+        self._gone: set[str] = set()
+        """Edges of which an end is purged."""
+
+    def kept(self, part: FoldedPart) -> tuple[list[ReplacedState], list[EndedMembership]]:
+        """Those of the replaced states and ended memberships of a part that are kept."""
+        changes, newest = self._changes, self._changes.newest
+        for kind, position in part.newest.items():
+            newest[kind] = max(position, newest.get(kind, 0))
+        replaced = []
+        for row in part.replaced:
+            if row.kind == EDGE:
+                if not self._purged.isdisjoint(edge_ends(row.fqn)):
+                    self._gone.add(row.id)
+                    continue
+            elif row.id in self._purged:
+                changes.forget((row,))
+                continue
+            replaced.append(row)
+        ended = [
+            row
+            for row in part.ended
+            if row[4] not in self._gone and (row[1] == EDGE or row[4] not in self._purged)
+        ]
+        changes.sum(replaced, ended, 1)
+        return replaced, ended
+
+    @property
+    def forgotten(self) -> list[tuple[*Series, int, int]]:
+        """Rows that add up to those of `forgotten`, with those of the parts."""
+        return self._changes.forgotten
+
+    @property
+    def pasts(self) -> list[tuple[str, int, int, bytes]]:
+        """The rows of `pasts`."""
+        return self._changes.pasts({})
 
 
 def _made(
@@ -88,7 +134,7 @@ def _made(
 
 
 @contextmanager
-def _process(address: str, make: Callable[[list[StoredEntity]], object]) -> Iterator[Connection]:
+def _process(address: str, make: Callable[[FoldedPart], object]) -> Iterator[Connection]:
     """A process that folds entities and makes something of them, and the socket to it."""
     ours, theirs = Pipe()
     with ours:

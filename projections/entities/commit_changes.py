@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from projections.entities.stored_entity import DIGEST_MODULUS, StoredEntity, decode_scopes
+from projections.entities.replaced_states import HeldState
+from projections.entities.stored_entity import StoredEntity, added_digests, decode_scopes
 
 WHOLE_KIND = ""
 """The scope of the counters of a list that no filter narrows."""
@@ -26,33 +26,18 @@ LEFT JOIN held USING (kind, scope, deleted, status) ORDER BY 1, 2, 3, 4
 """Gives the totals that are wrong, with the number of rows; `{empty}` stands for an empty text."""
 
 
-ScopeRow = tuple[str, str, int, str, str, str | None]
-"""Scope, kind, deletion state, name, id and status: the columns of `scopes`."""
-StoredRow = tuple[str, int, str, str, str | None, str, bytes]
-"""Kind, deletion state, name, id, status, scopes and digest of an entity that is stored."""
-
-
 class CommitChanges:
-    """The rows that a commit takes out of the tables beside `entities`, and puts into them.
+    """The share of a commit in the totals and digests beside `entities`."""
 
-    Rows of one entity lie on as many pages as it has scopes: those that stay are not written.
-    """
-
-    def __init__(self, stored: Iterable[StoredRow], entities: Iterable[StoredEntity]) -> None:
-        """`stored` are the rows that are taken out, `entities` what is put in."""
+    def __init__(self, stored: Iterable[HeldState], entities: Iterable[StoredEntity]) -> None:
+        """`stored` are the states that are taken out, `entities` what is put in."""
         self._totals: Counter[tuple[str, str, int, str]] = Counter()
         self._counts: Counter[str] = Counter()
         self._sums: Counter[str] = Counter()
-        before, after = set[ScopeRow](), set[ScopeRow]()
-        for row in stored:
-            before.update(self._add(-1, row))
+        for held in stored:
+            self._add(-1, held)
         for one in entities:
-            key = one.kind, one.deleted, one.name, one.id, one.status, one.scopes, one.digest
-            after.update(self._add(1, key))
-        self.unlisted = [row[:5] for row in sorted(before - after, key=_key)]
-        """The keys of the rows of `scopes` to be removed."""
-        self.listed = sorted(after - before, key=_key)
-        """The rows of `scopes` to be added."""
+            self._add(1, one)
 
     @property
     def kinds(self) -> list[str]:
@@ -69,43 +54,10 @@ class CommitChanges:
         changes = {kind: (n, self._sums[kind]) for kind, n in self._counts.items()}
         return added_digests(held, changes)
 
-    def _add(self, step: int, row: StoredRow) -> list[ScopeRow]:
-        """Count an entity (`step` 1) or uncount it (-1); returns its rows of `scopes`."""
-        kind, deleted, name, entity_id, status, scopes_json, digest = row
-        scopes = decode_scopes(scopes_json)
-        for scope in (WHOLE_KIND, *scopes):
-            self._totals[kind, scope, deleted, status or ""] += step
+    def _add(self, step: int, one: HeldState | StoredEntity) -> None:
+        """Count an entity (`step` 1) or uncount it (-1)."""
+        kind, deleted, status = one.kind, one.deleted, one.status or ""
+        for scope in (WHOLE_KIND, *decode_scopes(one.scopes)):
+            self._totals[kind, scope, deleted, status] += step
         self._counts[kind] += step
-        self._sums[kind] += step * int.from_bytes(digest, "big")
-        return [(scope, kind, deleted, name, entity_id, status) for scope in scopes]
-
-
-def held_digests(rows: Iterable[tuple[str, int, bytes]]) -> dict[str, tuple[int, int]]:
-    """Kind -> number of its entities and sum of their digests, as the rows of `digests` say."""
-    return {kind: (n, int.from_bytes(total, "big")) for kind, n, total in rows}
-
-
-def add_digests(sums: dict[str, tuple[int, int]], rows: Iterable[tuple[str, int, bytes]]) -> None:
-    """Add to the sums by kind what rows of kind, number and digest (16 bytes) say."""
-    for kind, number, digest in rows:
-        n, total = sums.get(kind, (0, 0))
-        sums[kind] = n + number, (total + int.from_bytes(digest, "big")) % DIGEST_MODULUS
-
-
-def added_digests(
-    held: Mapping[str, tuple[int, int]], changes: Mapping[str, tuple[int, int]]
-) -> list[tuple[str, int, bytes]]:
-    """The rows of kind, number and digest (16 bytes) that changes make of those that are held.
-
-    Both are by kind; either part of a change may be negative.
-    """
-    rows = []
-    for kind, (n, total) in changes.items():
-        before, sum_before = held.get(kind, (0, 0))
-        whole = (sum_before + total) % DIGEST_MODULUS
-        rows.append((kind, before + n, whole.to_bytes(16, "big")))
-    return rows
-
-
-def _key(row: ScopeRow) -> tuple[Any, ...]:
-    return row[:5]
+        self._sums[kind] += step * int.from_bytes(one.digest, "big")

@@ -1,5 +1,6 @@
 """Page cursors: an opaque place in the order of one list, good for that list only."""
 
+import string
 from binascii import Error, a2b_base64, b2a_base64
 from hashlib import blake2b
 
@@ -11,13 +12,19 @@ from domain.kinds.names import MAX_NAME_LENGTH
 _DIGEST_BYTES = 8
 _ID_BYTES = 16
 _HEAD_BYTES = 1 + _DIGEST_BYTES + _ID_BYTES
-_MAX_CHARACTERS = (_HEAD_BYTES + 4 * MAX_NAME_LENGTH) * 4 // 3 + 4
 
 
 _FOR_URL, _FROM_URL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 
-_BACKWARD, _INCLUSIVE = 1, 2
+_BACKWARD, _INCLUSIVE, _PINNED = 1, 2, 4
 """Bits of a cursor's first byte."""
+_POSITION_BYTES = 8
+"""Of a pinned cursor, behind the id: the position of the log that its list is of."""
+_ALPHABET = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+_MAX_CHARACTERS = (_HEAD_BYTES + _POSITION_BYTES + 4 * MAX_NAME_LENGTH) * 4 // 3 + 4
+_AT_FLAGS = 11
+"""The character of a cursor that has the bits: the last six of the byte behind the digest."""
+_PINNED_CHARACTERS = frozenset(each for n, each in enumerate(_ALPHABET) if n & _PINNED)
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -29,15 +36,27 @@ class Place(msgspec.Struct, frozen=True):
     """True if an item at the place itself belongs to the page that begins there."""
 
 
-def encode(place: Place, listing: str, *, backward: bool) -> bytes:
-    """The cursor of a place in the list that `listing` identifies (kind and filters)."""
+def is_pinned(text: str) -> bool:
+    """True of a cursor that is of a list at a position of the log; the rest may be wrong."""
+    return text[_AT_FLAGS : _AT_FLAGS + 1] in _PINNED_CHARACTERS
+
+
+def encode(place: Place, listing: str, *, backward: bool, position: int | None = None) -> bytes:
+    """The cursor of a place in the list that `listing` identifies (kind and filters).
+
+    With a position it is of the list as it was there.
+    """
     flags = _BACKWARD * backward | _INCLUSIVE * place.inclusive
-    body = bytes((flags,)) + bytes.fromhex(place.id.replace("-", "")) + place.name.encode()
+    end = place.name.encode()
+    if position is not None:
+        flags |= _PINNED
+        end = position.to_bytes(_POSITION_BYTES, "big") + end
+    body = bytes((flags,)) + bytes.fromhex(place.id.replace("-", "")) + end
     return _signed(body, listing)
 
 
-def decode(text: str, listing: str, *, backward: bool) -> Place:
-    """The place of a cursor that came in as `before` (backward) or `after`.
+def decode(text: str, listing: str, *, backward: bool) -> tuple[Place, int | None]:
+    """The place of a cursor that came in as `before` (backward) or `after`, and its position.
 
     Raises InvalidInput when it is damaged, or from another list, filter or direction.
     """
@@ -50,8 +69,12 @@ def decode(text: str, listing: str, *, backward: bool) -> Place:
         body = raw[_DIGEST_BYTES:]
         if len(raw) < _HEAD_BYTES or given != _signed(body, listing):
             raise ValueError("not ours, or spelled in another way")
-        flags = body[0]
-        name = body[1 + _ID_BYTES :].decode()
+        flags, end = body[0], body[1 + _ID_BYTES :]
+        position = None
+        if flags & _PINNED:
+            position = int.from_bytes(end[:_POSITION_BYTES], "big")
+            end = end[_POSITION_BYTES:]
+        name = end.decode()
     except (ValueError, Error):
         raise InvalidInput(
             f"{parameter} is not a cursor of this list: take it unchanged from `paging` of the"
@@ -62,7 +85,7 @@ def decode(text: str, listing: str, *, backward: bool) -> Place:
         raise InvalidInput(f"{parameter} holds a cursor that belongs into {given_as}")
     digits = body[1 : 1 + _ID_BYTES].hex()
     parts = digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]
-    return Place(name, "-".join(parts), bool(flags & _INCLUSIVE))
+    return Place(name, "-".join(parts), bool(flags & _INCLUSIVE)), position
 
 
 def _signed(body: bytes, listing: str) -> bytes:

@@ -1,21 +1,32 @@
 """Folds entities for another process, which gives it a socket: `-m ... <descriptor>`.
 
 What comes first through the socket is the address of the log, and a function that makes something
-of a list of entities; then ids, and how far to fold them. It imports no more than that takes: what
+of a FoldedPart; then ids, and how far to fold them. It imports no more than that takes: what
 multiprocessing starts would import all of the program that asks.
 """
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from itertools import groupby
 from multiprocessing.connection import Connection
+from operator import attrgetter
 
 import msgspec
 
+from domain.aggregate.entity import Entity, evolve
 from domain.event_store.entity_reads import StreamSpan
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
-from domain.reading.history import folded
+from projections.entities.replaced_states import (
+    EndedMembership,
+    Life,
+    Membership,
+    PastChanges,
+    ReplacedState,
+    Series,
+    held_state,
+)
 from projections.entities.stored_entity import StoredEntity, stored_entity
 from projections.feeding.port import Folded
 
@@ -25,30 +36,84 @@ END = b"\xc0"
 """The mark after the last piece of those that were asked for together: nil, which is none."""
 
 
-def fold_streams(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[list[StoredEntity]]:
-    """Those of these entities that were not purged by a position, as they were there.
+class FoldedPart(msgspec.Struct, frozen=True, array_like=True):
+    """What some streams make of a read model, or the beginning of a long one."""
 
-    They come in their order, in lists that end at PIECE_BYTES.
+    entities: list[StoredEntity]
+    """Those that are not purged, in the order of their streams."""
+    listed: list[Membership]
+    """Rows of `scopes`."""
+    replaced: list[ReplacedState] = []
+    """Rows of `history`."""
+    ended: list[EndedMembership] = []
+    """Rows of `history_scopes`."""
+    steps: list[tuple[*Series, int, int]] = []
+    """Changes of totals, as `PastChanges.steps`."""
+    forgotten: list[tuple[*Series, int, int]] = []
+    """Rows that add up to those of `forgotten`."""
+    newest: dict[str, int] = {}
+    """Kind -> position of the newest event that is about one."""
+
+
+def fold_streams(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[FoldedPart]:
+    """What the streams of these entities make of a read model at a position.
+
+    They come in their order, in parts that end at PIECE_BYTES. The end of a long stream that is
+    purged does not take back the replaced states of its beginning.
     """
-    piece: list[StoredEntity] = []
-    size = 0
-    spans = [StreamSpan(entity_id) for entity_id in ids]
-    for state, position in folded(log.streams(spans, upto=upto)):
-        if state.purged:
-            continue
-        stored = stored_entity(Folded(state, position))
-        piece.append(stored)
-        size += len(stored.core) + len(stored.optional)
-        if size >= PIECE_BYTES:
-            yield piece
-            piece, size = [], 0
-    if piece:
-        yield piece
+    part = _Part()
+    streams = log.streams([StreamSpan(entity_id) for entity_id in ids], upto=upto)
+    for entity_id, stream in groupby(streams, key=attrgetter("entity_id")):
+        life = Life()
+        state: Entity | None = None
+        stored: StoredEntity | None = None
+        for recorded in stream:
+            state = evolve(state, recorded.event, entity_id)
+            if state.purged:
+                stored = None
+                life.purge(part.past, recorded.position)
+                continue
+            stored = stored_entity(Folded(state, recorded.position))
+            held = held_state(stored)
+            life.go_on(part.past, held)
+            part.size += len(held.scopes) + len(held.core or b"") + len(held.optional or b"")
+            if part.size >= PIECE_BYTES:
+                life.give(part.past)
+                yield part.taken()
+                part = _Part()
+        life.finish(part.past)
+        if stored is not None:
+            part.entities.append(stored)
+            part.size += len(stored.core) + len(stored.optional)
+    yield part.taken()
+
+
+class _Part:
+    """A FoldedPart while it is made."""
+
+    def __init__(self) -> None:
+        self.entities: list[StoredEntity] = []
+        self.past = PastChanges()
+        self.size = 0
+        """Bytes of JSON, about."""
+
+    def taken(self) -> FoldedPart:
+        """All of the part."""
+        past = self.past
+        return FoldedPart(
+            self.entities,
+            past.listed,
+            past.replaced,
+            past.ended,
+            past.steps,
+            past.forgotten,
+            past.newest,
+        )
 
 
 def serve(pipe: "Connection") -> None:
     """Answer with what is made of each piece, and END, until the other process is gone."""
-    make: Callable[[list[StoredEntity]], object]
+    make: Callable[[FoldedPart], object]
     address, make = pipe.recv()
     encode = msgspec.msgpack.Encoder().encode
     with closing(open_event_log(address, writable=False)) as log:

@@ -59,7 +59,9 @@ def small_page(
     if page is None:
         return None
     ends = _ends(None, page.entities)
-    paging = _paging(request, place, ends, page.total, ahead=page.ahead, behind=page.behind)
+    paging = _paging(
+        request, place, ends, page.total, ahead=page.ahead, behind=page.behind, purged=page.purged
+    )
     if ends is None:
         return b'{"data":[' + paging
     items = _items(request, page.entities)
@@ -88,7 +90,9 @@ def long_page(
             ends, chunk = _ends(ends, part), b""
             yield opening + _taken(request, part)
         ahead = ends is not None and reader.goes_on(ends[0] if request.backward else ends[1])
-        yield chunk + _paging(request, place, ends, total, ahead=ahead, behind=behind)
+        yield chunk + _paging(
+            request, place, ends, total, ahead=ahead, behind=behind, purged=reader.purged()
+        )
 
 
 def listed_names(model: SortedReadModel, request: ListRequest) -> list[tuple[str, str]]:
@@ -105,7 +109,18 @@ def _place(request: ListRequest) -> Place | None:
     if before and after:
         raise InvalidInput("only one of before and after may be given")
     cursor = before or after
-    return decode(cursor, request.identity, backward=bool(before)) if cursor else None
+    if not cursor:
+        return None
+    place, position = decode(cursor, request.identity, backward=bool(before))
+    due = request.past and request.past.position
+    if position != due:
+        of = "the present" if position is None else f"position {position}"
+        asked = "the present" if due is None else f"position {due}"
+        raise InvalidInput(
+            f"{'before' if before else 'after'} is a cursor of the list at {of}, and the list at"
+            f" {asked} is asked for"
+        )
+    return place
 
 
 def _taken(request: ListRequest, part: list[ListedEntity]) -> bytes:
@@ -137,12 +152,18 @@ def _paging(
     *,
     ahead: bool,
     behind: bool,
+    purged: int,
 ) -> bytes:
     """The end of the envelope: the total, and a cursor for each side on which the list goes on.
 
     A page that concurrent deletes have emptied leads back from the place of its own cursor.
     """
     paging = b'],"paging":{"total":%d' % total
+    position = None
+    if request.past is not None:
+        position = request.past.position
+        if purged:
+            paging += b',"purged":%d' % purged
     before, after = (ahead, behind) if request.before else (behind, ahead)
     if ends is None and place is not None:
         here = Place(place.name, place.id, inclusive=True)
@@ -150,17 +171,20 @@ def _paging(
     if ends and (before or after):
         identity = request.identity
         if before:
-            paging += b',"before":"%b"' % encode(ends[0], identity, backward=True)
+            cursor = encode(ends[0], identity, backward=True, position=position)
+            paging += b',"before":"%b"' % cursor
         if after:
-            paging += b',"after":"%b"' % encode(ends[1], identity, backward=False)
+            cursor = encode(ends[1], identity, backward=False, position=position)
+            paging += b',"after":"%b"' % cursor
     return paging + b"}}"
 
 
 def _items(request: ListRequest, entities: Sequence[ListedEntity]) -> list[bytes]:
     """The finished JSON of each entity."""
     if request.fields:
+        now = None if request.past is None else request.past.now
         items = [
-            with_fields(request.kind, entity[2], entity[3] or b"{}", request.fields)
+            with_fields(request.kind, entity[2], entity[3] or b"{}", request.fields, now=now)
             for entity in entities
         ]
     else:

@@ -7,6 +7,7 @@ statement depends on the form of a list alone and is put together once for it. W
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from enum import Enum, auto
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -16,6 +17,7 @@ from domain.kinds.registry import ALL_KINDS
 from projections.entities.commit_changes import WHOLE_KIND
 from projections.entities.cursors import Place
 from projections.entities.port import Include, ListRequest
+from projections.entities.replaced_states import ANY_STATUS
 from projections.entities.scopes import NOWHERE, Sought, former_scope, sought_scope
 
 _AFTER_ANY_ID = "~"
@@ -44,12 +46,26 @@ class ScopeShape(msgspec.Struct, frozen=True):
     """True if an entity is looked up by its id."""
 
 
+class Of(Enum):
+    """The rows that a statement is about."""
+
+    NOW = auto()
+    """Those that are stored."""
+    CURRENT = auto()
+    """Those of a position of the past that are stored still."""
+    ENDED = auto()
+    """Those of a position of the past that were replaced since."""
+
+
 class Shape(msgspec.Struct, frozen=True):
     """The facts on which the SQL for a list depends; its values are none of them."""
 
     states: tuple[int, ...]
     status: bool
     scopes: tuple[ScopeShape, ...] = ()
+    of: Of = Of.NOW
+    has_end: bool = False
+    """True if the rows end at a place, which then belongs to them."""
 
 
 class Selection(msgspec.Struct, frozen=True, dict=True):
@@ -60,6 +76,15 @@ class Selection(msgspec.Struct, frozen=True, dict=True):
     """The kind, and the status if one is asked for."""
     scopes: tuple[Parameters, ...] = ()
     """The values by which each scope is looked up; see `ListSql._scope`."""
+    position: int = 0
+    """The position of the past that the rows are of, if they are."""
+    end: tuple[str, str] | None = None
+    """Name and id with which the rows end."""
+
+    def at(self, position: int, of: Of, end: tuple[str, str] | None = None) -> "Selection":
+        """The rows of the same list at a position of the past."""
+        shape = msgspec.structs.replace(self.shape, of=of, has_end=end is not None)
+        return Selection(shape, self.of_kind, self.scopes, position, end)
 
     @cached_property
     def has_keys(self) -> bool:
@@ -69,9 +94,18 @@ class Selection(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def values(self) -> Parameters:
         """The values of `ListSql._source`."""
-        if not self.scopes:
-            return self.of_kind
-        return (*self.scopes[0], *self.of_kind, *(each for one in self.scopes[1:] for each in one))
+        of = self.shape.of
+        end = self.end or ()
+        if of is Of.NOW:
+            if not self.scopes:
+                return self.of_kind
+            others = (each for one in self.scopes[1:] for each in one)
+            return (*self.scopes[0], *self.of_kind, *others)
+        at = (self.position,)
+        here = at if of is Of.CURRENT else at * 2
+        first = self.scopes[0] if self.scopes else ()
+        others = (each for one in self.scopes[1:] for each in (*one, *at, *one, *at, *at))
+        return (*first, *self.of_kind, *here, *end, *others)
 
     def narrowest_first(self, counts: Sequence[int]) -> "Selection":
         """The same rows, sought from the scope with the fewest entities; `counts` has them all."""
@@ -184,6 +218,48 @@ class ListSql(ABC):
     ) -> Statement:
         """As `rows`, of the entities with these ids, which are in the order of the rows."""
 
+    @abstractmethod
+    def rows_at(
+        self,
+        ids: Sequence[str],
+        position: int,
+        most_bytes: int,
+        *,
+        backward: bool,
+        optional: bool,
+    ) -> Statement:
+        """As `rows_of`, of the entities as they were at a position of the past.
+
+        JSON that was too large to be kept is empty.
+        """
+
+    @abstractmethod
+    def names_at(self, ids: Sequence[str], position: int) -> Statement:
+        """A query for the ids and qualified names of entities at a position of the past."""
+
+    def counted(self, selection: Selection) -> Statement:
+        """A query that counts rows, in place of a total that is kept."""
+        values = selection.values * len(selection.shape.states)
+        return f"SELECT {self._spelled(self._counted, selection.shape)}", values
+
+    def total_at(self, selection: Selection, position: int) -> Statement:
+        """A query for how many entities of a kind there were at a position of the past, in the
+        states and with the status of a list, and for how many of them are purged by now.
+        """
+        kind, *status = selection.of_kind
+        values = kind, *(status or (ANY_STATUS,)), position
+        return self._spelled(self._total_at, selection.shape.states), values * (
+            2 * len(selection.shape.states)
+        )
+
+    def past_of(self, selection: Selection) -> Statement:
+        """A query for the newest position of a list's kind, and the rows kept of its past.
+
+        Both are NULL for a kind that was never there.
+        """
+        sql = self.spell("SELECT max(position), CAST(sum(n) AS int8) FROM {}.pasts WHERE kind = ?")
+        return sql, selection.of_kind[:1]
+
     def keys(
         self, selection: Selection, place: Place | None, limit: int, *, backward: bool, fqn: bool
     ) -> Statement:
@@ -212,6 +288,18 @@ class ListSql(ABC):
         totals = [self._spelled(self._kept, shape) for shape in shapes or [Shape(states, False)]]
         values = tuple(value for given in selection.scopes or [()] for value in (*given, *kind))
         return f"SELECT {', '.join(totals)}", values
+
+    def ended(self, selection: Selection, most: int) -> Statement:
+        """A query for how many memberships of a list's first scope have ended, at most `most`."""
+        sql = self._spelled(self._ended, selection.shape.scopes[0], selection.shape.states)
+        return sql, (*selection.scopes[0], *selection.of_kind[:1], most)
+
+    def _ended(self, scope: ScopeShape, states: tuple[int, ...]) -> str:
+        return (
+            f"SELECT count(*) FROM (SELECT 1 FROM {{}}.history_scopes WHERE"
+            f" scope = {self._scope(scope)} AND kind = ?"
+            f" AND deleted IN ({', '.join(map(str, states))}) LIMIT ?) ended"
+        )
 
     def _select(
         self, kind: str, include: Include, status: str | None, filters: tuple[tuple[str, str], ...]
@@ -269,8 +357,21 @@ class ListSql(ABC):
         """Return the SQL of the number of entities of a list."""
         if len(shape.scopes) < 2:
             return self._kept(shape)
+        return self._counted(shape)
+
+    def _counted(self, shape: Shape) -> str:
         parts = [f"(SELECT count(*) FROM {self._source(shape, each)})" for each in shape.states]
         return f"({' + '.join(parts)})"
+
+    def _total_at(self, states: tuple[int, ...]) -> str:
+        of = "kind = ? AND deleted = {} AND status = ? AND position <= ?"
+        then = f"SELECT n FROM {{}}.kind_totals WHERE {of} ORDER BY position DESC LIMIT 1"
+        gone = f"SELECT CAST(sum(n) AS int8) FROM {{}}.forgotten WHERE {of}"
+        sums = (
+            " + ".join(f"coalesce(({sql.format('{}', state)}), 0)" for state in states)
+            for sql in (then, gone)
+        )
+        return f"SELECT {', '.join(sums)}"
 
     def _kept(self, shape: Shape) -> str:
         """Return the SQL of the number of entities of a list whose number is kept."""
@@ -317,17 +418,38 @@ class ListSql(ABC):
 
         What is dear to decide comes last, for SQLite evaluates conditions in this order.
         """
+        ended = shape.of is Of.ENDED
         if shape.scopes:
-            sql = f"{{}}.scopes k WHERE k.scope = {self._scope(shape.scopes[0])} AND"
+            table = "history_scopes" if ended else "scopes"
+            sql = f"{{}}.{table} k WHERE k.scope = {self._scope(shape.scopes[0])} AND"
+        elif ended:
+            sql = "{}.history k WHERE"
         else:
             sql = f"{{}}.entities k{self.by_status * shape.status} WHERE"
         sql += f" k.kind = ? AND k.deleted = {state}" + " AND k.status = ?" * shape.status
+        if ended:
+            sql += " AND k.since <= ? AND k.until > ?"
+        elif shape.of is Of.CURRENT:
+            sql += f" AND k.{'since' if shape.scopes else 'position'} <= ?"
+        if shape.has_end:
+            sql += f" AND (k.name, k.id) {'>=' if backward else '<='} (?, ?)"
         for scope in shape.scopes[1:]:
-            sql += (
-                f" AND EXISTS (SELECT 1 FROM {{}}.scopes o WHERE o.scope = {self._scope(scope)}"
-                " AND o.kind = k.kind AND o.deleted = k.deleted AND o.name = k.name"
-                " AND o.id = k.id)"
-            )
+            sql += f" AND {self._also_in(scope, is_past=shape.of is not Of.NOW)}"
         if beyond is not None:
             sql += f" AND (k.name, k.id) {'<' if backward else '>'}{'=' * beyond} (?, ?)"
         return sql
+
+    def _also_in(self, scope: ScopeShape, *, is_past: bool) -> str:
+        """The condition that the entity of a row `k` is in another scope as well."""
+        member = (
+            f"EXISTS (SELECT 1 FROM {{}}.{{table}} o WHERE o.scope = {self._scope(scope)}"
+            " AND o.kind = k.kind AND o.deleted = k.deleted AND o.name = k.name"
+            " AND o.id = k.id{then})"
+        )
+        if not is_past:
+            return member.replace("{table}", "scopes").replace("{then}", "")
+        still = member.replace("{table}", "scopes").replace("{then}", " AND o.since <= ?")
+        ended = member.replace("{table}", "history_scopes").replace(
+            "{then}", " AND o.since <= ? AND o.until > ?"
+        )
+        return f"({still} OR {ended})"

@@ -7,7 +7,8 @@ from typing import Any
 from projections.entities.cursors import Place
 from projections.entities.list_sql import ListSql, Selection, Statement, told_place
 from projections.entities.name_filters import NameFilter
-from projections.entities.port import ListedEntity, ListRequest, WholePage
+from projections.entities.past_list import PastList
+from projections.entities.port import ListedEntity, ListRequest, PastOfList, WholePage
 
 _MOST_ROWS = 2_000
 """Rows that one statement reads at most: PostgreSQL measures all of them before it ends."""
@@ -30,6 +31,8 @@ class PageReader(ABC):
         self._selection = sql.select(request)
         self.has_keys = request.names is None and self._selection.has_keys
         """True if an index gives the rows of the list, so that none is passed over."""
+        self._past: PastList | None = None
+        """The list, where it is of the past and differs from that of the present."""
         self._is_own = False
         """True if the connection is of this reader alone, kept for as long as it reads."""
 
@@ -67,16 +70,42 @@ class PageReader(ABC):
     def end(self) -> None:
         """End the transaction, if there is one."""
 
+    @property
+    def may_take_long(self) -> bool:
+        """True if nobody waits for the reading."""
+        return self._is_own
+
     def passed_over(self) -> int:
         """Return the most rows that are looked at to find those of the list; 0 by keys."""
-        if self.has_keys:
+        past = self._request.past
+        if self.has_keys and past is None:
             return 0
         if not self.in_transaction:
             self.begin(own=False)
+        newest, replaced = 0, 0
+        if past is not None:
+            ((newest, replaced),) = self.run(self._sql.past_of(self._selection))
+            if (newest or 0) > past.position:
+                return self._passed_over_in_past(past, replaced)
+            if self.has_keys:
+                return 0
         counts: Sequence[int]
         (counts,) = self.run(self._sql.counts(self._selection))
         self._selection = self._selection.narrowest_first(counts)
         return min(counts)
+
+    def _passed_over_in_past(self, past: PastOfList, replaced: int) -> int:
+        """As `passed_over`, of a list that is not as it is now."""
+        (stored,) = self.run(self._sql.counts(self._selection))
+        selection = self._selection.narrowest_first(stored)
+        self._past = PastList(self._sql, self, selection, self._request.names, past)
+        if selection.scopes and self._request.names is None:
+            ((replaced,),) = self.run(self._sql.ended(selection, _MOST_ROWS + 1))
+        return self._past.passed_over(self._request.limit, min(stored), replaced)
+
+    def purged(self) -> int:
+        """Return the entities of a list of the past that are purged; see `WholePage.purged`."""
+        return 0 if self._past is None else self._past.purged()
 
     def whole(self, most_bytes: int) -> WholePage | None:
         """All of the page; None where its entities have `most_bytes`.
@@ -87,7 +116,7 @@ class PageReader(ABC):
         limit, backward, optional = request.limit, bool(request.before), bool(request.fields)
         # One row more than the page holds says that the list goes on.
         most = limit + 1
-        if limit and request.names is None:
+        if limit and self._listed is None:
             statement = self._sql.page(
                 self._selection,
                 self._place,
@@ -100,8 +129,8 @@ class PageReader(ABC):
         else:
             total, behind = self.totals()
             rows, cut_off = [], False
-            if limit and (named := self._named()):
-                rows, cut_off = named.read(
+            if limit and (listed := self._listed):
+                rows, cut_off = listed.read(
                     self._place, most, most_bytes, backward=backward, optional=optional
                 )
         ahead = len(rows) > limit
@@ -111,13 +140,13 @@ class PageReader(ABC):
             rows.pop()
         if backward:
             rows.reverse()
-        return WholePage(total, behind, rows, ahead)
+        return WholePage(total, behind, rows, ahead, self.purged())
 
     def totals(self) -> tuple[int, bool]:
         """Return the total, and whether the list goes on behind the cursor."""
-        named, place = self._named(), self._place
-        if named is not None:
-            total = named.count()
+        listed, place = self._listed, self._place
+        if listed is not None:
+            total = listed.count()
         else:
             ((total,),) = self.run(self._sql.total(self._selection))
         if place is None or not self._request.limit:
@@ -155,25 +184,23 @@ class PageReader(ABC):
         return self._goes_on(place, backward=self._request.backward)
 
     def _goes_on(self, place: Place, *, backward: bool) -> bool:
-        named = self._named()
-        if named is not None:
-            return named.goes_on(place, backward=backward)
+        if (listed := self._listed) is not None:
+            return listed.goes_on(place, backward=backward)
         return bool(self.run(self._sql.goes_on(self._selection, place, backward=backward))[0][0])
 
     def _part(self, place: Place | None, limit: int, part_bytes: int) -> list[ListedEntity]:
         """At most `limit` rows beyond a place, up to the one with which they have `part_bytes`."""
-        optional, named = bool(self._request.fields), self._named()
-        if named is not None:
-            rows, _ = named.read(place, limit, part_bytes, backward=False, optional=optional)
+        optional = bool(self._request.fields)
+        if (listed := self._listed) is not None:
+            rows, _ = listed.read(place, limit, part_bytes, backward=False, optional=optional)
             return rows
         statement = self._sql.rows(self._selection, place, limit, part_bytes, optional=optional)
         return self.read(statement, part_bytes)[0]
 
     def _beginning(self, place: Place | None, limit: int) -> tuple[Place | None, int]:
         """Return the beginning of the page before a place, and its rows, at most `limit`."""
-        named = self._named()
-        if named is not None:
-            return named.beginning(place, limit)
+        if (listed := self._listed) is not None:
+            return listed.beginning(place, limit)
         sql, values = self._sql.keys(self._selection, place, limit, backward=True, fqn=False)
         ((count,),) = self.run((f"SELECT count(*) FROM ({sql}) k", values))
         if not count:
@@ -183,7 +210,11 @@ class PageReader(ABC):
         )
         return Place(name, entity_id, inclusive=True), count
 
-    def _named(self) -> "NamedList | None":
+    @property
+    def _listed(self) -> "PastList | NamedList | None":
+        """The list, where its rows are not those of one range of an index."""
+        if self._past is not None:
+            return self._past
         names = self._request.names
         return None if names is None else NamedList(self._sql, self, self._selection, names)
 

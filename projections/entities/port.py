@@ -21,6 +21,7 @@ from domain.kinds.entity_kind import EntityKind
 from domain.reading.moments import Moment
 from projections.entities.cursors import Place
 from projections.entities.name_filters import NameFilter
+from projections.entities.replaced_states import EntityChange
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, ReadModel
 from projections.verification.report import Difference
@@ -32,6 +33,17 @@ class Include(StrEnum):
     NON_DELETED = "non-deleted"
     DELETED = "deleted"
     ALL = "all"
+
+
+class PastOfList(msgspec.Struct, frozen=True):
+    """The point of the log that a list is of."""
+
+    position: int
+    now: int
+    """The time there, in milliseconds since the Unix epoch."""
+    fold: Callable[[str, int], tuple[bytes, bytes]]
+    """Gives core and optional fields of the entity with an id as they were at a position, for those
+    whose JSON is too large to be kept."""
 
 
 class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -54,6 +66,8 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Choice of the entities by their qualified names; None: all."""
     cut: Callable[[bytes], bytes] | None = None
     """Takes away from an item's JSON what the caller must not see; None when that is nothing."""
+    past: PastOfList | None = None
+    """The past that the list is of; None for the present."""
 
     def at(self, *, before: str | None = None, after: str | None = None) -> "ListRequest":
         """The page of the same list at another cursor, which shares what is known of the list."""
@@ -93,6 +107,9 @@ class WholePage(msgspec.Struct, frozen=True):
     """True if the list goes on beyond the page, in the direction that the page was read in; False
     for a page of limit 0. A page without a cursor is read from the beginning of the list.
     """
+    purged: int = 0
+    """Of a list of the past: the entities of its kind, deletion state and status that were there
+    and are purged by now. The list leaves them out."""
 
 
 class ListReader(Protocol):
@@ -107,7 +124,8 @@ class ListReader(Protocol):
     def whole(self, most_bytes: int) -> WholePage | None:
         """All of the page; None, without reading on, once what is read of it has `most_bytes`.
 
-        Where `passed_over` is not 0, it must have been asked for before, in the same state.
+        Where `passed_over` is not 0, it must have been asked for before, in the same state; of a
+        list of the past always.
         """
 
     def hand_over(self) -> None:
@@ -115,6 +133,9 @@ class ListReader(Protocol):
 
     def totals(self) -> tuple[int, bool]:
         """Return `total` and `behind` of a WholePage."""
+
+    def purged(self) -> int:
+        """Return `purged` of a WholePage."""
 
     def parts(self, part_bytes: int) -> Iterator[list[ListedEntity]]:
         """The entities of the page in order, in parts of about `part_bytes`.
@@ -277,14 +298,14 @@ class SortedReadModel(ReadModel, Protocol):
 
     def apply(
         self,
-        entities: Mapping[str, StoredEntity | None],
+        entities: Mapping[str, EntityChange],
         position: int,
         fingerprint: str,
         *,
         after: Checkpoint,
         moments: Sequence[Moment] = (),
     ) -> None:
-        """Store these entities by id, remove those that are None, and move the checkpoint.
+        """Store what became of entities, by id, with the states replaced; move the checkpoint.
 
         `moments` are those of the events between `after` and `position`, as far as these alone
         tell. Everything happens in one commit, lists, totals and digests included. Raises

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from domain.event_store.entity_reads import RecordedEvent
 from domain.reading.moments import Moment, moments_of
 from projections.entities.port import SortedReadModel
-from projections.entities.stored_entity import stored_entity
+from projections.entities.replaced_states import entity_change
 from projections.feeding.port import Checkpoint, Folded
 
 
@@ -24,17 +24,14 @@ class EntityProjection:
         return self._model.checkpoint_and_fingerprint()
 
     def begin(self, batch: Sequence[RecordedEvent]) -> None:
-        """Note the moments of a batch; of its entities the last states say all."""
+        """Note the moments of a batch."""
         self._moments = [*moments_of(batch)]
 
     def apply(
         self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
     ) -> None:
-        """Store these states and remove purged entities, in one commit with the checkpoint."""
-        stored = {
-            entity_id: None if folded.entity.purged else stored_entity(folded)
-            for entity_id, folded in entities.items()
-        }
+        """Store these states, keep those they replace and remove purged entities, in one commit."""
+        changes = {entity_id: entity_change(folded) for entity_id, folded in entities.items()}
         moments = [each for each in self._moments if each[1] <= position]
         self._moments = []
-        self._model.apply(stored, position, fingerprint, after=after, moments=moments)
+        self._model.apply(changes, position, fingerprint, after=after, moments=moments)

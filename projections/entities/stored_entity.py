@@ -1,5 +1,6 @@
 """Stored entities: rows of the sorted read model, made from a state folded from the log."""
 
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -108,3 +109,30 @@ def split_fields(entity: Entity) -> tuple[Body, Body]:
 def decode_scopes(scopes: str) -> list[str]:
     """The scopes in the `scopes` of a StoredEntity."""
     return _scopes.decode(scopes)
+
+
+def held_digests(rows: Iterable[tuple[str, int, bytes]]) -> dict[str, tuple[int, int]]:
+    """Kind -> number of its entities and sum of their digests, as the rows of `digests` say."""
+    return {kind: (n, int.from_bytes(total, "big")) for kind, n, total in rows}
+
+
+def add_digests(sums: dict[str, tuple[int, int]], rows: Iterable[tuple[str, int, bytes]]) -> None:
+    """Add to the sums by kind what rows of kind, number and digest (16 bytes) say."""
+    for kind, number, digest in rows:
+        n, total = sums.get(kind, (0, 0))
+        sums[kind] = n + number, (total + int.from_bytes(digest, "big")) % DIGEST_MODULUS
+
+
+def added_digests(
+    held: Mapping[str, tuple[int, int]], changes: Mapping[str, tuple[int, int]]
+) -> list[tuple[str, int, bytes]]:
+    """The rows of kind, number and digest (16 bytes) that changes make of those that are held.
+
+    Both are by kind; either part of a change may be negative.
+    """
+    rows = []
+    for kind, (n, total) in changes.items():
+        before, sum_before = held.get(kind, (0, 0))
+        whole = (sum_before + total) % DIGEST_MODULUS
+        rows.append((kind, before + n, whole.to_bytes(16, "big")))
+    return rows

@@ -16,6 +16,7 @@ from projections.entities.port import (
     StoredDocument,
     WholePage,
 )
+from projections.entities.replaced_states import EntityChange
 from projections.entities.scopes import Sought, sought_scope
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, moved_on
@@ -249,7 +250,7 @@ class PlainReadModel:
 
     def apply(
         self,
-        entities: Mapping[str, StoredEntity | None],
+        entities: Mapping[str, EntityChange],
         position: int,
         fingerprint: str,
         *,
@@ -258,12 +259,12 @@ class PlainReadModel:
     ) -> None:
         if (self.position, self.fingerprint) != after:
             raise moved_on("sorted read model", after)
-        stored = self.stored | {key: one for key, one in entities.items() if one is not None}
-        for key, one in entities.items():
-            if one is None:
-                stored.pop(key, None)
-            else:
-                json.loads(one.scopes)
+        stored = dict(self.stored)
+        for key, change in entities.items():
+            stored.pop(key, None)
+            if change.stored is not None:
+                stored[key] = change.stored
+                json.loads(change.stored.scopes)
         self.stored, self.position, self.fingerprint = stored, position, fingerprint
         for at, where in moments:
             if not self.moments or at > self.moments[-1][0]:

@@ -23,7 +23,7 @@ from projections.entities.name_filters import name_filter
 from projections.entities.port import EntityTooLarge, Include, ListRequest, SortedReadModel
 from projections.entities.sqlite.model import open_read_model
 from projections.entities.stored_entity import StoredEntity, columns_digest
-from tests.commits import store
+from tests.commits import change, store
 from tests.contracts.plain_read_model import PlainReadModel
 from tests.depth import examples
 from tests.postgres_models import postgres_model
@@ -154,7 +154,8 @@ def test_commit_goes_on_from_where_it_was_begun_or_changes_nothing(
     begun = model.checkpoint_and_fingerprint()
     fill(model, stored(1, "a"), stored(2, "b"))
     fill(model, stored(1, "newer"), position=3)
-    older = {uuid(1): stored(1, "older"), uuid(2): None, uuid(3): stored(3, "c")}
+    rows = {uuid(1): stored(1, "older"), uuid(2): None, uuid(3): stored(3, "c")}
+    older = {key: change(one, 2) for key, one in rows.items()}
 
     for after in (begun, (1, "at 1"), (3, "of another log"), (4, "at 3")):
         with pytest.raises(StoreUnavailable, match="another process feeds the sorted read model"):
@@ -162,7 +163,7 @@ def test_commit_goes_on_from_where_it_was_begun_or_changes_nothing(
 
     assert model.checkpoint_and_fingerprint() == (3, "at 3")
     assert (names(page(model)), model.count()) == (["b", "newer"], 2)
-    model.apply({uuid(2): None}, 4, "four", after=(3, "at 3"))
+    model.apply({uuid(2): change(None, 4)}, 4, "four", after=(3, "at 3"))
     assert (model.checkpoint(), names(page(model))) == (4, ["newer"])
 
 

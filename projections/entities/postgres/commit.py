@@ -4,26 +4,23 @@ from collections.abc import Mapping, Sequence
 
 from domain.event_store.postgres.link import Link
 from domain.reading.moments import Moment
-from projections.entities.commit_changes import CommitChanges, held_digests
-from projections.entities.postgres.database import EntityTables
+from projections.entities.commit_changes import CommitChanges
+from projections.entities.postgres.commit_past import write_past
+from projections.entities.postgres.database import EntityTables, write_rows
 from projections.entities.postgres.tables import TYPES, entity_row
-from projections.entities.stored_entity import StoredEntity
+from projections.entities.replaced_states import LARGE, EntityChange, HeldState
+from projections.entities.stored_entity import held_digests
 
 _STORED = (
-    "SELECT kind, deleted, name, id, status, scopes, digest FROM {}.entities"
-    " WHERE id = ANY (%b::text[])"
+    "SELECT kind, deleted, name, id, fqn, status, scopes, position,"
+    f" CASE WHEN octet_length(core) <= {LARGE} THEN core END,"
+    f" CASE WHEN octet_length(optional) <= {LARGE} THEN optional END, digest"
+    " FROM {}.entities WHERE id = ANY (%b::text[])"
 )
 _REMOVE = "DELETE FROM {}.entities WHERE id = ANY (%b::text[])"
 _INSERT = "INSERT INTO {}.entities SELECT * FROM " + (
     f"unnest({', '.join(f'%b::{type_name}[]' for type_name in TYPES)})"
 )
-_SCOPES = "unnest(%b::text[], %b::text[], %b::int8[], %b::text[], %b::text[]"
-_UNLIST = (
-    f"DELETE FROM {{}}.scopes s USING {_SCOPES}) AS gone (scope, kind, deleted, name, id)"
-    " WHERE (s.scope, s.kind, s.deleted, s.name, s.id)"
-    " = (gone.scope, gone.kind, gone.deleted, gone.name, gone.id)"
-)
-_LIST = f"INSERT INTO {{}}.scopes SELECT * FROM {_SCOPES}, %b::text[])"
 _COUNT = (
     "INSERT INTO {}.counters AS c"
     " SELECT * FROM unnest(%b::text[], %b::text[], %b::int8[], %b::text[], %b::int8[])"
@@ -43,28 +40,21 @@ _DIGEST = (
 
 def write_moments(link: Link, tables: EntityTables, moments: Sequence[Moment]) -> None:
     """Add those moments that are later than all that are stored."""
-    if moments:
-        columns = [[*column] for column in zip(*moments, strict=True)]
-        link.execute(tables.within(_MOMENTS).encode(), columns)
+    write_rows(link, tables, _MOMENTS, moments)
 
 
-def write_entities(
-    link: Link, tables: EntityTables, entities: Mapping[str, StoredEntity | None]
-) -> None:
-    """Replaces, adds or (None) removes entities by id, within the link's transaction."""
-    stored = link.rows(tables.within(_STORED), [*entities])
-    to_store = [*filter(None, entities.values())]
-    changes = CommitChanges(stored, to_store)
-    held = held_digests(link.rows(tables.within(DIGESTS)))
-    for statement, rows in (
-        (_REMOVE, [(entity_id,) for _, _, _, entity_id, *_ in stored]),
+def write_entities(link: Link, tables: EntityTables, entities: Mapping[str, EntityChange]) -> None:
+    """Store what became of entities, by id, within the link's transaction."""
+    rows = link.rows(tables.within(_STORED), [*entities])
+    held = {one.id: one for one in (HeldState(*row) for row in rows)}
+    to_store = [change.stored for change in entities.values() if change.stored is not None]
+    changes = CommitChanges(held.values(), to_store)
+    digests = held_digests(link.rows(tables.within(DIGESTS)))
+    for statement, written in (
+        (_REMOVE, [(entity_id,) for entity_id in held]),
         (_INSERT, [entity_row(one) for one in to_store]),
-        (_UNLIST, changes.unlisted),
-        (_LIST, changes.listed),
         (_COUNT, changes.totals),
-        (_DIGEST, changes.digests(held)),
+        (_DIGEST, changes.digests(digests)),
     ):
-        if rows:
-            # The columns are the parameters of `unnest`.
-            columns = [[*column] for column in zip(*rows, strict=True)]
-            link.execute(tables.within(statement).encode(), columns)
+        write_rows(link, tables, statement, written)
+    write_past(link, tables, held, entities)

@@ -4,24 +4,27 @@ The one that loads hands the bytes on to the database as they are. The format is
 documentation of COPY: fields with their lengths before them, numbers with the high byte first.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from struct import Struct
+from typing import Any
 
 import msgspec
 
 from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
-from domain.reading.moments import Moment
-from projections.entities.commit_changes import add_digests, added_digests
+from projections.entities.folding_process import FoldedPart
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.tables import COLUMNS
-from projections.entities.stored_entity import StoredEntity, decode_scopes
+from projections.entities.stored_entity import (
+    add_digests,
+    added_digests,
+)
 
 _ENTITIES = f"COPY {{}}.entities ({COLUMNS}, fqn_key) FROM STDIN (FORMAT binary, FREEZE)"
 _SCOPES = (
-    "COPY {}.scopes (scope, kind, deleted, name, id, status) FROM STDIN (FORMAT binary, FREEZE)"
+    "COPY {}.scopes (scope, kind, deleted, name, id, status, since) FROM STDIN"
+    " (FORMAT binary, FREEZE)"
 )
-_MOMENTS = "COPY {}.moments (at, position) FROM STDIN"
 _BEGINNING = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 """Of each COPY: the signature, no flags, no extension of the header."""
 _END = b"\xff\xff"
@@ -32,7 +35,7 @@ _int4 = Struct(">ii").pack
 _int8 = Struct(">iq").pack
 _NULL, _DIGEST = _length(-1), _length(16)
 """Lengths as COPY has them: of null, and of digests and of keys of names."""
-_ENTITY_FIELDS, _SCOPE_FIELDS = _number(13), _number(6)
+_ENTITY_FIELDS, _SCOPE_FIELDS = _number(13), _number(7)
 """Numbers of fields of a row, with which it begins."""
 
 
@@ -47,15 +50,17 @@ class CopyPart(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Their rows in the table of scopes."""
     sums: list[tuple[str, int, bytes]]
     """For each kind the number of its entities, and the sum of their digests in 16 bytes."""
+    past: FoldedPart
+    """The part that this was made of, without its entities and their scopes."""
 
 
-def copy_part(entities: Sequence[StoredEntity]) -> CopyPart:
-    """The rows of some entities, and what they add to the digests."""
+def copy_part(part: FoldedPart) -> CopyPart:
+    """The rows of the entities of a part, and what they add to the digests."""
+    entities = part.entities
     sums = dict[str, tuple[int, int]]()
     add_digests(sums, ((one.kind, 1, one.digest) for one in entities))
     rows, scopes = list[bytes](), list[bytes]()
     for one in entities:
-        # These begin the row of an entity, and follow the scope in those of its scopes.
         key = b"".join((_text(one.kind), _int4(4, one.deleted), _text(one.name), _text(one.id)))
         status = _NULL if one.status is None else _text(one.status)
         core, optional = one.core, one.optional
@@ -65,10 +70,14 @@ def copy_part(entities: Sequence[StoredEntity]) -> CopyPart:
             *(_length(len(core)), core, _length(len(optional)), optional),
             *(_DIGEST, one.digest, _DIGEST, name_key(one.kind, one.fqn)),
         )
-        for scope in decode_scopes(one.scopes):
-            scopes += (_SCOPE_FIELDS, _text(scope), key, status)
+    for scope, kind, deleted, name, entity_id, of_status, since in part.listed:
+        scopes += (
+            *(_SCOPE_FIELDS, _text(scope), _text(kind), _int4(4, deleted), _text(name)),
+            *(_text(entity_id), _NULL if of_status is None else _text(of_status), _int8(8, since)),
+        )
     added = added_digests({}, sums)
-    return CopyPart(len(entities), b"".join(rows), b"".join(scopes), added)
+    past = msgspec.structs.replace(part, entities=[], listed=[])
+    return CopyPart(len(entities), b"".join(rows), b"".join(scopes), added, past)
 
 
 def copy_in(link: Link, tables: EntityTables, part: CopyPart) -> None:
@@ -79,11 +88,14 @@ def copy_in(link: Link, tables: EntityTables, part: CopyPart) -> None:
                 copy.write(piece)
 
 
-def copy_moments(link: Link, tables: EntityTables, moments: Iterable[Moment]) -> None:
-    """Put moments into a table that the link's transaction has made; raises psycopg.Error."""
-    with link.cursor() as cursor, cursor.copy(tables.within(_MOMENTS).encode()) as copy:
-        for moment in moments:
-            copy.write_row(moment)
+def copy_tuples(
+    link: Link, tables: EntityTables, table: str, rows: Iterable[tuple[Any, ...]]
+) -> None:
+    """Put rows into a table that the link's transaction has made; raises psycopg.Error."""
+    statement = f"COPY {table} FROM STDIN"
+    with link.cursor() as cursor, cursor.copy(tables.within(statement).encode()) as copy:
+        for row in rows:
+            copy.write_row(row)
 
 
 def _text(text: str) -> bytes:

@@ -292,3 +292,12 @@ class EntityTables:
 def _if_live(sql: str, is_live: str) -> str:
     """A statement that tells in front of each row whether the generation is live."""
     return f"SELECT ({is_live}), asked.* FROM ({sql}) asked"
+
+
+def write_rows(
+    link: Link, tables: EntityTables, statement: str, rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Execute a statement the values of which are the columns of rows; nothing without any."""
+    if rows:
+        columns = [[*column] for column in zip(*rows, strict=True)]
+        link.execute(tables.within(statement).encode(), columns)

@@ -11,7 +11,6 @@ from domain.event_store.port import MAX_INTEGER
 from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
 from domain.reading.moments import Moment
-from projections.entities.commit_changes import held_digests
 from projections.entities.cursors import Place
 from projections.entities.list_sql import Statement
 from projections.entities.port import (
@@ -25,9 +24,10 @@ from projections.entities.postgres.commit import DIGESTS, write_entities, write_
 from projections.entities.postgres.database import EntityTables, postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
+from projections.entities.replaced_states import EntityChange
 from projections.entities.scopes import former_scope
 from projections.entities.single_entities import with_all_fields
-from projections.entities.stored_entity import StoredEntity
+from projections.entities.stored_entity import held_digests
 from projections.feeding.port import Checkpoint, Damaged, Superseded, moved_on
 
 _DOCUMENT = {
@@ -187,14 +187,14 @@ class PostgresReadModel(SortedReadModel):
 
     def apply(
         self,
-        entities: Mapping[str, StoredEntity | None],
+        entities: Mapping[str, EntityChange],
         position: int,
         fingerprint: str,
         *,
         after: Checkpoint,
         moments: Sequence[Moment] = (),
     ) -> None:
-        """Store these entities by id, remove those that are None, and move the checkpoint.
+        """Store what became of entities, by id, and move the checkpoint.
 
         Raises StoreUnavailable, having changed nothing, when the checkpoint is not `after`; Damaged
         when the tables are gone.

@@ -8,17 +8,18 @@ there is whole, and one that was not finished leaves nothing behind.
 from collections.abc import Callable
 from contextlib import closing
 
+from msgspec.structs import astuple
 from psycopg import sql
 
 from domain.event_store.port import EventStore
 from domain.event_store.postgres.link import Link
 from domain.reading.moments import recorded_moments
-from projections.entities.bulk_folding import folded_parts
-from projections.entities.commit_changes import add_digests, added_digests
-from projections.entities.postgres.copy_rows import CopyPart, copy_in, copy_moments, copy_part
+from projections.entities.bulk_folding import LoadedPast, folded_parts
+from projections.entities.postgres.copy_rows import CopyPart, copy_in, copy_part, copy_tuples
 from projections.entities.postgres.database import EntityDatabase, EntityTables, postgres_errors
 from projections.entities.postgres.model import PostgresReadModel, no_writer
 from projections.entities.postgres.tables import INDEXES, TABLES
+from projections.entities.stored_entity import add_digests, added_digests
 from projections.feeding.log_fingerprint import fingerprint_at
 from projections.feeding.port import Damaged, Progress
 
@@ -38,8 +39,19 @@ INSERT INTO {}.counters SELECT kind, '', deleted, coalesce(status, ''), count(*)
     FROM {}.entities GROUP BY kind, deleted, status;
 INSERT INTO {}.counters SELECT kind, scope, deleted, coalesce(status, ''), count(*)
     FROM {}.scopes GROUP BY kind, scope, deleted, status;
+INSERT INTO {}.kind_totals SELECT kind, deleted, status, position,
+    sum(sum(n)) OVER (PARTITION BY kind, deleted, status ORDER BY position)
+    FROM total_steps GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
+INSERT INTO {}.forgotten SELECT kind, deleted, status, position, sum(n)
+    FROM forgotten_steps GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
+ANALYZE {}.history; ANALYZE {}.history_scopes;
 ANALYZE {}.entities; ANALYZE {}.scopes; ANALYZE {}.counters;
 """
+_STEPS = "".join(
+    f"CREATE TEMP TABLE {name}_steps (kind text, deleted integer, status text, position bigint,"
+    " n bigint) ON COMMIT DROP;"
+    for name in ("total", "forgotten")
+)
 
 
 def make(link: Link, schema: str) -> None:
@@ -65,17 +77,26 @@ def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progr
             raise Damaged(f"the log has no event at its head, position {live.head}")
         _run(link, *_SETTINGS)
         _make_tables(link, schema)
+        _run(link, _STEPS)
         done, sums = 0, dict[str, tuple[int, int]]()
+        past = LoadedPast(live)
         for part in parts:
             copy_in(link, tables, part)
+            replaced, ended = past.kept(part.past)
+            copy_tuples(link, tables, "{}.history", map(astuple, replaced))
+            copy_tuples(link, tables, "{}.history_scopes", ended)
+            copy_tuples(link, tables, "total_steps", part.past.steps)
+            copy_tuples(link, tables, "forgotten_steps", part.past.forgotten)
             add_digests(sums, part.sums)
             done += part.number
             progress(done, len(live))
+        copy_tuples(link, tables, "forgotten_steps", past.forgotten)
         _run(link, INDEXES.replace("{schema}", tables.schema), tables.within(_TOTALS))
         link.cursor().executemany(
             tables.within("INSERT INTO {}.digests VALUES (%b, %b, %b)"), added_digests({}, sums)
         )
-        copy_moments(link, tables, recorded_moments(log, live.head))
+        copy_tuples(link, tables, "{}.pasts", past.pasts)
+        copy_tuples(link, tables, "{}.moments", recorded_moments(log, live.head))
         link.execute(
             tables.within("UPDATE {}.checkpoint SET position = %b, fingerprint = %b").encode(),
             (live.head, fingerprint),

@@ -43,6 +43,24 @@ class PostgresListSql(ListSql):
         """A query for the rows of the entities with these ids, in the order of a list."""
         return self._spelled(_rows_of, backward, optional), ([*ids], most_bytes)
 
+    def rows_at(
+        self,
+        ids: Sequence[str],
+        position: int,
+        most_bytes: int,
+        *,
+        backward: bool,
+        optional: bool,
+    ) -> Statement:
+        """A query for the rows of the entities with these ids at a position, in list order."""
+        sql = self._spelled(_rows_at, backward, optional)
+        return sql, ([*ids], position, position, most_bytes)
+
+    def names_at(self, ids: Sequence[str], position: int) -> Statement:
+        """A query for the ids and qualified names of entities at a position of the past."""
+        sql = self.spell(f"SELECT one.id, coalesce(e.fqn, h.fqn) FROM {_THEN}")
+        return sql, ([*ids], position, position)
+
     def _bound(self, most_bytes: int) -> Parameters:
         return (most_bytes,)
 
@@ -68,6 +86,27 @@ def _rows_of(backward: bool, optional: bool) -> str:
     sql = (
         f"SELECT name, id, core, {_OPTIONAL[optional]} FROM {{}}.entities"
         f" WHERE id = ANY (?::text[]) ORDER BY {_order(backward)}"
+    )
+    return _bounded(sql, backward, optional)
+
+
+_THEN = (
+    "unnest(?::text[]) AS one (id)"
+    " LEFT JOIN {}.entities e ON e.id = one.id AND e.position <= ?"
+    " LEFT JOIN LATERAL (SELECT * FROM {}.history p WHERE e.id IS NULL AND p.id = one.id"
+    " AND p.until > ? ORDER BY p.until LIMIT 1) h ON true"
+)
+"""The entities with some ids at a position, each in the row of one of two tables."""
+
+
+def _rows_at(backward: bool, optional: bool) -> str:
+    core, fields = (
+        f"coalesce(CASE WHEN e.id IS NULL THEN h.{column} ELSE e.{column} END, ''::bytea)"
+        for column in ("core", "optional")
+    )
+    sql = (
+        f"SELECT coalesce(e.name, h.name) AS name, one.id, {core} AS core,"
+        f" {fields if optional else 'NULL::bytea'} AS optional FROM {_THEN}"
     )
     return _bounded(sql, backward, optional)
 

@@ -6,11 +6,11 @@ from typing import Any
 from domain.event_store.port import MAX_INTEGER
 from domain.event_store.postgres.link import Link
 from domain.reading.moments import Moment
-from projections.entities.commit_changes import WRONG_COUNTERS, held_digests
+from projections.entities.commit_changes import WRONG_COUNTERS
 from projections.entities.postgres.commit import DIGESTS
 from projections.entities.postgres.database import EntityTables, postgres_errors
 from projections.entities.postgres.tables import COLUMNS
-from projections.entities.stored_entity import StoredEntity
+from projections.entities.stored_entity import StoredEntity, held_digests
 from projections.entities.verification_source import wrong_list, wrong_total
 from projections.verification.report import Difference
 

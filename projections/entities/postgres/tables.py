@@ -21,12 +21,28 @@ CREATE TABLE {{schema}}.entities (
     digest bytea NOT NULL, fqn_key bytea NOT NULL);
 CREATE TABLE {{schema}}.scopes (
     scope {_TEXT} NOT NULL, kind {_TEXT} NOT NULL, deleted integer NOT NULL, name {_TEXT} NOT NULL,
-    id {_TEXT} NOT NULL, status {_TEXT});
+    id {_TEXT} NOT NULL, status {_TEXT}, since bigint NOT NULL);
 CREATE TABLE {{schema}}.counters (
     kind {_TEXT}, scope {_TEXT}, deleted integer, status {_TEXT}, n bigint NOT NULL,
     PRIMARY KEY (kind, scope, deleted, status)) WITH (fillfactor = 50, {_HOT});
 CREATE TABLE {{schema}}.digests (
     kind {_TEXT} PRIMARY KEY, n bigint NOT NULL, sum bytea NOT NULL)
+    WITH (fillfactor = 20, {_HOT});
+CREATE TABLE {{schema}}.history (
+    kind {_TEXT} NOT NULL, deleted integer NOT NULL, name {_TEXT} NOT NULL, id {_TEXT} NOT NULL,
+    fqn {_TEXT} NOT NULL, status {_TEXT}, scopes {_TEXT} NOT NULL, since bigint NOT NULL,
+    until bigint NOT NULL, core bytea, optional bytea, digest bytea NOT NULL);
+CREATE TABLE {{schema}}.history_scopes (
+    scope {_TEXT} NOT NULL, kind {_TEXT} NOT NULL, deleted integer NOT NULL, name {_TEXT} NOT NULL,
+    id {_TEXT} NOT NULL, until bigint NOT NULL, since bigint NOT NULL, status {_TEXT});
+CREATE TABLE {{schema}}.kind_totals (
+    kind {_TEXT} NOT NULL, deleted integer NOT NULL, status {_TEXT} NOT NULL,
+    position bigint NOT NULL, n bigint NOT NULL);
+CREATE TABLE {{schema}}.forgotten (
+    kind {_TEXT} NOT NULL, deleted integer NOT NULL, status {_TEXT} NOT NULL,
+    position bigint NOT NULL, n bigint NOT NULL);
+CREATE TABLE {{schema}}.pasts (
+    kind {_TEXT} PRIMARY KEY, position bigint NOT NULL, n bigint NOT NULL, sum bytea NOT NULL)
     WITH (fillfactor = 20, {_HOT});
 CREATE TABLE {{schema}}.moments (at bigint PRIMARY KEY, position bigint NOT NULL);
 CREATE TABLE {{schema}}.checkpoint (
@@ -34,6 +50,9 @@ CREATE TABLE {{schema}}.checkpoint (
     WITH (fillfactor = 20, {_HOT});
 INSERT INTO {{schema}}.checkpoint VALUES (1, 0, '');
 ALTER TABLE {{schema}}.entities
+    ALTER fqn SET STATISTICS 0, ALTER scopes SET STATISTICS 0, ALTER core SET STATISTICS 0,
+    ALTER optional SET STATISTICS 0, ALTER digest SET STATISTICS 0;
+ALTER TABLE {{schema}}.history
     ALTER fqn SET STATISTICS 0, ALTER scopes SET STATISTICS 0, ALTER core SET STATISTICS 0,
     ALTER optional SET STATISTICS 0, ALTER digest SET STATISTICS 0;
 """
@@ -45,6 +64,11 @@ CREATE UNIQUE INDEX entities_by_fqn ON {schema}.entities (fqn_key);
 CREATE INDEX entities_by_status ON {schema}.entities (kind, deleted, status, name, id)
     WHERE status IS NOT NULL;
 ALTER TABLE {schema}.scopes ADD PRIMARY KEY (scope, kind, deleted, name, id);
+ALTER TABLE {schema}.history ADD PRIMARY KEY (id, until);
+CREATE INDEX history_in_order ON {schema}.history (kind, deleted, name, id, until, since);
+ALTER TABLE {schema}.history_scopes ADD PRIMARY KEY (scope, kind, deleted, name, id, until);
+ALTER TABLE {schema}.kind_totals ADD PRIMARY KEY (kind, deleted, status, position);
+ALTER TABLE {schema}.forgotten ADD PRIMARY KEY (kind, deleted, status, position);
 """
 """Made after a load, which sorts what it would otherwise insert row by row."""
 COLUMNS = (

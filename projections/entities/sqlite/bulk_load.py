@@ -7,37 +7,57 @@ one part's entities, however large the log is.
 
 import os
 import sqlite3
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-import msgspec
+from msgspec.structs import astuple
 
 from domain.event_store.port import EventStore
 from domain.machine import durable_files
 from domain.reading.moments import recorded_moments
-from projections.entities.bulk_folding import folded_parts
-from projections.entities.commit_changes import add_digests, added_digests
+from projections.entities.bulk_folding import LoadedPast, folded_parts
+from projections.entities.folding_process import FoldedPart
 from projections.entities.sqlite.database import sqlite_errors
 from projections.entities.sqlite.tables import (
     INDEXES,
     INSERT_DIGEST,
     INSERT_ENTITY,
     INSERT_MOMENT,
+    INSERT_PAST,
+    INSERT_REPLACED,
     PAGE_BYTES,
     TABLES,
 )
-from projections.entities.stored_entity import StoredEntity
+from projections.entities.stored_entity import add_digests, added_digests
 from projections.feeding.log_fingerprint import fingerprint_at
 from projections.feeding.port import Damaged, Progress
 
 _DERIVED = """
-INSERT INTO scopes SELECT one.value, e.kind, e.deleted, e.name, e.id, e.status
-    FROM entities e, json_each(e.scopes) one ORDER BY 1, 2, 3, 4, 5;
+INSERT INTO scopes SELECT * FROM loaded_scopes ORDER BY 1, 2, 3, 4, 5;
+INSERT INTO history_scopes SELECT * FROM loaded_ended ORDER BY 1, 2, 3, 4, 5, 6;
 INSERT INTO counters SELECT kind, '', deleted, coalesce(status, ''), count(*)
     FROM entities GROUP BY kind, deleted, status;
 INSERT INTO counters SELECT kind, scope, deleted, coalesce(status, ''), count(*)
     FROM scopes GROUP BY kind, scope, deleted, status;
+INSERT INTO kind_totals SELECT kind, deleted, status, position,
+    sum(sum(n)) OVER (PARTITION BY kind, deleted, status ORDER BY position)
+    FROM loaded_steps GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
+INSERT INTO forgotten SELECT kind, deleted, status, position, sum(n)
+    FROM loaded_forgotten GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
 """
+_LOADED = {
+    "scopes": "scope, kind, deleted, name, id, status, since",
+    "ended": "scope, kind, deleted, name, id, until, since, status",
+    "steps": "kind, deleted, status, position, n",
+    "forgotten": "kind, deleted, status, position, n",
+}
+"""Columns of tables that hold rows in the order of the load until they are sorted."""
+
+
+def _itself(part: FoldedPart) -> FoldedPart:
+    return part
 
 
 def load(path: Path, log: EventStore, progress: Progress) -> None:
@@ -48,7 +68,7 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
     with (
         sqlite_errors(),
         closing(sqlite3.connect(path, isolation_level=None)) as connection,
-        folded_parts(log, list, list[StoredEntity]) as (live, parts),
+        folded_parts(log, _itself, FoldedPart) as (live, parts),
     ):
         fingerprint = fingerprint_at(log, live.head)
         if fingerprint is None:
@@ -63,14 +83,28 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
         ):
             connection.execute(f"PRAGMA {pragma}")
         connection.executescript(TABLES)
+        for name, columns in _LOADED.items():
+            connection.execute(f"CREATE TEMP TABLE loaded_{name} ({columns})")
         connection.execute("BEGIN")
         done, sums = 0, dict[str, tuple[int, int]]()
-        for entities in parts:
-            connection.executemany(INSERT_ENTITY, map(msgspec.structs.astuple, entities))
-            add_digests(sums, ((one.kind, 1, one.digest) for one in entities))
-            done += len(entities)
+        past = LoadedPast(live)
+        for part in parts:
+            replaced, ended = past.kept(part)
+            connection.executemany(INSERT_ENTITY, map(astuple, part.entities))
+            connection.executemany(INSERT_REPLACED, map(astuple, replaced))
+            for name, rows in (
+                ("scopes", part.listed),
+                ("ended", ended),
+                ("steps", part.steps),
+                ("forgotten", part.forgotten),
+            ):
+                _put(connection, name, rows)
+            add_digests(sums, ((one.kind, 1, one.digest) for one in part.entities))
+            done += len(part.entities)
             progress(done, len(live))
+        _put(connection, "forgotten", past.forgotten)
         connection.executemany(INSERT_DIGEST, added_digests({}, sums))
+        connection.executemany(INSERT_PAST, past.pasts)
         connection.executemany(INSERT_MOMENT, recorded_moments(log, live.head))
         connection.execute("COMMIT")
         connection.executescript(INDEXES + _DERIVED)
@@ -79,3 +113,9 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
         connection.execute("PRAGMA locking_mode=NORMAL")
         connection.execute("PRAGMA journal_mode=WAL")
     durable_files.sync(path)
+
+
+def _put(connection: sqlite3.Connection, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Add rows to a table of `_LOADED`."""
+    values = ",".join("?" * (_LOADED[name].count(",") + 1))
+    connection.executemany(f"INSERT INTO loaded_{name} VALUES ({values})", rows)

@@ -7,12 +7,16 @@ import msgspec
 from msgspec.structs import astuple
 
 from domain.reading.moments import Moment
-from projections.entities.commit_changes import CommitChanges, held_digests
+from projections.entities.commit_changes import CommitChanges
+from projections.entities.replaced_states import LARGE, EntityChange, HeldState
+from projections.entities.sqlite.commit_past import write_past
 from projections.entities.sqlite.tables import INSERT_DIGEST, INSERT_ENTITY, INSERT_MOMENT
-from projections.entities.stored_entity import StoredEntity
+from projections.entities.stored_entity import held_digests
 
 _STORED = (
-    "SELECT e.kind, e.deleted, e.name, e.id, e.status, e.scopes, e.digest, e.fqn"
+    "SELECT e.kind, e.deleted, e.name, e.id, e.fqn, e.status, e.scopes, e.position,"
+    f" iif(length(e.core) > {LARGE}, NULL, e.core),"
+    f" iif(length(e.optional) > {LARGE}, NULL, e.optional), e.digest"
     " FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value"
 )
 _DIGEST = "SELECT kind, n, sum FROM digests WHERE kind = ?"
@@ -21,8 +25,6 @@ _CHANGE = (
     "UPDATE entities SET scopes = ?, position = ?, last_event = ?, core = ?, optional = ?,"
     " digest = ? WHERE kind = ? AND deleted = ? AND name = ? AND id = ?"
 )
-_UNLIST = "DELETE FROM scopes WHERE scope = ? AND kind = ? AND deleted = ? AND name = ? AND id = ?"
-_LIST = "INSERT INTO scopes VALUES (?,?,?,?,?,?)"
 _COUNT = "INSERT INTO counters VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"
 
 
@@ -34,29 +36,31 @@ def write_moments(connection: sqlite3.Connection, moments: Sequence[Moment]) -> 
         connection.executemany(INSERT_MOMENT, later)
 
 
-def write_entities(
-    connection: sqlite3.Connection, entities: Mapping[str, StoredEntity | None]
-) -> None:
-    """Replaces, adds or (None) removes entities by id, within the connection's transaction."""
+def write_entities(connection: sqlite3.Connection, entities: Mapping[str, EntityChange]) -> None:
+    """Store what became of entities, by id, within the connection's transaction."""
     ids = msgspec.json.encode([*entities]).decode()
-    stored = connection.execute(_STORED, (ids,)).fetchall()
-    to_store = {one.id: astuple(one) for one in entities.values() if one is not None}
-    changes = CommitChanges([row[:7] for row in stored], filter(None, entities.values()))
+    rows = connection.execute(_STORED, (ids,))
+    held = {one.id: one for one in (HeldState(*row) for row in rows)}
+    stored = [change.stored for change in entities.values() if change.stored is not None]
+    to_store = {one.id: astuple(one) for one in stored}
+    changes = CommitChanges(held.values(), stored)
     digests = held_digests(
         row for kind in changes.kinds for row in connection.execute(_DIGEST, (kind,))
     )
+    keys = {key: (one.kind, one.deleted, one.name, one.id) for key, one in held.items()}
     # Most changes leave the columns of all indexes as they are, which then need no writing.
     in_place = {
-        row[3] for row in stored if to_store.get(row[3], ())[:6] == (*row[:4], row[7], row[4])
+        key
+        for key, one in held.items()
+        if to_store.get(key, ())[:6] == (*keys[key], one.fqn, one.status)
     }
-    for statement, rows in (
-        (_REMOVE, [row[:4] for row in stored if row[3] not in in_place]),
+    for statement, written in (
+        (_REMOVE, [row for key, row in keys.items() if key not in in_place]),
         (_CHANGE, [(*row[6:], *row[:4]) for key, row in to_store.items() if key in in_place]),
         (INSERT_ENTITY, [row for key, row in to_store.items() if key not in in_place]),
-        (_UNLIST, changes.unlisted),
-        (_LIST, changes.listed),
         (_COUNT, changes.totals),
         (INSERT_DIGEST, changes.digests(digests)),
     ):
-        if rows:
-            connection.executemany(statement, rows)
+        if written:
+            connection.executemany(statement, written)
+    write_past(connection, held, entities)

@@ -9,11 +9,10 @@ holds and against the sums kept for its kind, and lists and totals against the r
 from collections.abc import Callable
 from pathlib import Path
 
-from projections.entities.commit_changes import add_digests
 from projections.entities.sqlite.model import SqliteReadModel
 from projections.entities.sqlite.snapshot import READ_ENTITIES, SqliteEntitySnapshot
 from projections.entities.sqlite.tables import read_digests
-from projections.entities.stored_entity import columns_digest
+from projections.entities.stored_entity import add_digests, columns_digest
 from projections.feeding.port import Damaged
 
 

@@ -17,6 +17,7 @@ from projections.entities.port import (
     SortedReadModel,
     StoredDocument,
 )
+from projections.entities.replaced_states import EntityChange
 from projections.entities.scopes import former_scope
 from projections.entities.single_entities import with_all_fields
 from projections.entities.sqlite.commit import write_entities, write_moments
@@ -24,7 +25,6 @@ from projections.entities.sqlite.database import EntityDatabase, sqlite_errors
 from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
 from projections.entities.sqlite.tables import read_digests
-from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, moved_on
 
 _BY_ID, _BY_FQN = (
@@ -169,14 +169,14 @@ class SqliteReadModel(SortedReadModel):
 
     def apply(
         self,
-        entities: Mapping[str, StoredEntity | None],
+        entities: Mapping[str, EntityChange],
         position: int,
         fingerprint: str,
         *,
         after: Checkpoint,
         moments: Sequence[Moment] = (),
     ) -> None:
-        """Store these entities by id, remove those that are None, and move the checkpoint.
+        """Store what became of entities, by id, and move the checkpoint.
 
         Raises StoreUnavailable, having changed nothing, when the checkpoint is not `after`.
         """

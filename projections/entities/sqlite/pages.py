@@ -15,6 +15,15 @@ from projections.entities.sqlite.database import EntityDatabase, raise_as_ours
 
 _SAME_ENTITY = "e.kind = k.kind AND e.deleted = k.deleted AND e.name = k.name AND e.id = k.id"
 
+_THEN = (
+    "json_each(?) one"
+    " LEFT JOIN entities e INDEXED BY entities_by_id ON e.id = one.value AND e.position <= ?"
+    " LEFT JOIN history h ON e.id IS NULL AND h.rowid ="
+    " (SELECT p.rowid FROM history p WHERE p.id = one.value AND p.until > ?"
+    " ORDER BY p.until LIMIT 1)"
+)
+"""The entities with some ids at a position, each in the row of one of two tables."""
+
 
 class SqliteListSql(ListSql):
     """Statements for SQLite, whose reader ends what it has read enough of."""
@@ -35,6 +44,32 @@ class SqliteListSql(ListSql):
             " FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value"
         )
         return sql, (msgspec.json.encode(ids).decode(),)
+
+    def rows_at(
+        self,
+        ids: Sequence[str],
+        position: int,
+        most_bytes: int,
+        *,
+        backward: bool,
+        optional: bool,
+    ) -> Statement:
+        """A query for the rows of the entities with these ids at a position, in their order."""
+        columns = (
+            f"iif(e.id IS NULL, coalesce(h.{column}, x''), e.{column})"
+            for column in ("core", "optional")
+        )
+        core, fields = columns
+        sql = (
+            f"SELECT coalesce(e.name, h.name), one.value, {core}, {fields if optional else 'NULL'}"
+            f" FROM {_THEN}"
+        )
+        return sql, (msgspec.json.encode(ids).decode(), position, position)
+
+    def names_at(self, ids: Sequence[str], position: int) -> Statement:
+        """A query for the ids and qualified names of entities at a position of the past."""
+        sql = f"SELECT one.value, coalesce(e.fqn, h.fqn) FROM {_THEN}"
+        return sql, (msgspec.json.encode(ids).decode(), position, position)
 
     def _page(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
         """The columns about the list are worked out once, with the first row."""

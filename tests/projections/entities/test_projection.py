@@ -69,10 +69,11 @@ def perform(fixture: Fixture, changes: list[tuple[str, int]]) -> None:
 
 def dump(store: SqliteReadModel) -> dict[str, list[Any]]:
     """Every row of every table, but counts of nothing."""
-    tables = ("entities", "scopes", "counters WHERE n", "digests WHERE n", "checkpoint")
+    tables = ("entities", "scopes", "counters WHERE n", "digests WHERE n", "checkpoint", "moments")
+    past = ("history ORDER BY id, until", "history_scopes", "kind_totals", "forgotten WHERE n")
     return {
         table: store.database.connection.execute(f"SELECT * FROM {table}").fetchall()
-        for table in tables
+        for table in (*tables, *past, "pasts")
     }
 
 

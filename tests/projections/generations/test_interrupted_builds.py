@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from domain.errors import StoreUnavailable
 from projections.entities import bulk_folding
+from projections.entities.folding_process import FoldedPart
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Damaged
 from projections.generations.building import build
@@ -83,6 +84,10 @@ def test_interrupted_load_that_left_a_damaged_index_begins_anew(
         assert len(found(stores)) == 3
 
 
+def entities_of(part: FoldedPart) -> list[StoredEntity]:
+    return part.entities
+
+
 @pytest.mark.parametrize("size", [2, 1000])
 def test_rows_made_in_processes_are_those_made_here(
     directory: Path, monkeypatch: pytest.MonkeyPatch, size: int
@@ -99,7 +104,9 @@ def test_rows_made_in_processes_are_those_made_here(
         create(stores, *[f"s{n}" for n in range(20)])
 
         def rows(**bounds: int) -> list[StoredEntity]:
-            folded = bulk_folding.folded_parts(stores.log, list, list[StoredEntity], **bounds)
+            folded = bulk_folding.folded_parts(
+                stores.log, entities_of, list[StoredEntity], **bounds
+            )
             with folded as (_, parts):
                 return [row for part in parts for row in part]
 

@@ -176,7 +176,7 @@ def test_narrowed_list_that_lost_or_gained_an_entity_is_named(filled: Verified) 
     orders = filled.orders.entity.id
     filled.edit("DELETE FROM scopes WHERE scope = ? AND name = 'first'", orders)
     filled.edit(
-        "INSERT INTO scopes SELECT DISTINCT ?, kind, deleted, name, id, status FROM scopes"
+        "INSERT INTO scopes SELECT DISTINCT ?, kind, deleted, name, id, status, since FROM scopes"
         " WHERE name = 'second'",
         ZERO,
     )

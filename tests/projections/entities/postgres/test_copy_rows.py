@@ -1,8 +1,10 @@
 """Rows copied into the tables of a generation are those that commits would write there."""
 
+import json
 from contextlib import closing
 
 from benchmarks.postgres_server import PostgresServer, new_schema
+from projections.entities.folding_process import FoldedPart
 from projections.entities.postgres.copy_rows import copy_in, copy_part
 from projections.entities.postgres.database import EntityDatabase, EntityTables
 from projections.entities.postgres.opening import make, open_read_model
@@ -15,6 +17,11 @@ ENTITIES = [
     stored(3, "ä 名 \U0001f600", "dataContract", deleted=1, scopes=[uuid(901), uuid(902)]),
     stored(4, "wide", "table", status="ä", columns=[{"name": "c" * 5_000}]),
 ]
+LISTED = [
+    (scope, one.kind, one.deleted, one.name, one.id, one.status, one.position)
+    for one in ENTITIES
+    for scope in json.loads(one.scopes)
+]
 
 
 def test_copied_rows_are_those_of_commits(postgres: PostgresServer) -> None:
@@ -25,7 +32,7 @@ def test_copied_rows_are_those_of_commits(postgres: PostgresServer) -> None:
         closing(database.connections.connect()) as link,
     ):
         fill(committed, *ENTITIES)
-        part = copy_part(ENTITIES)
+        part = copy_part(FoldedPart(ENTITIES, LISTED))
         with link.transaction():
             make(link, schema)
             copy_in(link, EntityTables(database, schema, "true"), part)

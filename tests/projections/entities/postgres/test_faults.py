@@ -22,6 +22,7 @@ from projections.entities.postgres.database import MOST_KEPT, READERS, EntityDat
 from projections.entities.postgres.model import PostgresReadModel
 from projections.entities.postgres.opening import open_read_model
 from projections.feeding.port import Damaged, Superseded
+from tests.commits import change
 from tests.contracts.plain_read_model import PlainReadModel
 from tests.contracts.test_sorted_read_model import fill, stored, uuid
 from tests.postgres_models import postgres_model
@@ -252,4 +253,4 @@ def test_tables_that_are_gone_are_told_to_readers_and_to_the_writer(
     with pytest.raises(Superseded, match="are gone"):
         small_page(model, TABLES)
     with pytest.raises(Damaged, match="are gone"):
-        model.apply({uuid(9): stored(9, "z")}, 2, "at 2", after=(1, "at 1"))
+        model.apply({uuid(9): change(stored(9, "z"), 2)}, 2, "at 2", after=(1, "at 1"))

@@ -62,7 +62,7 @@ WRONG = {
     "another kind": "UPDATE scopes SET kind = 'table' WHERE name = 'a' AND scope = :ten",
     "lost and gained": "UPDATE scopes SET scope = :nine WHERE name = 'a' AND scope = :ten",
     "none of several": "DELETE FROM scopes WHERE name = 'a'",
-    "of no entity": "INSERT INTO scopes VALUES (:ten, 'query', 0, 'c', :nine, NULL)",
+    "of no entity": "INSERT INTO scopes VALUES (:ten, 'query', 0, 'c', :nine, NULL, 1)",
     "entity gone": "DELETE FROM entities WHERE name = 'a'",
     "no JSON": "UPDATE entities SET scopes = '[' WHERE name = 'a'",
     "JSON null": "UPDATE entities SET scopes = '[null]' WHERE name = 'a'",
@@ -128,8 +128,9 @@ def test_write_of_an_entity_touches_only_the_lists_that_change(model: SqliteRead
 
     alone = rows(2, *scopes)
     assert alone < 10
-    # A row of a list and its total, each, for the one that goes and the one that comes.
-    assert rows(3, *scopes[1:], uuid(99)) == alone + 4
+    # A row of a list and its total, each, for the one that goes and the one that comes; the one
+    # that goes is kept as a row of the past.
+    assert rows(3, *scopes[1:], uuid(99)) == alone + 5
     # Lists are in order of names, so another name is another row in each, and in the one of the
     # whole kind; totals stay.
-    assert rows(4, *scopes[1:], uuid(99), name="r") == alone + 1 + 2 * len(scopes)
+    assert rows(4, *scopes[1:], uuid(99), name="r") == alone + 1 + 3 * len(scopes)
