@@ -104,8 +104,8 @@ def encode_cursor(comparison: Comparison, listing: str) -> str | UnsetType:
     if len(comparison.page) <= comparison.limit:
         return UNSET
     kind, name, entity_id = comparison.page[comparison.limit - 1][0]
-    place = cursors.Place(f"{comparison.before}.{comparison.after}.{kind}.{name}", entity_id)
-    return cursors.encode(place, listing, backward=False).decode()
+    place = cursors.Place(f"{comparison.before}.{kind}.{name}", entity_id)
+    return cursors.encode(place, listing, backward=False, position=comparison.after).decode()
 
 
 def decode_cursor(text: str, listing: str) -> tuple[int, int, Key]:
@@ -113,12 +113,9 @@ def decode_cursor(text: str, listing: str) -> tuple[int, int, Key]:
 
     Raises InvalidInput for a cursor of another comparison.
     """
-    place = cursors.decode(text, listing, backward=False)
-    try:
-        before, after, kind, name = place.name.split(".", 3)
-        positions = int(before), int(after)
-    except ValueError:
-        positions = 0, -1
-    if not 0 <= positions[0] <= positions[1] <= MAX_POSITION:
+    place, after = cursors.decode(text, listing, backward=False)
+    before, _, key = place.name.partition(".")
+    kind, _, name = key.partition(".")
+    if after is None or not before.isdecimal() or not int(before) <= after <= MAX_POSITION:
         raise InvalidInput("after is not a cursor of this comparison")
-    return *positions, (kind, name, place.id)
+    return int(before), after, (kind, name, place.id)

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from api.use_cases.differences import Comparison
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
+from projections.entities import cursors
 from tests.api.conftest import Client, running_under
 
 POLICIES = """
@@ -181,6 +183,22 @@ def test_pages_are_of_the_same_two_points(client: Client) -> None:
         params = {"from": start, "limit": 2, "after": cursor, **wrong}
         status, error = client.ask("GET", "/v1/diff", params=params)
         assert (status, "not a cursor of this list" in error["message"]) == (400, True), error
+
+
+@pytest.mark.parametrize(
+    ("name", "position"),
+    [("3.table.a", None), ("3.table.a", 2), ("x", 3), ("-1.table.a", 3), ("3.table.a", 2**63)],
+)
+def test_cursor_that_somebody_made_up_is_refused(
+    client: Client, name: str, position: int | None
+) -> None:
+    place = cursors.Place(name, str(UUID(int=1)))
+    listing = "\0".join(("0", "now", "", "", ""))
+    made_up = cursors.encode(place, listing, backward=False, position=position).decode()
+
+    status, error = client.ask("GET", "/v1/diff", params={"from": "0", "after": made_up})
+
+    assert (status, error["message"]) == (400, "after is not a cursor of this comparison")
 
 
 def test_long_names_have_their_place_in_a_cursor(client: Client) -> None:
