@@ -82,6 +82,11 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
     after = {**TEXT, "description": "The `after` of the next page, if there is one."}
     paging = closed_object({"total": COUNT, "after": after}, "after")
     cursor = {"type": "string", "description": "Opaque; there only when there is such a page."}
+    purged = {
+        **COUNT,
+        "description": "Of a list of the past: those of the kind, in the deletion state and with"
+        " the status asked for, that were there and are purged by now; absent without any.",
+    }
     return {
         "EntityReference": {
             "type": "object",
@@ -91,7 +96,10 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
             "additionalProperties": False,
         },
         "Paging": closed_object(
-            {"total": COUNT, "before": cursor, "after": cursor}, "before", "after"
+            {"total": COUNT, "before": cursor, "after": cursor, "purged": purged},
+            "before",
+            "after",
+            "purged",
         ),
         "EntityVersions": closed_object(
             {

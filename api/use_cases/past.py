@@ -17,11 +17,13 @@ from api.use_cases.list_parameters import named_in, parse_fields
 from api.use_cases.measured import measured_fields
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, shown
+from domain.event_store.entity_reads import StreamSpan
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import sole_kinds_below
 from domain.openmetadata import document
 from domain.reading import changes, history
-from projections.entities.port import Include, SortedReadModel
+from projections.entities import cursors
+from projections.entities.port import Include, PastOfList, SortedReadModel
 from projections.entities.single_entities import with_fields
 from projections.entities.stored_entity import split_fields
 from projections.search.language import dates
@@ -91,6 +93,46 @@ async def position_asked(
     if at == NOW:
         return await services.light_read(request, services.stores.entities.checkpoint)
     return await _reached(services, request, "at", at)
+
+
+async def position_of_list(
+    services: Services, request: AnyRequest, at: str | None, as_of: str | None, cursor: str | None
+) -> int:
+    """As `position_asked`, of a list: a pinned cursor says the position where nothing else does.
+
+    Raises InvalidInput for a cursor of another position; whether it is one of the list at all is
+    for the list to say.
+    """
+    pinned = cursors.position_of(cursor) if cursor else None
+    if pinned is not None and as_of is None and at in (None, NOW):
+        at = str(pinned)
+    position = await position_asked(services, request, at, as_of)
+    if pinned not in (None, position):
+        given = "asOf" if at is None else "at"
+        raise InvalidInput(
+            f"{given} means position {position}, and the cursor is of position {pinned}: give the"
+            " cursor alone"
+        )
+    return position
+
+
+def past_of(services: Services, position: int) -> PastOfList:
+    """The past of lists at a position; blocks."""
+    log = services.stores.log
+
+    def fold(entity_id: str, position: int) -> tuple[bytes, bytes]:
+        state = next(history.folded(log.streams([StreamSpan(entity_id)], upto=position)), None)
+        assert state is not None
+        core, optional = split_fields(state[0])
+        return document.encode(core), document.encode(optional)
+
+    return PastOfList(position, time_at(services, position), fold)
+
+
+def time_at(services: Services, position: int) -> int:
+    """The time of the last event up to a position, in ms since the Unix epoch; 0 without one."""
+    newest = services.stores.log.read(0, 1, position, newest_first=True)
+    return newest[0].event.at if newest else 0
 
 
 async def positions_between(
@@ -169,9 +211,9 @@ def read_past_entity(
     if include is (Include.DELETED, Include.NON_DELETED)[entity.deleted]:
         state = "soft-deleted" if entity.deleted else "not soft-deleted"
         raise NotFound(f"{kind.name} instance for {entity_id} was {state} at position {position}")
-    (newest,) = log.read(0, 1, position, newest_first=True)
     core, optional = map(document.encode, split_fields(entity))
-    body = with_fields(kind, core, optional, fields, large=kind.shown_alone, now=newest.event.at)
+    now = time_at(services, position)
+    body = with_fields(kind, core, optional, fields, large=kind.shown_alone, now=now)
     if withheld is not None:
         body = withheld.cut(body)
     elif "changeDescription" in named:

@@ -2,6 +2,7 @@
 
 import string
 from binascii import Error, a2b_base64, b2a_base64
+from contextlib import suppress
 from hashlib import blake2b
 
 import msgspec
@@ -41,6 +42,17 @@ def is_pinned(text: str) -> bool:
     return text[_AT_FLAGS : _AT_FLAGS + 1] in _PINNED_CHARACTERS
 
 
+def position_of(text: str) -> int | None:
+    """The position of the log that a cursor is of, None for the present; the rest may be wrong."""
+    if not is_pinned(text):
+        return None
+    with suppress(ValueError, Error):
+        raw = _bytes(text)
+        if len(raw) >= _HEAD_BYTES:
+            return _position(raw[_DIGEST_BYTES:])
+    return None
+
+
 def encode(place: Place, listing: str, *, backward: bool, position: int | None = None) -> bytes:
     """The cursor of a place in the list that `listing` identifies (kind and filters).
 
@@ -64,17 +76,14 @@ def decode(text: str, listing: str, *, backward: bool) -> tuple[Place, int | Non
     try:
         if len(text) > _MAX_CHARACTERS:
             raise ValueError("too long")
-        given = text.encode("ascii").rstrip(b"=")
-        raw = a2b_base64(given.translate(_FROM_URL) + b"=" * (-len(given) % 4))
+        raw = _bytes(text)
         body = raw[_DIGEST_BYTES:]
+        given = text.encode("ascii").rstrip(b"=")
         if len(raw) < _HEAD_BYTES or given != _signed(body, listing):
             raise ValueError("not ours, or spelled in another way")
         flags, end = body[0], body[1 + _ID_BYTES :]
-        position = None
-        if flags & _PINNED:
-            position = int.from_bytes(end[:_POSITION_BYTES], "big")
-            end = end[_POSITION_BYTES:]
-        name = end.decode()
+        position = _position(body)
+        name = end[_POSITION_BYTES * bool(flags & _PINNED) :].decode()
     except (ValueError, Error):
         raise InvalidInput(
             f"{parameter} is not a cursor of this list: take it unchanged from `paging` of the"
@@ -86,6 +95,20 @@ def decode(text: str, listing: str, *, backward: bool) -> tuple[Place, int | Non
     digits = body[1 : 1 + _ID_BYTES].hex()
     parts = digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]
     return Place(name, "-".join(parts), bool(flags & _INCLUSIVE)), position
+
+
+def _bytes(text: str) -> bytes:
+    """The bytes that a cursor spells; raises ValueError and Error."""
+    given = text.encode("ascii").rstrip(b"=")
+    return a2b_base64(given.translate(_FROM_URL) + b"=" * (-len(given) % 4))
+
+
+def _position(body: bytes) -> int | None:
+    """The position in a cursor without its digest; None where it has none."""
+    start = 1 + _ID_BYTES
+    if not body[0] & _PINNED:
+        return None
+    return int.from_bytes(body[start : start + _POSITION_BYTES], "big")
 
 
 def _signed(body: bytes, listing: str) -> bytes:

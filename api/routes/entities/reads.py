@@ -22,10 +22,13 @@ from api.use_cases.list_parameters import list_parameters, list_request, single_
 from api.use_cases.measured import reading
 from api.use_cases.past import (
     BETWEEN,
+    HEADER,
     PAST,
     EntityDiff,
     difference,
+    past_of,
     position_asked,
+    position_of_list,
     positions_between,
     read_past_entity,
 )
@@ -36,6 +39,7 @@ from domain.kinds.registry import KINDS
 from domain.openmetadata import document
 from domain.openmetadata.document import stand_ins
 from domain.reading import history
+from projections.entities.cursors import is_pinned
 from projections.entities.list_pages import long_page, small_page
 from projections.entities.port import EntityTooLarge, Include, ListRequest
 from projections.visibility.withholding import Withheld
@@ -44,6 +48,8 @@ from projections.wiring.stores import Stores
 _CHUNK_BYTES = 256 * 1024
 _ANY_BYTES = 2**31 - 1
 """No page of one entity has so many."""
+_Form = tuple[ListRequest, str | None, str | None]
+"""What the pages of one list have in common, and what they say of the past: `at` and `asOf`."""
 _AT_ONCE = 100
 """The largest `limit` of a page that is read as soon as it is asked for, half a millisecond of
 work; a larger one is read in a task of its request."""
@@ -56,26 +62,48 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     stores, read = services.stores, partial(read_entity, services, kind)
     insisted_on = tuple(key for key in stand_ins(kind.name, "x") if key in kind.optional)
 
-    def prepare(access: Access, prefixed: bool, **given: Any) -> tuple[ListRequest, bool]:
+    def prepare(access: Access, prefixed: bool, **given: Any) -> tuple[_Form, bool]:
         form = list_request(kind, access, given, insisted_on if prefixed else ())
         # Compiled expressions may take megabytes.
-        return form, form.names is None
+        return (form, given["at"], given["as_of"]), form.names is None
 
-    def list_entities(scope: Any, form: ListRequest, **cursor: str) -> ASGIResponse:
-        wanted = form.at(**cursor) if cursor else form
+    def list_entities(scope: Any, form: _Form, **cursor: str) -> ASGIResponse:
+        wanted, at, as_of = form
+        if cursor:
+            wanted = wanted.at(**cursor)
+        of_page = wanted.after or wanted.before
+        if at is not None or as_of is not None or (of_page and is_pinned(of_page)):
+            return Deferred(partial(list_past, wanted, at, as_of, of_page))
+        if wanted.limit > _AT_ONCE and not is_shared:
+
+            async def in_task(request: AnyRequest) -> ASGIResponse:
+                return begun(wanted, request.scope)
+
+            return Deferred(in_task)
+        return begun(wanted, scope)
+
+    async def list_past(
+        wanted: ListRequest,
+        at: str | None,
+        as_of: str | None,
+        cursor: str | None,
+        request: AnyRequest,
+    ) -> ASGIResponse:
+        position = await position_of_list(services, request, at, as_of, cursor)
+        past = await services.light_read(request, partial(past_of, services, position))
+        wanted = msgspec.structs.replace(wanted, past=past)
+        return begun(wanted, request.scope, {HEADER: str(position)})
+
+    def begun(
+        wanted: ListRequest, scope: Any, headers: dict[str, str] | None = None
+    ) -> ASGIResponse:
         if is_shared:
-            return Heavy(page(wanted), scope["user"].name, services.lookups, services.streams)
-        if wanted.limit <= _AT_ONCE:
-            return begun(wanted, scope)
-
-        async def in_task(request: AnyRequest) -> ASGIResponse:
-            return begun(wanted, request.scope)
-
-        return Deferred(in_task)
-
-    def begun(wanted: ListRequest, scope: Any) -> ASGIResponse:
+            caller: str = scope["user"].name
+            return Heavy(page(wanted), caller, services.lookups, services.streams, headers)
         whole = small(wanted)
-        return heavy(scope, large(wanted)) if whole is None else Finished(whole)
+        if whole is None:
+            return heavy(scope, large(wanted), headers)
+        return Finished(whole, headers=headers)
 
     def page(wanted: ListRequest) -> Generator[bytes]:
         whole = small(wanted)
@@ -91,9 +119,9 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         with stores.entities.use() as entities:
             yield from long_page(entities, wanted)
 
-    def heavy(scope: Any, chunks: Generator[bytes]) -> Heavy:
+    def heavy(scope: Any, chunks: Generator[bytes], headers: dict[str, str] | None = None) -> Heavy:
         caller: str = scope["user"].name
-        return Heavy(chunks, caller, services.heavy_reads, services.streams)
+        return Heavy(chunks, caller, services.heavy_reads, services.streams, headers)
 
     def one(
         request: AnyRequest,
@@ -211,7 +239,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             path,
             listing,
             list_entities,
-            list_parameters(kind),
+            {**list_parameters(kind), **PAST},
             unsupported=UNSUPPORTED.get(kind.name, {}),
             revision=revision,
             prepare=prepare,
@@ -234,8 +262,11 @@ _LARGE_ABOUT = (
 _LIST = Operation(
     "list{Kinds}",
     "List {kinds}",
-    "By name. Follow `paging.after` until it is absent.",
+    "By name. Follow `paging.after` until it is absent. With `at` or `asOf` it is the list as it"
+    " was, on every page that follows, and `X-Catalog-At` says at which position. What is purged"
+    " since is left out: `paging.purged` counts it, in the kind, deletion state and status.",
     answer="{Kind}List",
+    errors=(410, 503),
 )
 _ONE = EntityRead(
     "get{Kind}",

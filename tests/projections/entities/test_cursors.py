@@ -6,22 +6,34 @@ from hypothesis import strategies as st
 
 from domain.errors import InvalidInput
 from domain.kinds.ids import new_id
-from projections.entities.cursors import Place, decode, encode
+from projections.entities.cursors import Place, decode, encode, is_pinned, position_of
 
 names = st.text(st.characters(codec="utf-8", min_codepoint=32), min_size=1, max_size=256)
 
 
-@given(name=names, inclusive=st.booleans(), backward=st.booleans())
-def test_cursor_round_trips_every_place(name: str, inclusive: bool, backward: bool) -> None:
+positions = st.none() | st.integers(0, 2**63 - 1)
+
+
+@given(name=names, inclusive=st.booleans(), backward=st.booleans(), position=positions)
+def test_cursor_round_trips_every_place(
+    name: str, inclusive: bool, backward: bool, position: int | None
+) -> None:
     place = Place(name, new_id(), inclusive)
 
-    cursor = encode(place, "list", backward=backward).decode()
+    cursor = encode(place, "list", backward=backward, position=position).decode()
 
-    assert decode(cursor, "list", backward=backward) == place
+    assert decode(cursor, "list", backward=backward) == (place, position)
+    assert (position_of(cursor), is_pinned(cursor)) == (position, position is not None)
 
 
-@given(text=st.text(max_size=200) | st.binary(max_size=100).map(lambda b: b.decode("latin-1")))
+@given(
+    text=st.text(max_size=200)
+    | st.binary(max_size=100).map(lambda b: b.decode("latin-1"))
+    | st.text("AE=_", min_size=10, max_size=50)
+)
 def test_cursor_of_any_text_is_refused(text: str) -> None:
+    position = position_of(text)
+    assert position is None or is_pinned(text)
     with pytest.raises(InvalidInput):
         decode(text, "list", backward=False)
 

@@ -68,6 +68,74 @@ def test_entities_of_all_kinds_are_as_they_were_shown(client: Client) -> None:
         assert read(client, path, at=position, **params) == (position, body)
 
 
+def test_lists_of_all_kinds_are_as_they_were_shown(client: Client) -> None:
+    from tests.api.schemathesis_world import World  # noqa: PLC0415
+
+    world, shown = World(client), list[tuple[str, dict[str, Any], int, Any]]()
+    head = client.services.stores.log.head
+    for kind in KINDS.values():
+        path, entity_id = f"/v1/{kind.collection}", world.entities[kind.name]["id"]
+        everything = {"fields": ",".join(kind.optional), "include": "all", "limit": 100}
+        for step in ("nothing", "change", "delete", "restore"):
+            if step == "change":
+                describe(client, f"{path}/{entity_id}", "changed")
+            elif step == "delete":
+                client.request("DELETE", f"{path}/{entity_id}", params={"recursive": True})
+            elif step == "restore":
+                client.request("PUT", f"{path}/restore", json={"id": entity_id})
+            for params in (everything, {"limit": 0}, {"include": "deleted"}):
+                body = read(client, path, at=head(), **params)[1]
+                assert body == client.get(path, **params)
+                shown.append((path, params, head(), body))
+    for path, params, position, body in shown:
+        assert read(client, path, at=position, **params) == (str(position), body)
+
+
+def test_walk_of_a_list_stays_at_the_moment_of_its_first_page(client: Client, table: Any) -> None:
+    for number in range(5):
+        client.table(f"t{number}")
+    expected = [one["name"] for one in client.get("/v1/tables")["data"]]
+    position, page = read(client, "/v1/tables", limit=2, at="now")
+    names = [one["name"] for one in page["data"]]
+    client.table("t00")
+    client.request("DELETE", f"/v1/tables/{table['id']}")
+    client.request("DELETE", "/v1/tables/name/service.database.schema.t3?hardDelete=true")
+    pages = [page]
+    while "after" in page["paging"]:
+        at, page = read(client, "/v1/tables", limit=2, after=page["paging"]["after"])
+        assert at == position
+        pages.append(page)
+        names += [one["name"] for one in page["data"]]
+    expected.remove("t3")
+    assert names == expected
+    assert [each["paging"]["total"] for each in pages] == [6, 5, 5]
+    assert [each["paging"].get("purged") for each in pages] == [None, 1, 1]
+    at, page = read(client, "/v1/tables", limit=2, before=page["paging"]["before"])
+    assert (at, [one["name"] for one in page["data"]]) == (position, names[-3:-1])
+
+
+def test_cursor_of_another_moment_is_refused(client: Client, table: Any) -> None:
+    client.table("other")
+    position, page = read(client, "/v1/tables", limit=1, at="now")
+    pinned, plain = page["paging"]["after"], client.get("/v1/tables", limit=1)["paging"]["after"]
+    describe(client, f"/v1/tables/{table['id']}", "later")
+    earlier = int(position) - 1
+    for params, said in (
+        ({"after": pinned, "at": earlier}, f"at means position {earlier}"),
+        ({"after": pinned, "asOf": "2026-01-01"}, "asOf means position 0"),
+        ({"after": plain, "at": "now"}, "after is a cursor of the list at the present"),
+        ({"after": pinned, "include": "all"}, "after is not a cursor of this list"),
+        ({"before": pinned}, "before holds a cursor that belongs into after"),
+        ({"at": "now", "asOf": "2026-01-01"}, "at and asOf both say which past is meant"),
+        ({"asOf": ""}, "asOf: '' is no date"),
+        ({"at": ""}, "at must be now, or a position"),
+    ):
+        status, error = client.ask("GET", "/v1/tables", params={"limit": 1, **params})
+        assert (status, said in error["message"]) == (400, True), (params, error)
+    for params in ({"at": position}, {"at": "now"}, {}):
+        assert read(client, "/v1/tables", limit=1, after=pinned, **params)[0] == position
+
+
 def test_entity_is_read_by_id_and_by_the_name_of_now(client: Client, table: Any) -> None:
     path = f"/v1/tables/{table['id']}"
     position = describe(client, path, "later") - 1
