@@ -3,8 +3,6 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from heapq import merge
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -94,21 +92,15 @@ class _Replay:
     def replaced(self) -> Iterator[ReplacedState]:
         """The replaced states, in order of ids and of their ends."""
         with self._log.snapshot() as snapshot:
-            live = snapshot.live(by_name=False)
-            gone = LiveStreams(live.head, snapshot.purged(live.head))
-            past = LoadedPast(LiveStreams(live.head, b"", snapshot.purged(self._position)))
-        ids = merge(_each(live), _each(gone))
-        while some := [*islice(ids, _STREAMS)]:
+            streams = LiveStreams(self._position, snapshot.created())
+            past = LoadedPast(LiveStreams(self._position, b"", snapshot.purged(self._position)))
+        for start in range(0, len(streams), _STREAMS):
+            some = streams.part(start, _STREAMS)
             for part in fold_streams(self._log, some, self._position):
                 replaced, ended = past.kept(part)
                 for row in ended:
                     _add(self.ended, row[1], columns_digest(row))
                 yield from replaced
-
-
-def _each(streams: LiveStreams) -> Iterator[str]:
-    for start in range(0, len(streams), _STREAMS):
-        yield from streams.part(start, _STREAMS)
 
 
 def _paired(
