@@ -11,7 +11,7 @@ from domain.aggregate.entity import Entity
 from domain.event_store.port import EventStore
 from domain.reading import changes
 from domain.reading.moments import Moment, recorded_moments
-from projections.entities.past_verification import past_differences
+from projections.entities.past_verification import NotComparable, past_differences
 from projections.entities.port import EntitySnapshot, SortedReadModel
 from projections.entities.stored_entity import (
     DIGEST_MODULUS,
@@ -67,8 +67,11 @@ class StoredEntities:
                 # One that is missing or too much shifts all that follow.
                 differences.add(_wrong_moment(*moments))
                 break
-        for difference in past_differences(self._log, self._snapshot):
-            differences.add(difference)
+        try:
+            for difference in past_differences(self._log, self._snapshot):
+                differences.add(difference)
+        except NotComparable as error:
+            differences.add(Difference("past", "", "", f"not compared with the log: {error}"))
 
 
 @contextmanager
