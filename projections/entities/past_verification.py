@@ -98,7 +98,7 @@ class _Replay:
     def replaced(self) -> Iterator[ReplacedState]:
         """The replaced states, in order of ids and of their ends."""
         with self._log.snapshot() as snapshot:
-            streams = LiveStreams(self._position, snapshot.created())
+            streams = LiveStreams(self._position, snapshot.changed())
             past = LoadedPast(LiveStreams(self._position, b"", snapshot.purged(self._position)))
         for start in range(0, len(streams), _STREAMS):
             some = streams.part(start, _STREAMS)

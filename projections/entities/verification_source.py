@@ -61,17 +61,21 @@ class StoredEntities:
     def _compare_lists(self, differences: Differences) -> None:
         for difference in self._snapshot.list_differences():
             differences.add(difference)
+        try:
+            self._compare_moments(differences)
+            for difference in past_differences(self._log, self._snapshot):
+                differences.add(difference)
+        except (NotComparable, msgspec.DecodeError) as error:
+            # The comparison of the log names the event.
+            differences.add(Difference("past", "", "", f"not compared with the log: {error}"))
+
+    def _compare_moments(self, differences: Differences) -> None:
         due = recorded_moments(self._log, self._snapshot.position)
         for moments in zip_longest(due, self._snapshot.moments()):
             if moments[0] != moments[1]:
                 # One that is missing or too much shifts all that follow.
                 differences.add(_wrong_moment(*moments))
                 break
-        try:
-            for difference in past_differences(self._log, self._snapshot):
-                differences.add(difference)
-        except NotComparable as error:
-            differences.add(Difference("past", "", "", f"not compared with the log: {error}"))
 
 
 @contextmanager
