@@ -3,13 +3,14 @@
 What an engine promises is held by `tests/contracts/test_search_engine*.py`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
+from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint
 from projections.search.aggregations import Aggregation, TopHits
 from projections.search.documents.documents import SearchDocument, SortValue
@@ -62,6 +63,9 @@ class EngineQuery(msgspec.Struct, frozen=True, kw_only=True):
     exact_total: bool = True
     """Without it the total may stop at TOTAL_CAP."""
     facets: tuple[Facet, ...] = ()
+    at: int | None = None
+    """Log position as of which documents are searched: those of the states that held there. None
+    for the states of the newest commit."""
 
 
 class EngineHit(msgspec.Struct, frozen=True):
@@ -152,7 +156,8 @@ class DocumentChanges(msgspec.Struct, frozen=True):
     """Changes of an index in one commit, made from the index as it was at a checkpoint."""
 
     documents: Mapping[str, SearchDocument | None]
-    """By id; None removes a document, which changes nothing where there is none."""
+    """By id; None removes a document with all of its past, which changes nothing where there is
+    none."""
     position: int
     """The log position up to which the index is current from then on."""
     after: Checkpoint
@@ -161,6 +166,21 @@ class DocumentChanges(msgspec.Struct, frozen=True):
     """Any text that belongs to the position, such as that of the log there."""
     searched: SearchedPaths | None = None
     """Paths that the index searches from then on; None: those that it has searched so far."""
+    replaced: Iterable[SearchDocument] = ()
+    """Documents of states that were replaced, for searches as of the past; each is asked for once,
+    after `documents`. None of these is of an entity that is removed, and none is stored already."""
+
+
+class StateEntry(NamedTuple):
+    """A state of an entity that an index has a document of."""
+
+    id: str
+    kind: str
+    digest: int
+    since: int
+    """Position of the event that led to it."""
+    until: int
+    """Position of the event that led to another state; HOLDS_STILL where none did."""
 
 
 class IndexSnapshot(Protocol):
@@ -182,6 +202,12 @@ class IndexSnapshot(Protocol):
 
     def entries(self) -> Iterator[tuple[str, str, int]]:
         """Id, kind and digest of every document, soft-deleted ones included, in any order."""
+
+    def states(self) -> Iterator[StateEntry] | None:
+        """Every state that the index has a document of, the current ones included, in any order.
+
+        None where the engine keeps no past.
+        """
 
 
 class SearchEngine(Protocol):
@@ -226,7 +252,8 @@ class SearchEngine(Protocol):
 
         Nested queries with several conditions need `read_objects`. Raises InvalidInput for what
         the engine cannot do, such as an answer of more than MAX_BUCKETS buckets or MAX_TOP_HITS
-        documents in them (`aggregations`), and for a path that it does not search.
+        documents in them (`aggregations`), for a path that it does not search, and for a past
+        where the engine keeps none. Raises StoreUnavailable for a position that no commit has yet.
         """
 
     def snapshot(self) -> AbstractContextManager[IndexSnapshot]:
@@ -250,3 +277,11 @@ class SearchEngine(Protocol):
 
     def close(self) -> None:
         """Release what the engine holds; nothing may be asked of it afterwards."""
+
+
+def check_applied(at: int, checkpoint: Checkpoint) -> None:
+    """Raise StoreUnavailable for a position after that of a commit: its documents may change."""
+    if at > checkpoint[0]:
+        raise StoreUnavailable(
+            f"searches include the log up to position {checkpoint[0]}, not {at}: try again"
+        )
