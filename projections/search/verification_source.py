@@ -1,4 +1,6 @@
-"""The search index as verification sees it: the digest of each document, the searched paths."""
+"""The search index as verification sees it: the digest of each document and of each state that was
+replaced, and the searched paths.
+"""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -9,6 +11,7 @@ from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
 from projections.search.documents.documents import entity_digest, is_indexed
 from projections.search.engine import IndexSnapshot, SearchEngine
+from projections.search.past_comparison import PastComparison
 from projections.search.searched_paths import searched_paths
 from projections.verification.report import Difference, Differences, FieldPair, Model, ModelEntry
 
@@ -69,6 +72,7 @@ class SortedEntries:
 
     def _find_inner(self, differences: Differences) -> None:
         self._find_doubles(differences)
+        PastComparison(self._connection, self._snapshot, self._log).find(differences)
         due, stored = searched_paths(self._log, self.position), self._snapshot.searched
         if due != stored:
             only = sorted(due.known ^ stored.known)[:1]
