@@ -1,7 +1,6 @@
 """The states in a search index, the replaced ones too, against a replay of the log."""
 
-import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, islice
 
 from domain.aggregate.entity import Entity
@@ -9,59 +8,33 @@ from domain.event_store.entity_reads import StreamSpan
 from domain.event_store.port import EventStore
 from domain.reading import history
 from projections.search.documents.documents import HOLDS_STILL, entity_digest
-from projections.search.engine import IndexSnapshot
 from projections.verification.report import Difference, Differences, FieldPair
 
 _STREAMS_AT_A_TIME = 1_000
 """Entities whose streams are asked for together; the log reads them in bounded pieces."""
 
+StoredStates = Callable[[str], Iterable[tuple[int, int, str]]]
+"""Id -> since, until and the digest, in hexadecimal, of each state that an index has of it."""
 
-class PastComparison:
-    """Compares each state of the entities that an index has with those of the log."""
 
-    def __init__(
-        self, connection: sqlite3.Connection, snapshot: IndexSnapshot, log: EventStore
-    ) -> None:
-        """`connection` is to a database on disk, in which the states are sorted."""
-        self._connection = connection
-        self._snapshot = snapshot
-        self._log = log
-
-    def find(self, differences: Differences) -> None:
-        """Add what differs; nothing where the engine keeps no past."""
-        states = self._snapshot.states()
-        if states is None:
-            return
-        self._connection.execute("CREATE TABLE states (id, kind, digest, since, until)")
-        self._connection.executemany(
-            "INSERT INTO states VALUES (?,?,?,?,?)",
-            ((s.id, s.kind, f"{s.digest:x}", s.since, s.until) for s in states),
-        )
-        self._connection.execute("CREATE INDEX states_by_id ON states (id, since)")
-        by_id = self._connection.execute("SELECT DISTINCT id FROM states ORDER BY id")
-        ids = (entity_id for (entity_id,) in by_id)
-        while part := [*islice(ids, _STREAMS_AT_A_TIME)]:
-            spans = [StreamSpan(entity_id) for entity_id in part]
-            position, _ = self._snapshot.checkpoint
-            streams = self._log.streams(spans, upto=position)
-            for _, replayed in groupby(history.states(streams), lambda state: state[0].id):
-                self._compare(replayed, differences)
-
-    def _compare(self, replayed: Iterable[tuple[Entity, int]], differences: Differences) -> None:
-        """Compare all states of one entity, which are given in the order of the log."""
-        entity, due = _due(replayed)
-        for since, until, digest in self._stored(entity.id):
-            expected = due.pop(since, None)
-            if expected != (until, digest):
-                pairs = _pairs(since, expected, (until, digest))
-                differences.add(Difference("past", entity.kind, entity.id, entity.fqn, pairs))
-        for since, expected in due.items():
-            pairs = _pairs(since, expected, None)
-            differences.add(Difference("past", entity.kind, entity.id, entity.fqn, pairs))
-
-    def _stored(self, entity_id: str) -> Iterator[tuple[int, int, str]]:
-        statement = "SELECT since, until, digest FROM states WHERE id = ? ORDER BY since"
-        yield from self._connection.execute(statement, (entity_id,))
+def find_past_differences(
+    log: EventStore,
+    position: int,
+    ids: Iterator[str],
+    stored: StoredStates,
+    differences: Differences,
+) -> None:
+    """Compare each state of the entities with these ids with those of the log up to a position."""
+    while part := [*islice(ids, _STREAMS_AT_A_TIME)]:
+        streams = log.streams([StreamSpan(entity_id) for entity_id in part], upto=position)
+        for entity_id, replayed in groupby(history.states(streams), lambda state: state[0].id):
+            entity, due = _due(replayed)
+            for since, until, digest in stored(entity_id):
+                expected = due.pop(since, None)
+                if expected != (until, digest):
+                    differences.add(_difference(entity, since, expected, (until, digest)))
+            for since, expected in due.items():
+                differences.add(_difference(entity, since, expected, None))
 
 
 _Held = tuple[int, str]
@@ -83,11 +56,12 @@ def _due(replayed: Iterable[tuple[Entity, int]]) -> tuple[Entity, dict[int, _Hel
     return entity, {} if entity.purged else due
 
 
-def _pairs(since: int, due: _Held | None, stored: _Held | None) -> list[FieldPair]:
+def _difference(entity: Entity, since: int, due: _Held | None, stored: _Held | None) -> Difference:
     """The fields in which a state differs; None: it is not there."""
+    pairs = [FieldPair("since", since, since)]
     if due is None or stored is None:
-        return [FieldPair("since", due and since, stored and since)]
-    names = ("until", "digest")
-    named = zip(names, due, stored, strict=True)
-    pairs = [FieldPair(name, one, other) for name, one, other in named if one != other]
-    return [FieldPair("since", since, since), *pairs]
+        pairs = [FieldPair("since", due and since, stored and since)]
+    else:
+        named = zip(("until", "digest"), due, stored, strict=True)
+        pairs += [FieldPair(name, one, other) for name, one, other in named if one != other]
+    return Difference("past", entity.kind, entity.id, entity.fqn, pairs)

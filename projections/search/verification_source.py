@@ -11,7 +11,7 @@ from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
 from projections.search.documents.documents import entity_digest, is_indexed
 from projections.search.engine import IndexSnapshot, SearchEngine
-from projections.search.past_comparison import PastComparison
+from projections.search.past_comparison import find_past_differences
 from projections.search.searched_paths import searched_paths
 from projections.verification.report import Difference, Differences, FieldPair, Model, ModelEntry
 
@@ -72,7 +72,7 @@ class SortedEntries:
 
     def _find_inner(self, differences: Differences) -> None:
         self._find_doubles(differences)
-        PastComparison(self._connection, self._snapshot, self._log).find(differences)
+        self._find_past(differences)
         due, stored = searched_paths(self._log, self.position), self._snapshot.searched
         if due != stored:
             only = sorted(due.known ^ stored.known)[:1]
@@ -82,6 +82,26 @@ class SortedEntries:
                 *(FieldPair(path, path in due.known, path in stored.known) for path in only),
             ]
             differences.add(Difference("counter", "", "", "searched paths", pairs))
+
+    def _find_past(self, differences: Differences) -> None:
+        """Compare all states; an engine that keeps no past has none to be compared."""
+        states = self._snapshot.states()
+        if states is None:
+            return
+        self._connection.execute("CREATE TABLE states (id, since, until, digest)")
+        self._connection.executemany(
+            "INSERT INTO states VALUES (?,?,?,?)",
+            ((state.id, state.since, state.until, f"{state.digest:x}") for state in states),
+        )
+        self._connection.execute("CREATE INDEX states_by_id ON states (id, since)")
+        rows = self._connection.execute("SELECT DISTINCT id FROM states ORDER BY id")
+
+        def stored(entity_id: str) -> Iterator[tuple[int, int, str]]:
+            statement = "SELECT since, until, digest FROM states WHERE id = ? ORDER BY since"
+            yield from self._connection.execute(statement, (entity_id,))
+
+        ids = (entity_id for (entity_id,) in rows)
+        find_past_differences(self._log, self.position, ids, stored, differences)
 
     def _find_doubles(self, differences: Differences) -> None:
         double = "SELECT id, min(kind), count(*) FROM entries GROUP BY id HAVING count(*) > 1"
