@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
+from msgspec import structs
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint
@@ -210,7 +211,32 @@ class IndexSnapshot(Protocol):
         """
 
 
-class SearchEngine(Protocol):
+class Searches(Protocol):
+    """What answers searches: an engine, or what an engine was at a position."""
+
+    def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
+        """The page of hits; it ends at the engine's deadline with what there is by then.
+
+        Nested queries with several conditions need `read_objects`. Raises InvalidInput for what
+        the engine cannot do, such as an answer of more than MAX_BUCKETS buckets or MAX_TOP_HITS
+        documents in them (`aggregations`), for a path that it does not search, and for a past
+        where the engine keeps none. Raises StoreUnavailable for a position that no commit has yet.
+        """
+
+
+class SearchesAsOf(Searches):
+    """The searches of an engine as of one position of the log."""
+
+    def __init__(self, engine: Searches, position: int) -> None:
+        self._engine = engine
+        self._position = position
+
+    def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
+        """The page of hits as of the position."""
+        return self._engine.search(structs.replace(query, at=self._position), read_objects)
+
+
+class SearchEngine(Searches, Protocol):
     """An index of search documents.
 
     Reads may come from any thread, also while another thread or process commits. Each sees one
@@ -246,15 +272,6 @@ class SearchEngine(Protocol):
 
     def searched(self) -> SearchedPaths:
         """The paths that the newest commit searches; none after `reset`."""
-
-    def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
-        """The page of hits; it ends at the engine's deadline with what there is by then.
-
-        Nested queries with several conditions need `read_objects`. Raises InvalidInput for what
-        the engine cannot do, such as an answer of more than MAX_BUCKETS buckets or MAX_TOP_HITS
-        documents in them (`aggregations`), for a path that it does not search, and for a past
-        where the engine keeps none. Raises StoreUnavailable for a position that no commit has yet.
-        """
 
     def snapshot(self) -> AbstractContextManager[IndexSnapshot]:
         """The newest commit, proven to be as it was written and kept readable in the block.
