@@ -14,7 +14,7 @@ _STREAMS_AT_A_TIME = 1_000
 """Entities whose streams are asked for together; the log reads them in bounded pieces."""
 
 StoredStates = Callable[[str], Iterable[tuple[int, int, str]]]
-"""Id -> since, until and the digest, in hexadecimal, of each state that an index has of it."""
+"""Id -> since, until and, of replaced ones, the digest in hexadecimal of each state in an index."""
 
 
 def find_past_differences(
@@ -38,7 +38,8 @@ def find_past_differences(
 
 
 _Held = tuple[int, str]
-"""The position until which a state held, and its digest in hexadecimal."""
+"""The position until which a state held, and its digest in hexadecimal; of a current state "", as
+its digest is compared with the documents."""
 
 
 def _due(replayed: Iterable[tuple[Entity, int]]) -> tuple[Entity, dict[int, _Held]]:
@@ -47,12 +48,12 @@ def _due(replayed: Iterable[tuple[Entity, int]]) -> tuple[Entity, dict[int, _Hel
     That is nothing where the entity is purged.
     """
     due: dict[int, _Held] = {}
-    before = 0
+    before: tuple[Entity, int] | None = None
     for entity, since in replayed:
-        if before:
-            due[before] = since, due[before][1]
-        due[since] = HOLDS_STILL, f"{entity_digest(entity):x}"
-        before = since
+        if before is not None:
+            due[before[1]] = since, f"{entity_digest(before[0]):x}"
+        due[since] = HOLDS_STILL, ""
+        before = entity, since
     return entity, {} if entity.purged else due
 
 

@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager
 from domain.event_store.port import EventStore
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
-from projections.search.documents.documents import entity_digest, is_indexed
-from projections.search.engine import IndexSnapshot, SearchEngine
+from projections.search.documents.documents import HOLDS_STILL, entity_digest, is_indexed
+from projections.search.engine import IndexSnapshot, SearchEngine, StateEntry
 from projections.search.past_comparison import find_past_differences
 from projections.search.searched_paths import searched_paths
 from projections.verification.report import Difference, Differences, FieldPair, Model, ModelEntry
@@ -91,7 +91,7 @@ class SortedEntries:
         self._connection.execute("CREATE TABLE states (id, since, until, digest)")
         self._connection.executemany(
             "INSERT INTO states VALUES (?,?,?,?)",
-            ((state.id, state.since, state.until, f"{state.digest:x}") for state in states),
+            ((s.id, s.since, s.until, _digest_of_replaced(s)) for s in states),
         )
         self._connection.execute("CREATE INDEX states_by_id ON states (id, since)")
         rows = self._connection.execute("SELECT DISTINCT id FROM states ORDER BY id")
@@ -120,6 +120,10 @@ def sorted_entries(engine: SearchEngine, log: EventStore) -> Iterator[SortedEntr
         if reason is not None:
             raise Damaged(f"the search index is not of this log: {reason}")
         yield SortedEntries(connection, snapshot, log)
+
+
+def _digest_of_replaced(state: StateEntry) -> str:
+    return "" if state.until == HOLDS_STILL else f"{state.digest:x}"
 
 
 def _entry(row: tuple[str, str, str]) -> ModelEntry[int]:
