@@ -168,6 +168,7 @@ def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHan
             "Get a document of an index",
             "Soft-deleted or not. Of the past without `upstreamLineage`.",
             answer="SearchSource",
+            errors=(404, 410, 503),
         ).at("GET", "/v1/search/get/{index:str}/doc/{entity_id:str}", searching, by_id, PAST),
         Operation(
             "exportSearch",

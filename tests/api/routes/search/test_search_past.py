@@ -229,3 +229,23 @@ def test_pages_as_of_a_position_do_not_move(client: Client) -> None:
         client.ask("PATCH", f"/v1/tables/{table['id']}", json=patch)
         client.table(f"a{len(names)}")
     assert names == [f"t{number}" for number in range(5)]
+
+
+def test_documents_of_the_past_take_a_bounded_number_of_events(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.schema()
+    table = client.table()
+    describe(client, table, "later")
+    at = position(client)
+    describe(client, table, "last")
+    monkeypatch.setattr("api.use_cases.past_documents.MAX_EVENTS", 1)
+    asked = {"q": "later", "at": at}
+    status, error = client.ask("GET", "/v1/search/query", params=asked)
+    assert (status, "take more than 1 events to be made" in error["message"]) == (400, True)
+    # What has not changed since is in the lists.
+    assert client.get("/v1/search/query", q="later", at=at + 1)["hits"]["hits"] == []
+    (hit,) = client.get("/v1/search/query", q="last", at=at + 1)["hits"]["hits"]
+    assert hit["_source"]["description"] == "last"
+    (hit,) = client.get("/v1/search/query", **asked, fetchSource="false")["hits"]["hits"]
+    assert hit["_id"] == table["id"]
