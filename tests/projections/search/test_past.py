@@ -158,6 +158,7 @@ def test_pages_as_of_a_position_have_every_hit_once(seed: int) -> None:
             msgspec.structs.replace(query, size=1, search_after=after)
         ).hits:
             walked += page
+            assert len(walked) <= len(whole.hits), f"seed {seed}: a hit comes twice"
             after = page[-1].sort
         assert tuple(walked) == whole.hits, f"seed {seed}"
         expected = {state.entity.id for state in past.states_at(position)}
