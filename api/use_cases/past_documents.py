@@ -51,16 +51,17 @@ def document_as_of(
 class PastDocuments:
     """Reads the documents of one answer; ids of entities that were not there are left out."""
 
-    def __init__(self, stores: Stores, position: int) -> None:
-        """Lists must have applied the position."""
+    def __init__(self, stores: Stores, position: int, *, most_events: int = MAX_EVENTS) -> None:
+        """Lists must have applied the position; the documents take at most so many events."""
         self._stores = stores
         self._position = position
         self._now: int | None = None
         """Time of the last event at the position."""
-        self._events = 0
+        self._events_left = most_events
+        self._most_events = most_events
 
     def __call__(self, ids: Sequence[str]) -> dict[str, bytes]:
-        """Id -> full JSON; raises InvalidInput once there are more events than MAX_EVENTS."""
+        """Id -> full JSON; raises InvalidInput once there are more events than may be."""
         read = ((entity_id, self._document(entity_id)) for entity_id in ids)
         return {entity_id: body for entity_id, body in read if body is not None}
 
@@ -96,10 +97,10 @@ class PastDocuments:
 
     def _counted(self, events: Iterator[RecordedEvent]) -> Iterator[RecordedEvent]:
         for recorded in events:
-            self._events += 1
-            if self._events > MAX_EVENTS:
+            self._events_left -= 1
+            if self._events_left < 0:
                 raise InvalidInput(
-                    f"the documents of the past take more than {MAX_EVENTS:,} events to be made:"
+                    f"the documents of the past take more than {self._most_events:,} events to be made:"
                     " ask for fewer with size, for none with fetchSource=false, or make nested"
                     " conditions narrower"
                 )

@@ -1,5 +1,6 @@
 """Searches as of a position or a time: answers of then, to every route that searches."""
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from api.use_cases.past_documents import PastDocuments
+from domain.errors import InvalidInput
 from tests.api.conftest import Client, running_under
 from tests.waiting import until
 
@@ -231,21 +234,16 @@ def test_pages_as_of_a_position_do_not_move(client: Client) -> None:
     assert names == [f"t{number}" for number in range(5)]
 
 
-def test_documents_of_the_past_take_a_bounded_number_of_events(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documents_of_the_past_take_a_bounded_number_of_events(client: Client) -> None:
     client.schema()
     table = client.table()
     describe(client, table, "later")
     at = position(client)
     describe(client, table, "last")
-    monkeypatch.setattr("api.use_cases.past_documents.MAX_EVENTS", 1)
-    asked = {"q": "later", "at": at}
-    status, error = client.ask("GET", "/v1/search/query", params=asked)
-    assert (status, "take more than 1 events to be made" in error["message"]) == (400, True)
+    read = PastDocuments(client.services.stores, at, most_events=3)
+    assert json.loads(read([table["id"]])[table["id"]])["description"] == "later"
+    with pytest.raises(InvalidInput, match="take more than 3 events to be made"):
+        read([table["id"]])
     # What has not changed since is in the lists.
-    assert client.get("/v1/search/query", q="later", at=at + 1)["hits"]["hits"] == []
-    (hit,) = client.get("/v1/search/query", q="last", at=at + 1)["hits"]["hits"]
-    assert hit["_source"]["description"] == "last"
-    (hit,) = client.get("/v1/search/query", **asked, fetchSource="false")["hits"]["hits"]
-    assert hit["_id"] == table["id"]
+    newest = PastDocuments(client.services.stores, at + 1, most_events=0)
+    assert json.loads(newest([table["id"]])[table["id"]])["description"] == "last"
