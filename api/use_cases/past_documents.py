@@ -100,9 +100,9 @@ class PastDocuments:
             self._events_left -= 1
             if self._events_left < 0:
                 raise InvalidInput(
-                    f"the documents of the past take more than {self._most_events:,} events to be made:"
-                    " ask for fewer with size, for none with fetchSource=false, or make nested"
-                    " conditions narrower"
+                    f"the documents of the past take more than {self._most_events:,} events to be"
+                    " made: ask for fewer with size, for none with fetchSource=false, or make"
+                    " nested conditions narrower"
                 )
             yield recorded
 
