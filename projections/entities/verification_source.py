@@ -1,5 +1,6 @@
 """The sorted read model as verification sees it: what is stored, and what is kept beside it."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
@@ -10,7 +11,7 @@ import msgspec
 from domain.aggregate.entity import Entity
 from domain.event_store.port import EventStore
 from domain.reading import changes
-from domain.reading.moments import Moment, recorded_moments
+from domain.reading.moments import LogDays, Moment, recorded_moments
 from projections.entities.past_verification import past_differences
 from projections.entities.port import EntitySnapshot, SortedReadModel
 from projections.entities.stored_entity import (
@@ -61,13 +62,16 @@ class StoredEntities:
     def _compare_lists(self, differences: Differences) -> None:
         for difference in self._snapshot.list_differences():
             differences.add(difference)
-        due = recorded_moments(self._log, self._snapshot.position)
+        log_days = LogDays()
+        due = log_days.noting(recorded_moments(self._log, self._snapshot.position))
         for moments in zip_longest(due, self._snapshot.moments()):
             if moments[0] != moments[1]:
                 # One that is missing or too much shifts all that follow.
                 differences.add(_wrong_moment(*moments))
                 break
-        for difference in past_differences(self._log, self._snapshot):
+        # Those that were not looked at begin days all the same.
+        deque(due, maxlen=0)
+        for difference in past_differences(self._log, self._snapshot, log_days):
             differences.add(difference)
 
 

@@ -7,6 +7,7 @@ from msgspec.structs import astuple
 
 from domain.edges import EDGE, edge_ends
 from domain.event_store.postgres.link import Link
+from projections.entities.daily_counts import CoverageStep
 from projections.entities.postgres.database import EntityTables, write_rows
 from projections.entities.replaced_states import (
     EntityChange,
@@ -83,11 +84,11 @@ def write_past(
     tables: EntityTables,
     held: Mapping[str, HeldState],
     entities: Mapping[str, EntityChange],
-) -> None:
+) -> list[CoverageStep]:
     """Keep the states that are replaced, within the link's transaction.
 
     `held` are those that were stored before it, and `entities` what became of them, which must be
-    stored already.
+    stored already. Returns what this changes in their coverage.
     """
     changes = PastChanges()
     for entity_id, change in entities.items():
@@ -112,6 +113,7 @@ def write_past(
         (_PAST, changes.pasts(digests, moved)),
     ):
         write_rows(link, tables, statement, written)
+    return changes.coverage
 
 
 def _remove(link: Link, tables: EntityTables, changes: PastChanges) -> None:

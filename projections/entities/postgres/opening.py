@@ -13,7 +13,7 @@ from psycopg import sql
 
 from domain.event_store.port import EventStore
 from domain.event_store.postgres.link import Link
-from domain.reading.moments import recorded_moments
+from domain.reading.moments import LogDays, recorded_moments
 from projections.entities.bulk_folding import LoadedPast, folded_parts
 from projections.entities.postgres.copy_rows import CopyPart, copy_in, copy_part, copy_tuples
 from projections.entities.postgres.database import EntityDatabase, EntityTables, postgres_errors
@@ -79,7 +79,10 @@ def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progr
         _make_tables(link, schema)
         _run(link, _STEPS)
         done, sums = 0, dict[str, tuple[int, int]]()
-        past = LoadedPast(live)
+        log_days = LogDays()
+        moments = recorded_moments(log, live.head)
+        copy_tuples(link, tables, "{}.moments", log_days.noting(moments))
+        past = LoadedPast(live, log_days)
         for part in parts:
             copy_in(link, tables, part)
             replaced, ended = past.kept(part.past)
@@ -96,7 +99,7 @@ def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progr
             tables.within("INSERT INTO {}.digests VALUES (%b, %b, %b)"), added_digests({}, sums)
         )
         copy_tuples(link, tables, "{}.pasts", past.pasts)
-        copy_tuples(link, tables, "{}.moments", recorded_moments(log, live.head))
+        copy_tuples(link, tables, "{}.days", past.days)
         link.execute(
             tables.within("UPDATE {}.checkpoint SET position = %b, fingerprint = %b").encode(),
             (live.head, fingerprint),

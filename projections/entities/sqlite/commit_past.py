@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from domain.edges import EDGE, edge_ends
+from projections.entities.daily_counts import CoverageStep
 from projections.entities.replaced_states import (
     EntityChange,
     HeldState,
@@ -51,11 +52,11 @@ def write_past(
     connection: sqlite3.Connection,
     held: Mapping[str, HeldState],
     entities: Mapping[str, EntityChange],
-) -> None:
+) -> list[CoverageStep]:
     """Keep the states that are replaced, within the connection's transaction.
 
     `held` are those that were stored before it, and `entities` what became of them, which must be
-    stored already.
+    stored already. Returns what this changes in their coverage.
     """
     changes = PastChanges()
     for entity_id, change in entities.items():
@@ -87,6 +88,7 @@ def write_past(
     ):
         if rows:
             connection.executemany(statement, rows)
+    return changes.coverage
 
 
 def _remove(connection: sqlite3.Connection, entity_id: str, changes: PastChanges) -> None:
