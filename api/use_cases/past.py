@@ -104,8 +104,9 @@ async def position_of_list(
     for the list to say.
     """
     pinned = cursors.position_of(cursor) if cursor else None
-    if pinned is not None and as_of is None and at in (None, NOW):
-        at = str(pinned)
+    if as_of is None and at in (None, NOW):
+        # A cursor without a position is told from one of this list when the list is read.
+        at = NOW if pinned is None else str(pinned)
     position = await position_asked(services, request, at, as_of)
     if pinned not in (None, position):
         given = "asOf" if at is None else "at"

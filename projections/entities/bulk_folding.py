@@ -80,7 +80,8 @@ class LoadedPast:
 
     def kept(self, part: FoldedPart) -> tuple[list[ReplacedState], list[EndedMembership]]:
         """Those of the replaced states and ended memberships of a part that are kept."""
-        self._days.add(part.events, part.coverage)
+        self._days.add_events(part.events)
+        self._days.add_coverage(part.coverage)
         changes, newest = self._changes, self._changes.newest
         for kind, position in part.newest.items():
             newest[kind] = max(position, newest.get(kind, 0))

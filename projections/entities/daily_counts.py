@@ -63,11 +63,14 @@ class DayCounts:
         self._log_days = log_days
         self._counts: Counter[tuple[int, str, str]] = Counter()
 
-    def add(self, events: EventCounts, coverage: Iterable[CoverageStep]) -> None:
-        """Add events, and changes of coverage at positions of which `log_days` has the days."""
+    def add_events(self, events: EventCounts) -> None:
+        """Add events."""
         for (day, kind), n in events.items():
             self._counts[day, kind, EVENTS] += n
-        for kind, key, position, n in coverage:
+
+    def add_coverage(self, steps: Iterable[CoverageStep]) -> None:
+        """Add changes of coverage, at positions of which `log_days` has the days."""
+        for kind, key, position, n in steps:
             self._counts[self._log_days.of(position), kind, key] += n
 
     @property

@@ -12,7 +12,7 @@ from domain.aggregate.entity import Entity
 from domain.event_store.port import EventStore
 from domain.reading import changes
 from domain.reading.moments import LogDays, Moment, recorded_moments
-from projections.entities.past_verification import past_differences
+from projections.entities.past_verification import NotComparable, past_differences
 from projections.entities.port import EntitySnapshot, SortedReadModel
 from projections.entities.stored_entity import (
     DIGEST_MODULUS,
@@ -71,8 +71,11 @@ class StoredEntities:
                 break
         # Those that were not looked at begin days all the same.
         deque(due, maxlen=0)
-        for difference in past_differences(self._log, self._snapshot, log_days):
-            differences.add(difference)
+        try:
+            for difference in past_differences(self._log, self._snapshot, log_days):
+                differences.add(difference)
+        except NotComparable as error:
+            differences.add(Difference("past", "", "", f"not compared with the log: {error}"))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from domain.event_store.postgres.link import Link
 from domain.reading.moments import LogDays, Moment
 from projections.entities.commit_changes import CommitChanges
-from projections.entities.daily_counts import CoverageStep, DayCounts
+from projections.entities.daily_counts import DayCounts
 from projections.entities.postgres.commit_past import write_past
 from projections.entities.postgres.database import EntityTables, write_rows
 from projections.entities.postgres.tables import TYPES, entity_row
@@ -30,10 +30,6 @@ _COUNT = (
 DIGESTS = "SELECT kind, n, sum FROM {}.digests WHERE n > 0 ORDER BY kind"
 _NEWEST_MOMENT = "SELECT at, position FROM {}.moments ORDER BY at DESC LIMIT 1"
 _MOMENTS = "INSERT INTO {}.moments SELECT * FROM unnest(%b::int8[], %b::int8[])"
-_DAYS = (
-    "INSERT INTO {}.days AS d SELECT * FROM unnest(%b::int8[], %b::text[], %b::text[], %b::int8[])"
-    " ON CONFLICT (day, kind, what) DO UPDATE SET n = d.n + excluded.n"
-)
 _DIGEST = (
     "INSERT INTO {}.digests SELECT * FROM unnest(%b::text[], %b::int8[], %b::bytea[])"
     " ON CONFLICT (kind) DO UPDATE SET n = excluded.n, sum = excluded.sum"
@@ -48,17 +44,12 @@ def write_moments(link: Link, tables: EntityTables, moments: Sequence[Moment]) -
     return LogDays([*newest, *later])
 
 
-def write_days(link: Link, tables: EntityTables, days: DayCounts) -> None:
-    """Add to the counts of days."""
-    write_rows(link, tables, _DAYS, days.rows)
-
-
 def write_entities(
-    link: Link, tables: EntityTables, entities: Mapping[str, EntityChange]
-) -> list[CoverageStep]:
+    link: Link, tables: EntityTables, entities: Mapping[str, EntityChange], days: DayCounts
+) -> None:
     """Store what became of entities, by id, within the link's transaction.
 
-    Returns what this changes in their coverage.
+    `days` have the events of the commit.
     """
     rows = link.rows(tables.within(_STORED), [*entities])
     held = {one.id: one for one in (HeldState(*row) for row in rows)}
@@ -72,4 +63,4 @@ def write_entities(
         (_DIGEST, changes.digests(digests)),
     ):
         write_rows(link, tables, statement, written)
-    return write_past(link, tables, held, entities)
+    write_past(link, tables, held, entities, days)

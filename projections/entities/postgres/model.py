@@ -30,7 +30,6 @@ from projections.entities.port import (
 )
 from projections.entities.postgres.commit import (
     DIGESTS,
-    write_days,
     write_entities,
     write_moments,
 )
@@ -241,8 +240,8 @@ class PostgresReadModel(SortedReadModel):
                 if moved.rowcount != 1:
                     raise moved_on("sorted read model", after)
                 days = DayCounts(write_moments(link, self.tables, moments))
-                days.add(events, write_entities(link, self.tables, entities))
-                write_days(link, self.tables, days)
+                days.add_events(events)
+                write_entities(link, self.tables, entities, days)
         except Superseded as gone:
             raise Damaged(gone.message) from gone
 

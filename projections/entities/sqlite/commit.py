@@ -8,7 +8,7 @@ from msgspec.structs import astuple
 
 from domain.reading.moments import LogDays, Moment
 from projections.entities.commit_changes import CommitChanges
-from projections.entities.daily_counts import CoverageStep
+from projections.entities.daily_counts import DayCounts
 from projections.entities.replaced_states import LARGE, EntityChange, HeldState
 from projections.entities.sqlite.commit_past import write_past
 from projections.entities.sqlite.tables import INSERT_DIGEST, INSERT_ENTITY, INSERT_MOMENT
@@ -40,11 +40,11 @@ def write_moments(connection: sqlite3.Connection, moments: Sequence[Moment]) -> 
 
 
 def write_entities(
-    connection: sqlite3.Connection, entities: Mapping[str, EntityChange]
-) -> list[CoverageStep]:
+    connection: sqlite3.Connection, entities: Mapping[str, EntityChange], days: DayCounts
+) -> None:
     """Store what became of entities, by id, within the connection's transaction.
 
-    Returns what this changes in their coverage.
+    `days` have the events of the commit.
     """
     ids = msgspec.json.encode([*entities]).decode()
     rows = connection.execute(_STORED, (ids,))
@@ -71,4 +71,4 @@ def write_entities(
     ):
         if written:
             connection.executemany(statement, written)
-    return write_past(connection, held, entities)
+    write_past(connection, held, entities, days)

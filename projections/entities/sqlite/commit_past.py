@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from domain.edges import EDGE, edge_ends
-from projections.entities.daily_counts import CoverageStep
+from projections.entities.daily_counts import DayCounts
 from projections.entities.replaced_states import (
     EntityChange,
     HeldState,
@@ -17,6 +17,7 @@ from projections.entities.replaced_states import (
     memberships,
 )
 from projections.entities.sqlite.tables import (
+    ADD_TO_DAY,
     INSERT_ENDED,
     INSERT_PAST,
     INSERT_REPLACED,
@@ -52,11 +53,12 @@ def write_past(
     connection: sqlite3.Connection,
     held: Mapping[str, HeldState],
     entities: Mapping[str, EntityChange],
-) -> list[CoverageStep]:
+    days: DayCounts,
+) -> None:
     """Keep the states that are replaced, within the connection's transaction.
 
     `held` are those that were stored before it, and `entities` what became of them, which must be
-    stored already. Returns what this changes in their coverage.
+    stored already. `days` have the events of the commit.
     """
     changes = PastChanges()
     for entity_id, change in entities.items():
@@ -74,6 +76,7 @@ def write_past(
     totals = {
         series: n for series in changes.series for (n,) in connection.execute(_LAST_TOTAL, series)
     }
+    days.add_coverage(changes.coverage)
     digests = held_digests(
         row for kind in changes.kinds for row in connection.execute(_PAST, (kind,))
     )
@@ -85,10 +88,10 @@ def write_past(
         (INSERT_TOTAL, changes.totals(totals)),
         (_FORGET, changes.forgotten),
         (INSERT_PAST, changes.pasts(digests, moved)),
+        (ADD_TO_DAY, days.rows),
     ):
         if rows:
             connection.executemany(statement, rows)
-    return changes.coverage
 
 
 def _remove(connection: sqlite3.Connection, entity_id: str, changes: PastChanges) -> None:

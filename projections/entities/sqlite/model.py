@@ -32,7 +32,7 @@ from projections.entities.sqlite.commit import write_entities, write_moments
 from projections.entities.sqlite.database import EntityDatabase, sqlite_errors
 from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
-from projections.entities.sqlite.tables import ADD_TO_DAY, read_digests
+from projections.entities.sqlite.tables import read_digests
 from projections.feeding.port import Checkpoint, moved_on
 
 _BY_ID, _BY_FQN = (
@@ -214,8 +214,8 @@ class SqliteReadModel(SortedReadModel):
             if not moved:
                 raise moved_on("sorted read model", after)
             days = DayCounts(write_moments(connection, moments))
-            days.add(events, write_entities(connection, entities))
-            connection.executemany(ADD_TO_DAY, days.rows)
+            days.add_events(events)
+            write_entities(connection, entities, days)
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteEntitySnapshot]:
