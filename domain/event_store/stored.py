@@ -116,10 +116,10 @@ class LogSnapshot(ABC):
             )
         return LiveStreams(live.head, live.ids, self.purged(live.head)) if by_name else live
 
-    def created(self) -> bytes:
-        """The ids of all entities that ever were, ascending, one after the other."""
+    def changed(self) -> bytes:
+        """The ids of the entities with more than one event, ascending, one after the other."""
         return self._ids(
-            f"SELECT entity_id FROM {self.events_table} WHERE stream_version = 1 ORDER BY entity_id"
+            f"SELECT entity_id FROM {self.events_table} WHERE stream_version = 2 ORDER BY entity_id"
         )
 
     def purged(self, upto: int) -> bytes:

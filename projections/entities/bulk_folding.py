@@ -21,9 +21,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from domain.event_store.stored import LiveStreams
 from domain.machine.modules import command_of, environment
-from domain.reading.moments import LogDays
 from projections.entities import folding_process
-from projections.entities.daily_counts import DayCount, DayCounts
 from projections.entities.folding_process import END, FoldedPart, fold_streams
 from projections.entities.replaced_states import EndedMembership, PastChanges, ReplacedState, Step
 
@@ -71,8 +69,7 @@ def folded_parts(
 class LoadedPast:
     """The past of all parts of a load, in which purged entities have none."""
 
-    def __init__(self, live: LiveStreams, log_days: LogDays) -> None:
-        self._days = DayCounts(log_days)
+    def __init__(self, live: LiveStreams) -> None:
         self._purged = frozenset(LiveStreams(live.head, live.purged).part(0, len(live.purged)))
         self._changes = PastChanges()
         self._gone: set[str] = set()
@@ -80,8 +77,6 @@ class LoadedPast:
 
     def kept(self, part: FoldedPart) -> tuple[list[ReplacedState], list[EndedMembership]]:
         """Those of the replaced states and ended memberships of a part that are kept."""
-        self._days.add_events(part.events)
-        self._days.add_coverage(part.coverage)
         changes, newest = self._changes, self._changes.newest
         for kind, position in part.newest.items():
             newest[kind] = max(position, newest.get(kind, 0))
@@ -107,11 +102,6 @@ class LoadedPast:
     def forgotten(self) -> list[Step]:
         """Rows that add up to those of `forgotten`, with those of the parts."""
         return self._changes.forgotten
-
-    @property
-    def days(self) -> list[DayCount]:
-        """The rows of `days`."""
-        return self._days.rows
 
     @property
     def pasts(self) -> list[tuple[str, int, int, bytes]]:

@@ -11,9 +11,7 @@ from domain.edges import EDGE
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from domain.event_store.stored import LiveStreams
-from domain.reading.moments import LogDays
 from projections.entities.bulk_folding import LoadedPast
-from projections.entities.daily_counts import DayCount
 from projections.entities.folding_process import FoldedPart, fold_streams
 from projections.entities.port import EntitySnapshot
 from projections.entities.replaced_states import ANY_STATUS, ReplacedState, Series
@@ -57,15 +55,13 @@ Sums = dict[str, tuple[int, int]]
 """Kind -> number of its rows, and the sum of their digests modulo 2**128."""
 
 
-def past_differences(
-    log: EventStore, snapshot: EntitySnapshot, log_days: LogDays
-) -> Iterator[Difference]:
-    """Yield what differs in the past of a read model, state by state, in its totals, and by day.
+def past_differences(log: EventStore, snapshot: EntitySnapshot) -> Iterator[Difference]:
+    """Yield what differs in the past of a read model, state by state, and in its totals.
 
     Memberships of lists that differ are told by the sums of their kind. Totals are counted at
     random positions, which are others once the read model is at another one. Raises NotComparable.
     """
-    replay = _Replay(log, snapshot.position, log_days)
+    replay = _Replay(log, snapshot.position)
     sums: Sums = {}
     for due, held in _paired(replay.replaced(), snapshot.replaced()):
         if held is not None:
@@ -78,7 +74,6 @@ def past_differences(
         _add(ended, row[1], columns_digest(row))
     yield from _wrong_sums("memberships that ended", replay.ended, ended)
     yield from _wrong_sums("kept number and digest", sums, dict(snapshot.pasts()))
-    yield from _wrong_days(replay.days, snapshot.days())
     draw = random.Random(snapshot.position)
     for position in {draw.randint(0, snapshot.position) for _ in range(_POSITIONS)}:
         counted, kept = snapshot.totals_at(position)
@@ -94,21 +89,17 @@ def past_differences(
 class _Replay:
     """The past that the log says there must be at a position."""
 
-    def __init__(self, log: EventStore, position: int, log_days: LogDays) -> None:
+    def __init__(self, log: EventStore, position: int) -> None:
         self._log = log
         self._position = position
-        self._log_days = log_days
         self.ended: Sums = {}
         """Of the memberships that have ended, once all of `replaced` are taken."""
-        self.days: list[DayCount] = []
-        """The counts of days, once all of `replaced` are taken."""
 
     def replaced(self) -> Iterator[ReplacedState]:
         """The replaced states, in order of ids and of their ends."""
         with self._log.snapshot() as snapshot:
-            streams = LiveStreams(self._position, snapshot.created())
-            purged = LiveStreams(self._position, b"", snapshot.purged(self._position))
-        past = LoadedPast(purged, self._log_days)
+            streams = LiveStreams(self._position, snapshot.changed())
+            past = LoadedPast(LiveStreams(self._position, b"", snapshot.purged(self._position)))
         for start in range(0, len(streams), _STREAMS):
             some = streams.part(start, _STREAMS)
             for part in self._folded(some):
@@ -116,7 +107,6 @@ class _Replay:
                 for row in ended:
                     _add(self.ended, row[1], columns_digest(row))
                 yield from replaced
-        self.days = past.days
 
     def _folded(self, ids: list[str]) -> Iterator[FoldedPart]:
         """The parts of some streams; raises NotComparable."""
@@ -170,14 +160,6 @@ def _wrong_sums(what: str, due: Sums, held: Sums) -> Iterator[Difference]:
         elif total != held_total:
             digests = f"{total:032x}", f"{held_total:032x}"
             yield Difference("past", kind, "", what, [FieldPair("digest", *digests)])
-
-
-def _wrong_days(due: Iterable[DayCount], held: Iterable[DayCount]) -> Iterator[Difference]:
-    numbers, held_numbers = ({row[:3]: row[3] for row in rows} for rows in (due, held))
-    for day, kind, what in sorted(numbers.keys() | held_numbers.keys()):
-        n, held_n = (each.get((day, kind, what), 0) for each in (numbers, held_numbers))
-        if n != held_n:
-            yield Difference("past", kind, "", f"{what} of day {day}", [FieldPair("n", n, held_n)])
 
 
 def _wrong_state(due: ReplacedState | None, held: ReplacedState | None) -> Difference:

@@ -129,6 +129,15 @@ def replaced_state(state: HeldState, until: int) -> ReplacedState:
     return ReplacedState(*columns, columns_digest(columns))
 
 
+def coverage_steps(kind: str, before: int, after: int, position: int) -> list[CoverageStep]:
+    """The changes of coverage where an entity's `covered` changes at a position."""
+    return [
+        (kind, key, position, step)
+        for n, key in enumerate(COVERED)
+        if (step := (after >> n & 1) - (before >> n & 1))
+    ]
+
+
 class PastChanges:
     """The share of some events in what a read model keeps of the past, and in its `scopes`.
 
@@ -260,9 +269,8 @@ class PastChanges:
 
     def count_covered(self, kind: str, before: int, after: int, position: int) -> None:
         """Count the change of an entity's `covered` from a position on."""
-        for n, key in enumerate(COVERED) if before != after else ():
-            if step := (after >> n & 1) - (before >> n & 1):
-                self.coverage.append((kind, key, position, step))
+        if before != after:
+            self.coverage += coverage_steps(kind, before, after, position)
 
     def count_total(self, of: HeldState, position: int, step: int) -> None:
         """Count a state in the totals of its kind from a position on."""

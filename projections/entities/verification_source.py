@@ -1,9 +1,9 @@
 """The sorted read model as verification sees it: what is stored, and what is kept beside it."""
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import zip_longest
+from functools import partial
+from itertools import chain, zip_longest
 from typing import Any
 
 import msgspec
@@ -11,7 +11,8 @@ import msgspec
 from domain.aggregate.entity import Entity
 from domain.event_store.port import EventStore
 from domain.reading import changes
-from domain.reading.moments import LogDays, Moment, recorded_moments
+from domain.reading.moments import Moment, recorded_moments
+from projections.entities.daily_verification import DayReplay
 from projections.entities.past_verification import NotComparable, past_differences
 from projections.entities.port import EntitySnapshot, SortedReadModel
 from projections.entities.stored_entity import (
@@ -39,6 +40,7 @@ class StoredEntities:
     def model(self, ids: Sequence[str] | None) -> Model[StoredEntity]:
         """Return the stored rows of these entities (None: of all), beside those of the log."""
         stored = self._snapshot.entities(ids)
+        days = DayReplay(self._snapshot)
         return Model(
             name="entities",
             position=self._snapshot.position,
@@ -49,7 +51,8 @@ class StoredEntities:
             modulus=DIGEST_MODULUS,
             explain=_explain,
             kept=self._snapshot.digests(),
-            inner=self._compare_lists,
+            follow=days.follow,
+            inner=partial(self._compare_lists, days),
         )
 
     def damage(self) -> list[str]:
@@ -59,23 +62,24 @@ class StoredEntities:
         except Damaged as error:
             return [error.message]
 
-    def _compare_lists(self, differences: Differences) -> None:
-        for difference in self._snapshot.list_differences():
+    def _compare_lists(self, days: DayReplay, differences: Differences) -> None:
+        for difference in chain(self._snapshot.list_differences(), days.differences()):
             differences.add(difference)
-        log_days = LogDays()
-        due = log_days.noting(recorded_moments(self._log, self._snapshot.position))
+        try:
+            self._compare_moments(differences)
+            for difference in past_differences(self._log, self._snapshot):
+                differences.add(difference)
+        except (NotComparable, msgspec.DecodeError) as error:
+            # The comparison of the log names the event.
+            differences.add(Difference("past", "", "", f"not compared with the log: {error}"))
+
+    def _compare_moments(self, differences: Differences) -> None:
+        due = recorded_moments(self._log, self._snapshot.position)
         for moments in zip_longest(due, self._snapshot.moments()):
             if moments[0] != moments[1]:
                 # One that is missing or too much shifts all that follow.
                 differences.add(_wrong_moment(*moments))
                 break
-        # Those that were not looked at begin days all the same.
-        deque(due, maxlen=0)
-        try:
-            for difference in past_differences(self._log, self._snapshot, log_days):
-                differences.add(difference)
-        except NotComparable as error:
-            differences.add(Difference("past", "", "", f"not compared with the log: {error}"))
 
 
 @contextmanager

@@ -119,7 +119,7 @@ def test_past_is_not_compared_with_events_that_cannot_be_read(
 
 
 def damage(changed: Verified, payload: bytes) -> None:
-    """Give the newest event of the log another payload."""
+    """Give an event that has others before and behind it another payload."""
     with closing(sqlite3.connect(changed.directory / "events.db")) as connection, connection:
-        newest = "(SELECT max(rowid) FROM stored_events)"
-        connection.execute(f"UPDATE stored_events SET state = ? WHERE rowid = {newest}", (payload,))
+        one = "(SELECT min(rowid) FROM stored_events WHERE originator_version = 2)"
+        connection.execute(f"UPDATE stored_events SET state = ? WHERE rowid = {one}", (payload,))
