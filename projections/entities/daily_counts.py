@@ -28,12 +28,13 @@ adds to the number."""
 LiveTotal = tuple[str, str, int, int]
 """Kind, status (or ANY_STATUS), day, and how many live entities there were at the end of it."""
 
-COUNTS = """
-SELECT CASE WHEN day < ? THEN ? ELSE day END, kind, what, CAST(sum(n) AS bigint)
-FROM {}days WHERE day <= ? GROUP BY 1, 2, 3
+COUNTS = f"""
+SELECT day, kind, what, n FROM {{}}days WHERE day >= ? AND day <= ?
+UNION ALL SELECT ?, kind, what, CAST(sum(n) AS bigint) FROM {{}}days
+WHERE day < ? AND what <> '{EVENTS}' GROUP BY kind, what
 """
-"""Gives the rows of `days` from the first to the last day, with the sum of all before as those of
-one day. Values: the first day, the day before it, the last day."""
+"""Gives the rows of `days` from the first to the last day, and the coverage before as of one day.
+Values: the first day, the last day, the day before the first, the first day."""
 LIVE_TOTALS = f"""
 WITH ends AS MATERIALIZED (
     SELECT one.value AS day, coalesce((SELECT position FROM {{}}moments
@@ -52,7 +53,7 @@ class DailyFigures(msgspec.Struct, frozen=True):
     """What the read model says of some days, in one state."""
 
     counts: list[DayCount]
-    """Of these days, and of the day before them, which stands for all days before."""
+    """Of these days; and of coverage on the day before, which stands for all days before."""
     totals: list[LiveTotal]
 
 

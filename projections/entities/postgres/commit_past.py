@@ -80,7 +80,7 @@ _PAST = (
 
 _DAYS = (
     "INSERT INTO {}.days AS d SELECT * FROM unnest(%b::int8[], %b::text[], %b::text[], %b::int8[])"
-    " ON CONFLICT (day, kind, what) DO UPDATE SET n = d.n + excluded.n"
+    " ON CONFLICT (kind, what, day) DO UPDATE SET n = d.n + excluded.n"
 )
 
 

@@ -155,7 +155,7 @@ class PostgresReadModel(SortedReadModel):
         within = self.tables.within
         with self.tables.reading() as link:
             return DailyFigures(
-                link.rows(within(_COUNTS), days[0], days[0] - 1, days[-1]),
+                link.rows(within(_COUNTS), days[0], days[-1], days[0] - 1, days[0]),
                 link.rows(within(_LIVE_TOTALS), [*days], *of_series),
             )
 

@@ -45,7 +45,7 @@ CREATE TABLE {{schema}}.pasts (
     kind {_TEXT} PRIMARY KEY, position bigint NOT NULL, n bigint NOT NULL, sum bytea NOT NULL)
     WITH (fillfactor = 20, {_HOT});
 CREATE TABLE {{schema}}.days (
-    day bigint, kind {_TEXT}, what {_TEXT}, n bigint NOT NULL, PRIMARY KEY (day, kind, what))
+    day bigint, kind {_TEXT}, what {_TEXT}, n bigint NOT NULL, PRIMARY KEY (kind, what, day))
     WITH (fillfactor = 50, {_HOT});
 CREATE TABLE {{schema}}.moments (at bigint PRIMARY KEY, position bigint NOT NULL);
 CREATE TABLE {{schema}}.checkpoint (

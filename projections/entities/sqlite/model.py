@@ -125,7 +125,7 @@ class SqliteReadModel(SortedReadModel):
         asked = (msgspec.json.encode([*each]).decode() for each in (days, series))
         with self.database.reading() as connection:
             return DailyFigures(
-                connection.execute(_COUNTS, (days[0], days[0] - 1, days[-1])).fetchall(),
+                connection.execute(_COUNTS, (days[0], days[-1], days[0] - 1, days[0])).fetchall(),
                 connection.execute(_LIVE_TOTALS, (*asked,)).fetchall(),
             )
 
