@@ -101,13 +101,8 @@ class PastDocuments:
             if self._events_left < 0:
                 raise InvalidInput(
                     f"the documents of the past take more than {self._most_events:,} events to be"
-<<<<<<< HEAD
-                    " made: ask for fewer with size, for none with fetchSource=false, or make nested"
-                    " conditions narrower"
-=======
                     " made: ask for fewer with size, for none with fetchSource=false, or make"
                     " nested conditions narrower"
->>>>>>> 232bf74cf460dd3693852055ca8dd7caae7b87b1
                 )
             yield recorded
 
