@@ -11,7 +11,6 @@ from benchmarks.direct_catalog import DirectCatalog
 from domain.importing.bulk_import import Batch, BulkImport
 from domain.importing.lines import Chunk, NumberedLine
 from domain.kinds.registry import KINDS
-from domain.reading.activity import Activity
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
 from domain.writing.plans import Change
@@ -21,7 +20,6 @@ from tests.domain.replaced_store import ReplacedStore
 SERVICE = KINDS["databaseService"]
 DATABASE = KINDS["database"]
 CONTEXT = WriteContext(actor="ann", request_id="r")
-HOUR = 3_600_000
 
 
 @pytest.fixture
@@ -142,16 +140,3 @@ def test_chunk_that_was_decided_on_a_lost_one_is_decided_again(log: Any) -> None
 
     assert done == [(1, 1, 0, 1, 0, []), (1, 1, 0, 1, 0, [])]
     assert [event.stream_version for event in log.read(0, 9)] == [1, 2]
-
-
-def test_activity_is_counted_anew_in_another_epoch(log: Any) -> None:
-    catalog = DirectCatalog(log, now=lambda: HOUR)
-    put(catalog)
-    older = log.copy("older.db")
-    activity = Activity(log)
-    put(catalog, description="lost")
-    assert activity.count(9).changes == {0: {"databaseService": 2}}
-
-    log.put_back(older)
-
-    assert activity.count(9).changes == {0: {"databaseService": 1}}
