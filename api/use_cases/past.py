@@ -18,11 +18,13 @@ from api.use_cases.measured import measured_fields
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.entity_reads import StreamSpan
+from domain.kinds.bodies.components import Reference
 from domain.kinds.entity_kind import EntityKind
-from domain.kinds.registry import sole_kinds_below
+from domain.kinds.registry import KINDS, sole_kinds_below
 from domain.openmetadata import document
 from domain.reading import changes, history
 from projections.entities import cursors
+from projections.entities.lineage import Node
 from projections.entities.port import Include, PastOfList, SortedReadModel
 from projections.entities.single_entities import with_fields
 from projections.entities.stored_entity import split_fields
@@ -277,3 +279,18 @@ def _id_of_name(services: Services, kind: EntityKind, fqn: str) -> str:
             f"{kind.name} instance for {fqn} not found: names are looked up in the present"
         )
     return claim.id
+
+
+def node_of_then(services: Services, which: Reference, position: int) -> Node:
+    """The reference to an entity as it was at a position, by its id or its name of now.
+
+    Raises NotFound, where it was soft-deleted then too, and Purged.
+    """
+    kind = KINDS[which.type or ""]
+    entity_id = which.id or _id_of_name(services, kind, which.fully_qualified_name or "")
+    entity, _ = history.as_of(services.stores.log, kind, entity_id, position)
+    if entity.deleted:
+        raise NotFound(
+            f"{kind.name} instance for {entity_id} was soft-deleted at position {position}"
+        )
+    return Node(kind.name, entity.id, entity.name, entity.fqn)

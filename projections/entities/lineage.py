@@ -16,7 +16,7 @@ from domain.errors import NotFound
 from domain.events import Body
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import RUNNING_KINDS
-from projections.entities.port import EdgeReader, SortedReadModel
+from projections.entities.port import EdgeReader, PastOfList, SortedReadModel
 from projections.visibility.edges import EdgeSight
 
 
@@ -181,7 +181,26 @@ def read_lineage(
     entity = find_entity(model, root)
     if entity.deleted:
         raise NotFound(f"{root.type} instance for {root.id or root.fully_qualified_name} not found")
-    with model.edges() as reader:
+    depths = upstream, downstream
+    return walked(model, entity, sight, depths, clock=clock, bounds=bounds)
+
+
+def walked(
+    model: SortedReadModel,
+    entity: Node,
+    sight: EdgeSight,
+    depths: tuple[int, int],
+    *,
+    past: PastOfList | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    bounds: Bounds = BOUNDS,
+) -> Lineage:
+    """The lineage of an entity, at most so many steps upstream and downstream (`depths`).
+
+    `past` is the point of the log that it is of; None for the present.
+    """
+    upstream, downstream = depths
+    with model.edges(past) as reader:
         up = _Walk(reader, sight, bounds, clock, upstream=True)
         down = _Walk(reader, sight, bounds, clock, upstream=False)
         up.go(entity, upstream)

@@ -242,6 +242,10 @@ class ListSql(ABC):
     def names_at(self, ids: Sequence[str], position: int) -> Statement:
         """A query for the ids and qualified names of entities at a position of the past."""
 
+    @abstractmethod
+    def deleted_at(self, ids: Sequence[str], position: int) -> Statement:
+        """A query for the ids of those that were soft-deleted at a position of the past."""
+
     def counted(self, selection: Selection) -> Statement:
         """A query that counts rows, in place of a total that is kept."""
         values = selection.values * len(selection.shape.states)

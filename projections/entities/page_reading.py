@@ -7,6 +7,7 @@ from typing import Any
 from projections.entities.cursors import Place
 from projections.entities.list_sql import ListSql, Selection, Statement, told_place
 from projections.entities.name_filters import NameFilter
+from projections.entities.past_edges import PastEdges
 from projections.entities.past_list import PastList
 from projections.entities.port import ListedEntity, ListRequest, PastOfList, WholePage
 
@@ -154,6 +155,10 @@ class PageReader(ABC):
         # Whoever comes from the other side sees the place of the cursor so.
         place = Place(place.name, place.id, inclusive=not place.inclusive)
         return total, self._goes_on(place, backward=not self._request.backward)
+
+    def edges(self, past: PastOfList) -> PastEdges:
+        """The edges of the lineage in the past that the list is of, once it was handed over."""
+        return PastEdges(self._sql, self, past)
 
     def hand_over(self) -> None:
         """Go on in a transaction of its own, which any thread may use and nobody waits for."""

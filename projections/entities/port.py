@@ -18,6 +18,7 @@ import msgspec
 
 from domain.edges import edge_name
 from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import LINEAGE_EDGE
 from domain.reading.moments import Moment
 from projections.entities.cursors import Place
 from projections.entities.daily_counts import NO_EVENTS, DailyFigures, DayCount, EventCounts
@@ -94,6 +95,9 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         listing = f"{self.kind.name} {self.include} {self.status} {narrowed}"
         return f"{listing} {self.names.identity}" if self.names else listing
 
+
+EDGES = ListRequest(kind=LINEAGE_EDGE, limit=1)
+"""The list of all edges, which nobody asks for; a reader of it reads the lineage."""
 
 ListedEntity = tuple[str, str, bytes, bytes | None, *tuple[Any, ...]]
 """An entity on a page: its name, its id, the JSON of its core fields, and the JSON of its optional
@@ -302,8 +306,11 @@ class SortedReadModel(ReadModel, Protocol):
     def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
         """Id -> JSON with every field that the entity has; ids that are not stored are left out."""
 
-    def edges(self) -> AbstractContextManager[EdgeReader]:
-        """One consistent state of the lineage, which is held until the block ends."""
+    def edges(self, past: PastOfList | None = None) -> AbstractContextManager[EdgeReader]:
+        """One consistent state of the lineage, which is held until the block ends.
+
+        With a past it is the lineage of then, less the edges of entities that are purged by now.
+        """
 
     def first_after(self, time: int) -> int | None:
         """The position of the first event later than a time; None where there is none yet.

@@ -19,6 +19,7 @@ from projections.entities.port import (
     Include,
     ListedEntity,
     ListRequest,
+    PastOfList,
     StoredDocument,
     WholePage,
 )
@@ -274,7 +275,7 @@ class PlainReadModel:
         }
 
     @contextmanager
-    def edges(self) -> Iterator[PlainEdges]:
+    def edges(self, past: PastOfList | None = None) -> Iterator[PlainEdges]:
         yield PlainEdges(self.stored)
 
     def apply(

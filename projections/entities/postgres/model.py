@@ -22,9 +22,11 @@ from projections.entities.daily_counts import (
 )
 from projections.entities.list_sql import Statement
 from projections.entities.port import (
+    EDGES,
     EdgeReader,
     EntityTooLarge,
     ListRequest,
+    PastOfList,
     SortedReadModel,
     StoredDocument,
 )
@@ -209,8 +211,13 @@ class PostgresReadModel(SortedReadModel):
         return documents
 
     @contextmanager
-    def edges(self) -> Iterator[PostgresEdgeReader]:
+    def edges(self, past: PastOfList | None = None) -> Iterator[EdgeReader]:
         """One consistent state of the lineage, which is held until the block ends."""
+        if past is not None:
+            with PostgresListReader(self.tables, EDGES, None) as reader:
+                reader.hand_over()
+                yield reader.edges(past)
+            return
         with self.tables.reading() as link:
             yield PostgresEdgeReader(self.tables, link)
 

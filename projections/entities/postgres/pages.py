@@ -61,6 +61,11 @@ class PostgresListSql(ListSql):
         sql = self.spell(f"SELECT one.id, coalesce(e.fqn, h.fqn) FROM {_THEN}")
         return sql, ([*ids], position, position)
 
+    def deleted_at(self, ids: Sequence[str], position: int) -> Statement:
+        """A query for the ids of those that were soft-deleted at a position of the past."""
+        sql = f"SELECT one.id FROM {_THEN} WHERE coalesce(e.deleted, h.deleted) = 1"
+        return self.spell(sql), ([*ids], position, position)
+
     def _bound(self, most_bytes: int) -> Parameters:
         return (most_bytes,)
 

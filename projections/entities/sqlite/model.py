@@ -19,9 +19,11 @@ from projections.entities.daily_counts import (
     EventCounts,
 )
 from projections.entities.port import (
+    EDGES,
     EdgeReader,
     EntityTooLarge,
     ListRequest,
+    PastOfList,
     SortedReadModel,
     StoredDocument,
 )
@@ -187,8 +189,13 @@ class SqliteReadModel(SortedReadModel):
         return documents
 
     @contextmanager
-    def edges(self) -> Iterator[SqliteEdgeReader]:
+    def edges(self, past: PastOfList | None = None) -> Iterator[EdgeReader]:
         """One consistent state of the lineage, which is held until the block ends."""
+        if past is not None:
+            with SqliteListReader(self.database, EDGES, None) as reader:
+                reader.hand_over()
+                yield reader.edges(past)
+            return
         with self.database.reading() as connection:
             yield SqliteEdgeReader(connection)
 

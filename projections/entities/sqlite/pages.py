@@ -71,6 +71,11 @@ class SqliteListSql(ListSql):
         sql = f"SELECT one.value, coalesce(e.fqn, h.fqn) FROM {_THEN}"
         return sql, (msgspec.json.encode(ids).decode(), position, position)
 
+    def deleted_at(self, ids: Sequence[str], position: int) -> Statement:
+        """A query for the ids of those that were soft-deleted at a position of the past."""
+        sql = f"SELECT one.value FROM {_THEN} WHERE coalesce(e.deleted, h.deleted) = 1"
+        return sql, (msgspec.json.encode(ids).decode(), position, position)
+
     def _page(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
         """The columns about the list are worked out once, with the first row."""
         head = self._head(shape, beyond, backward)
