@@ -93,7 +93,7 @@ def entity_values(
             for each in relations.related_lists(at, entity)
             if not (tests and each["kind"] == "testCase")
         ],
-        "search_of": relations.search_of(kind, entity),
+        "search_of": relations.search_of(kind, entity) if is_now else None,
         "editable": editable(kind, access) if live else {},
         "statuses": kind.statuses if live and may_set_status(kind, access) else (),
         "next_statuses": TRANSITIONS.get(entity.get(STATUS) or "", ()),

@@ -27,7 +27,8 @@ PAGE_SIZE = 50
 MOST_BESIDE = 100
 """Entities of a page that has two moments side by side."""
 _CURSORS = ("after", "before")
-_BESIDE: Parameters = {
+_MOMENTS: Parameters = {
+    **DATE,
     "beside": query(str, "Another moment: a position of the log, a time, or `now`."),
 }
 
@@ -35,10 +36,11 @@ _BESIDE: Parameters = {
 def list_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
     """The page of each kind's list."""
 
-    async def show(request: AnyRequest) -> ASGIResponse:
+    async def show(
+        request: AnyRequest, at: str | None, as_of: str | None, beside: str | None
+    ) -> ASGIResponse:
         kind = kind_of(request.scope)
         given = _given(kind, request)
-        at, as_of, beside = (given.pop(name, None) for name in (*DATE, *_BESIDE))
         if beside is not None:
             return await side_by_side(request, kind, at, as_of, beside, given)
         cursor = given.get("after") or given.get("before")
@@ -96,15 +98,19 @@ def list_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]
 
         return html(await services.heavy_read(request, work))
 
-    return [page("/browse/{kind:str}", of_kind(Action.LIST), show)]
+    return [page("/browse/{kind:str}", of_kind(Action.LIST), show, _MOMENTS)]
 
 
 def _given(kind: EntityKind, request: AnyRequest) -> dict[str, Any]:
-    """The parameters of the kind's list that the address of a page has; raises InvalidInput."""
-    parameters = {**list_parameters(kind), **DATE, **_BESIDE}
-    declared = DeclaredQuery(parameters, UNSUPPORTED.get(kind.name, {}))
+    """The parameters of the kind's list that the address of a page has, but for its moments.
+
+    Raises InvalidInput.
+    """
+    parameters = list_parameters(kind)
+    declared = DeclaredQuery({**parameters, **_MOMENTS}, UNSUPPORTED.get(kind.name, {}))
     values = declared.values(request.scope)
-    return {name: values[name] for name in values if declared.names[name] in request.query_params}
+    given = request.query_params
+    return {name: values[name] for name in parameters if declared.names[name] in given}
 
 
 def _without_cursors(given: dict[str, Any]) -> dict[str, Any]:
