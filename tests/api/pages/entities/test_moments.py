@@ -2,14 +2,16 @@
 
 import re
 from html import unescape
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from tests.api.conftest import Client
+from tests.api.conftest import Client, running
 from tests.api.pages.conftest import Browser
 from tests.api.pages.entities.conftest import CONTRACT, TABLE, Story
+from tests.waiting import until
 
 DATED = (
     "/",
@@ -263,3 +265,30 @@ def test_time_that_may_move_is_kept_as_its_position(client: Client) -> None:
     assert f"position {head:,}." in text
     assert f"?at={head}" in text
     assert f"asOf={last}" not in text
+
+
+def test_verdict_on_a_contract_is_that_of_then(tmp_path: Path) -> None:
+    with running(tmp_path, judged=True) as client:
+        client.schema()
+        columns = [{"name": name, "dataType": "INT"} for name in ("a", "b")]
+        about = {"id": client.table("t", columns=columns)["id"], "type": "table"}
+        contract = client.create("dataContracts", name="c", entity=about, schema=columns)
+        path = f"/v1/dataContracts/{contract['id']}"
+
+        def is_judged(status: str) -> bool:
+            found: bool = client.get(path, fields="verdict")["verdict"]["status"] == status
+            return found
+
+        until(lambda: is_judged("Success"))
+        kept = client.services.stores.log.head()
+        patch = [{"op": "remove", "path": "/columns/1"}]
+        assert client.ask("PATCH", f"/v1/tables/{about['id']}", json=patch)[0] == 200
+        until(lambda: is_judged("Failed"))
+        browser = Browser(client, "reader")
+        address = f"/entity/dataContract/{contract['fullyQualifiedName']}"
+        verdicts = [
+            re.findall(r'Verdict: <span class="status ([a-z]*)', browser.get(each).text)
+            for each in (address, on(address, at=kept))
+        ]
+
+    assert verdicts == [["failed"], ["success"]]
