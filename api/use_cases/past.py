@@ -246,6 +246,7 @@ def _id_of_name(services: Services, kind: EntityKind, fqn: str) -> str:
     claim = services.stores.log.claim(kind.name, fqn)
     if claim is None:
         raise NotFound(
-            f"{kind.name} instance for {fqn} not found: names are looked up in the present"
+            f"{kind.name} instance for {fqn} not found: names are looked up in the present, and"
+            " what is purged by now has no past"
         )
     return claim.id

@@ -179,7 +179,7 @@ def test_entity_that_was_not_there_yet_is_not_found(story: Story) -> None:
 def test_entity_that_is_purged_has_no_page_of_then(story: Story) -> None:
     address = on("/entity/table/service.database.schema.passing", at=story.first)
 
-    assert "names are looked up in the present" in page(story, address, status=404)
+    assert "what is purged by now has no past" in page(story, address, status=404)
 
 
 def test_entity_that_is_deleted_by_now_is_shown_as_it_was(story: Story) -> None:
