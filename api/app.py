@@ -35,6 +35,7 @@ from api.pages.frame.rendering import AnyRequest, Renderer
 from api.pages.frame.routing import page, show_asset, wants_page
 from api.pages.history.activity import activity_pages
 from api.pages.history.audit import audit_pages
+from api.pages.history.changed import changed_pages
 from api.pages.history.history import history_pages
 from api.pages.operation.operation import operation_pages
 from api.pages.search.search import search_pages
@@ -48,6 +49,7 @@ from api.routes.contracts.documents import odcs_routes
 from api.routes.contracts.results import contract_result_routes
 from api.routes.contracts.tools import tool_routes
 from api.routes.entities.columns import column_routes
+from api.routes.entities.differences import difference_routes
 from api.routes.entities.logical_suites import logical_suite_routes
 from api.routes.entities.reads import read_routes
 from api.routes.entities.writes import write_routes
@@ -155,6 +157,7 @@ def create_app(
         *lineage_read_routes(services),
         *lineage_write_routes(services),
         *audit_routes(services),
+        *difference_routes(services),
         *first_question_routes(),
         *type_routes(services),
         *measurement_routes(services),
@@ -180,6 +183,7 @@ def create_app(
         *search_pages(services, searcher, renderer),
         *entity_pages(services, renderer),
         *history_pages(services, renderer),
+        *changed_pages(services, renderer),
         *impact_pages(services, renderer),
         *result_pages(services, sessions, renderer),
         *audit_pages(services, renderer),

@@ -104,8 +104,9 @@ async def position_of_list(
     for the list to say.
     """
     pinned = cursors.position_of(cursor) if cursor else None
-    if pinned is not None and as_of is None and at in (None, NOW):
-        at = str(pinned)
+    if as_of is None and at in (None, NOW):
+        # A cursor without a position is told from one of this list when the list is read.
+        at = NOW if pinned is None else str(pinned)
     position = await position_asked(services, request, at, as_of)
     if pinned not in (None, position):
         given = "asOf" if at is None else "at"
@@ -135,8 +136,21 @@ def time_at(services: Services, position: int) -> int:
     return newest[0].event.at if newest else 0
 
 
-async def position_of_point(services: Services, request: AnyRequest, name: str, point: str) -> int:
-    """The position for a point of the log, given as parameter `name`; see `position_asked`."""
+async def positions_between(
+    services: Services, request: AnyRequest, from_: str, to: str
+) -> tuple[int, int]:
+    """The positions for the two points of the log that a comparison is of; see `position_asked`.
+
+    Raises InvalidInput too where the second is before the first.
+    """
+    before = await _position_of_point(services, request, "from", from_)
+    after = await _position_of_point(services, request, "to", to)
+    if after < before:
+        raise InvalidInput(f"to is position {after}, which is before from, position {before}")
+    return before, after
+
+
+async def _position_of_point(services: Services, request: AnyRequest, name: str, point: str) -> int:
     if point == NOW:
         return await services.light_read(request, services.stores.entities.checkpoint)
     if point.isascii() and point.isdigit():
@@ -221,11 +235,8 @@ def difference(
 ) -> bytes:
     """The JSON of an EntityDiff of an entity between two positions.
 
-    Withheld fields are left out. Raises InvalidInput where the second is before the first, NotFound
-    and Purged.
+    Withheld fields are left out. Raises NotFound and Purged.
     """
-    if after < before:
-        raise InvalidInput(f"to is position {after}, which is before from, position {before}")
     old, new = (
         history.as_of(services.stores.log, kind, entity_id, position)[0]
         for position in (before, after)

@@ -116,6 +116,12 @@ class LogSnapshot(ABC):
             )
         return LiveStreams(live.head, live.ids, self.purged(live.head)) if by_name else live
 
+    def changed(self) -> bytes:
+        """The ids of the entities with more than one event, ascending, one after the other."""
+        return self._ids(
+            f"SELECT entity_id FROM {self.events_table} WHERE stream_version = 2 ORDER BY entity_id"
+        )
+
     def purged(self, upto: int) -> bytes:
         """The ids of the entities that are purged at a position, ascending, one after the other."""
         return self._ids(

@@ -55,7 +55,7 @@ def describe(
     `cut` takes from the JSON of an entity what is not to be told of.
     """
     changes: dict[str, list[FieldChange]] = {"added": [], "updated": [], "deleted": []}
-    for difference in _differences(_compared(before, cut), _compared(after, cut)):
+    for difference in state_differences(before, after, cut):
         old = UNSET if difference.sort == "added" else _text(difference.old)
         new = UNSET if difference.sort == "deleted" else _text(difference.new)
         changes[difference.sort].append(FieldChange(difference.name, old, new))
@@ -65,6 +65,13 @@ def describe(
         tuple(changes["deleted"]),
         Raw(format_version(before.version).encode()),
     )
+
+
+def state_differences(
+    before: Entity, after: Entity, cut: Callable[[bytes], bytes] | None = None
+) -> Iterator[FieldDifference]:
+    """The differing fields of two states of an entity, as `describe` has them."""
+    return _differences(_compared(before, cut), _compared(after, cut))
 
 
 def differences(old: Any, new: Any, name: str = "") -> Iterator[FieldDifference]:

@@ -23,7 +23,7 @@ from domain.event_store.stored import LiveStreams
 from domain.machine.modules import command_of, environment
 from projections.entities import folding_process
 from projections.entities.folding_process import END, FoldedPart, fold_streams
-from projections.entities.replaced_states import EndedMembership, PastChanges, ReplacedState, Series
+from projections.entities.replaced_states import EndedMembership, PastChanges, ReplacedState, Step
 
 T = TypeVar("T")
 
@@ -99,7 +99,7 @@ class LoadedPast:
         return replaced, ended
 
     @property
-    def forgotten(self) -> list[tuple[*Series, int, int]]:
+    def forgotten(self) -> list[Step]:
         """Rows that add up to those of `forgotten`, with those of the parts."""
         return self._changes.forgotten
 

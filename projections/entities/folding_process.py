@@ -24,7 +24,7 @@ from projections.entities.replaced_states import (
     Membership,
     PastChanges,
     ReplacedState,
-    Series,
+    Step,
     held_state,
 )
 from projections.entities.stored_entity import StoredEntity, stored_entity
@@ -47,9 +47,9 @@ class FoldedPart(msgspec.Struct, frozen=True, array_like=True):
     """Rows of `history`."""
     ended: list[EndedMembership] = []
     """Rows of `history_scopes`."""
-    steps: list[tuple[*Series, int, int]] = []
+    steps: list[Step] = []
     """Changes of totals, as `PastChanges.steps`."""
-    forgotten: list[tuple[*Series, int, int]] = []
+    forgotten: list[Step] = []
     """Rows that add up to those of `forgotten`."""
     newest: dict[str, int] = {}
     """Kind -> position of the newest event that is about one."""

@@ -200,10 +200,15 @@ class ListSql(ABC):
         limit: int,
         most_bytes: int,
         *,
+        backward: bool = False,
         optional: bool,
     ) -> Statement:
-        """A query for the first four columns of `page`, forward."""
-        sql = self._spelled(self._rows, selection.shape, place and place.inclusive, False, optional)
+        """A query for the first four columns of `page`.
+
+        JSON of the past that was too large to be kept is empty.
+        """
+        beyond = place and place.inclusive
+        sql = self._spelled(self._rows, selection.shape, beyond, backward, optional)
         return sql, (*self._keys_values(selection, place, limit), *self._bound(most_bytes))
 
     def total(self, selection: Selection) -> Statement:
@@ -253,12 +258,10 @@ class ListSql(ABC):
         )
 
     def past_of(self, selection: Selection) -> Statement:
-        """A query for the newest position of a list's kind, and the rows kept of its past.
-
-        Both are NULL for a kind that was never there.
+        """A query for the newest position of a list's kind, the rows that are kept of its past, and
+        the entities that are stored; the first two are NULL for a kind that was never there.
         """
-        sql = self.spell("SELECT max(position), CAST(sum(n) AS int8) FROM {}.pasts WHERE kind = ?")
-        return sql, selection.of_kind[:1]
+        return self._spelled(self._past_of, selection.shape.states), selection.of_kind[:1] * 2
 
     def keys(
         self, selection: Selection, place: Place | None, limit: int, *, backward: bool, fqn: bool
@@ -362,6 +365,12 @@ class ListSql(ABC):
     def _counted(self, shape: Shape) -> str:
         parts = [f"(SELECT count(*) FROM {self._source(shape, each)})" for each in shape.states]
         return f"({' + '.join(parts)})"
+
+    def _past_of(self, states: tuple[int, ...]) -> str:
+        stored = self._kept(Shape(states, False))
+        return (
+            f"SELECT max(position), CAST(sum(n) AS int8), {stored} FROM {{}}.pasts WHERE kind = ?"
+        )
 
     def _total_at(self, states: tuple[int, ...]) -> str:
         of = "kind = ? AND deleted = {} AND status = ? AND position <= ?"

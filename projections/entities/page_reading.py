@@ -82,11 +82,10 @@ class PageReader(ABC):
             return 0
         if not self.in_transaction:
             self.begin(own=False)
-        newest, replaced = 0, 0
         if past is not None:
-            ((newest, replaced),) = self.run(self._sql.past_of(self._selection))
+            ((newest, replaced, stored),) = self.run(self._sql.past_of(self._selection))
             if (newest or 0) > past.position:
-                return self._passed_over_in_past(past, replaced)
+                return self._passed_over_in_past(past, stored, replaced)
             if self.has_keys:
                 return 0
         counts: Sequence[int]
@@ -94,14 +93,15 @@ class PageReader(ABC):
         self._selection = self._selection.narrowest_first(counts)
         return min(counts)
 
-    def _passed_over_in_past(self, past: PastOfList, replaced: int) -> int:
+    def _passed_over_in_past(self, past: PastOfList, stored: int, replaced: int) -> int:
         """As `passed_over`, of a list that is not as it is now."""
-        (stored,) = self.run(self._sql.counts(self._selection))
-        selection = self._selection.narrowest_first(stored)
-        self._past = PastList(self._sql, self, selection, self._request.names, past)
-        if selection.scopes and self._request.names is None:
+        selection, names = self._selection, self._request.names
+        if selection.scopes:
+            (counts,) = self.run(self._sql.counts(selection))
+            selection, stored = selection.narrowest_first(counts), min(counts)
             ((replaced,),) = self.run(self._sql.ended(selection, _MOST_ROWS + 1))
-        return self._past.passed_over(self._request.limit, min(stored), replaced)
+        self._past = PastList(self._sql, self, selection, names, past)
+        return self._past.passed_over(self._request.limit, stored, replaced)
 
     def purged(self) -> int:
         """Return the entities of a list of the past that are purged; see `WholePage.purged`."""

@@ -6,7 +6,9 @@ its end; so that is asked for up to the last key of the first one alone.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import islice
+from operator import itemgetter
 from typing import Any, Protocol
 
 from projections.entities.cursors import Place
@@ -14,6 +16,7 @@ from projections.entities.list_sql import ListSql, Of, Selection, Statement
 from projections.entities.name_filters import NameFilter
 from projections.entities.port import ListedEntity, PastOfList
 
+_KEY = itemgetter(0, 1)
 _KEYS = 1_000
 """Entities whose names or rows one statement reads."""
 
@@ -54,24 +57,24 @@ class PastList:
         if self._names is not None:
             return sum(1 for _ in self._keys(None, _KEYS, backward=False))
         if self._selection.scopes:
-            arms = (self._selection.at(self._past.position, of) for of in (Of.CURRENT, Of.ENDED))
+            arms = (self._current, self._ended())
             return sum(self._asking.run(self._sql.counted(arm))[0][0] for arm in arms)
-        then, gone = self._kept()
+        then, gone = self._kept
         return then - gone
 
     def purged(self) -> int:
         """Return how many entities that were there are purged by now; see `WholePage.purged`."""
-        return self._kept()[1]
+        return self._kept[1]
 
     def passed_over(self, limit: int, stored: int, replaced: int) -> int:
         """Return the most rows that are looked at for a page of `limit`, about.
 
-        Without a filter the rows of the kind that are `stored` and those `replaced` lie between
-        those of the page as they come; a list that is narrowed is counted.
+        Without a filter the rows that are `stored` now and those `replaced` lie between the rows of
+        the page as they come; of a list that is narrowed all of them are counted.
         """
         if self._names is not None or self._selection.scopes:
             return stored + replaced
-        then, gone = self._kept()
+        then, gone = self._kept
         return limit * (stored + replaced) // (then - gone) if then > gone else 0
 
     def read(
@@ -81,38 +84,78 @@ class PastList:
 
         A state that was too large to be kept ends them too, unless the reading may take long.
         """
+        if not self._selection.scopes and self._names is None:
+            parts = self._merged(place, limit, most_bytes, backward=backward, optional=optional)
+        else:
+            parts = self._by_keys(place, limit, most_bytes, backward=backward, optional=optional)
         rows: list[ListedEntity] = []
         size = 0
+        for part, cut_off in parts:
+            for name, entity_id, core, more, *_ in part:
+                if not core or more == b"":
+                    if not self._asking.may_take_long:
+                        return rows, True
+                    core, more = self._past.fold(entity_id, self._past.position)
+                row = name, entity_id, core, more if optional else None
+                rows.append(row)
+                size += len(core) + len(row[3] or b"")
+                if size >= most_bytes:
+                    return rows, True
+            if cut_off:
+                return rows, True
+        return rows, False
+
+    def _merged(
+        self, place: Place | None, limit: int, most_bytes: int, *, backward: bool, optional: bool
+    ) -> Iterator[tuple[list[ListedEntity], bool]]:
+        """The rows of both ranges in order, at once."""
+        end: tuple[str, str] | None = None
+        rows: list[ListedEntity] = []
+        is_cut = False
+        for arm in (self._current, None):
+            if arm is None:
+                arm = self._ended(end)
+            statement = self._sql.rows(
+                arm, place, limit, most_bytes, backward=backward, optional=optional
+            )
+            found, cut_off = self._asking.read(statement, most_bytes)
+            if cut_off and not found:
+                yield [], True
+                return
+            rows += found
+            is_cut = is_cut or cut_off
+            if cut_off or len(found) == limit:
+                # What comes beyond in the one range may have something before it in the other.
+                end = found[-1][0], found[-1][1]
+        rows.sort(key=_KEY, reverse=backward)
+        if end is not None:
+            rows = [row for row in rows if (_KEY(row) >= end if backward else _KEY(row) <= end)]
+        yield rows[:limit], is_cut
+
+    def _by_keys(
+        self, place: Place | None, limit: int, most_bytes: int, *, backward: bool, optional: bool
+    ) -> Iterator[tuple[list[ListedEntity], bool]]:
+        """The rows of a list that is narrowed, by their ids."""
         keys = islice(self._keys(place, min(limit, _KEYS), backward=backward), limit)
         while part := [*islice(keys, _KEYS)]:
             while part:
                 ids = [entity_id for _, entity_id in part]
                 statement = self._sql.rows_at(
-                    ids,
-                    self._past.position,
-                    most_bytes - size,
-                    backward=backward,
-                    optional=optional,
+                    ids, self._past.position, most_bytes, backward=backward, optional=optional
                 )
-                found, _ = self._asking.read(statement, most_bytes - size)
-                if not found:
-                    return rows, True
-                for name, entity_id, core, more in found:
-                    if not core or more == b"":
-                        if not self._asking.may_take_long:
-                            return rows, True
-                        core, more = self._past.fold(entity_id, self._past.position)
-                    row = name, entity_id, core, more if optional else None
-                    rows.append(row)
-                    size += len(core) + len(row[3] or b"")
-                    if size >= most_bytes:
-                        return rows, True
+                found, _ = self._asking.read(statement, most_bytes)
+                yield found, not found
                 part = part[len(found) :]
-        return rows, False
 
     def goes_on(self, place: Place, *, backward: bool) -> bool:
         """Return True if the list has anything beyond a place, in a direction."""
-        return next(self._keys(place, 1, backward=backward), None) is not None
+        if self._names is not None:
+            return next(self._keys(place, 1, backward=backward), None) is not None
+
+        def has_any(arm: Selection) -> bool:
+            return bool(self._asking.run(self._sql.goes_on(arm, place, backward=backward))[0][0])
+
+        return has_any(self._current) or has_any(self._ended())
 
     def beginning(self, place: Place | None, limit: int) -> tuple[Place | None, int]:
         """Return the beginning of the page before a place, and its rows, at most `limit`."""
@@ -121,6 +164,16 @@ class PastList:
             first, number = Place(*key, inclusive=True), number + 1
         return first, number
 
+    @cached_property
+    def _current(self) -> Selection:
+        """The range of what is stored still."""
+        return self._selection.at(self._past.position, Of.CURRENT)
+
+    def _ended(self, end: tuple[str, str] | None = None) -> Selection:
+        """The range of what was replaced since, up to a name and id."""
+        return self._selection.at(self._past.position, Of.ENDED, end)
+
+    @cached_property
     def _kept(self) -> tuple[int, int]:
         """The number of entities that were there, and of those of them that are purged by now."""
         ((then, gone),) = self._asking.run(self._sql.total_at(self._selection, self._past.position))
@@ -130,11 +183,9 @@ class PastList:
         self, place: Place | None, at_once: int, *, backward: bool
     ) -> Iterator[tuple[str, str]]:
         """The names and ids of the list beyond a place, the nearest first."""
-        position = self._past.position
         while True:
-            current = self._some(self._selection.at(position, Of.CURRENT), place, at_once, backward)
-            end = current[-1] if len(current) == at_once else None
-            ended = self._selection.at(position, Of.ENDED, end)
+            current = self._some(self._current, place, at_once, backward)
+            ended = self._ended(current[-1] if len(current) == at_once else None)
             keys = sorted(current + self._some(ended, place, at_once, backward), reverse=backward)
             keys = keys[:at_once]
             yield from self._admitted(keys)

@@ -3,17 +3,16 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from heapq import merge
-from itertools import islice
 from typing import Any
 
 import msgspec
 
 from domain.edges import EDGE
+from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from domain.event_store.stored import LiveStreams
 from projections.entities.bulk_folding import LoadedPast
-from projections.entities.folding_process import fold_streams
+from projections.entities.folding_process import FoldedPart, fold_streams
 from projections.entities.port import EntitySnapshot
 from projections.entities.replaced_states import ANY_STATUS, ReplacedState, Series
 from projections.entities.stored_entity import DIGEST_MODULUS, columns_digest
@@ -47,6 +46,11 @@ FROM (SELECT DISTINCT kind, deleted, status FROM {schema}kind_totals) s
 """
 """Gives the totals at a position, as they are kept."""
 
+
+class NotComparable(Exception):
+    """The log has an event that cannot be read, which the comparison of the log names."""
+
+
 Sums = dict[str, tuple[int, int]]
 """Kind -> number of its rows, and the sum of their digests modulo 2**128."""
 
@@ -55,7 +59,7 @@ def past_differences(log: EventStore, snapshot: EntitySnapshot) -> Iterator[Diff
     """Yield what differs in the past of a read model, state by state, and in its totals.
 
     Memberships of lists that differ are told by the sums of their kind. Totals are counted at
-    random positions, which are others once the read model is at another one.
+    random positions, which are others once the read model is at another one. Raises NotComparable.
     """
     replay = _Replay(log, snapshot.position)
     sums: Sums = {}
@@ -94,21 +98,24 @@ class _Replay:
     def replaced(self) -> Iterator[ReplacedState]:
         """The replaced states, in order of ids and of their ends."""
         with self._log.snapshot() as snapshot:
-            live = snapshot.live(by_name=False)
-            gone = LiveStreams(live.head, snapshot.purged(live.head))
-            past = LoadedPast(LiveStreams(live.head, b"", snapshot.purged(self._position)))
-        ids = merge(_each(live), _each(gone))
-        while some := [*islice(ids, _STREAMS)]:
-            for part in fold_streams(self._log, some, self._position):
+            streams = LiveStreams(self._position, snapshot.changed())
+            past = LoadedPast(LiveStreams(self._position, b"", snapshot.purged(self._position)))
+        for start in range(0, len(streams), _STREAMS):
+            some = streams.part(start, _STREAMS)
+            for part in self._folded(some):
                 replaced, ended = past.kept(part)
                 for row in ended:
                     _add(self.ended, row[1], columns_digest(row))
                 yield from replaced
 
-
-def _each(streams: LiveStreams) -> Iterator[str]:
-    for start in range(0, len(streams), _STREAMS):
-        yield from streams.part(start, _STREAMS)
+    def _folded(self, ids: list[str]) -> Iterator[FoldedPart]:
+        """The parts of some streams; raises NotComparable."""
+        try:
+            yield from fold_streams(self._log, ids, self._position)
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # whatever a damaged payload or an upcaster raises
+            raise NotComparable(f"{type(error).__name__}: {error}") from error
 
 
 def _paired(

@@ -28,14 +28,16 @@ ANY_STATUS = ""
 
 ScopeKey = tuple[str, str, int, str, str]
 """Scope, kind, deletion state, name and id: the key of `scopes`."""
-ScopeRow = tuple[*ScopeKey, str | None]
+ScopeRow = tuple[str, str, int, str, str, str | None]
 """A membership: the key, and the status."""
-Membership = tuple[*ScopeRow, int]
+Membership = tuple[str, str, int, str, str, str | None, int]
 """A row of `scopes`: a membership, and the position since when it holds."""
-EndedMembership = tuple[*ScopeKey, int, int, str | None]
+EndedMembership = tuple[str, str, int, str, str, int, int, str | None]
 """A row of `history_scopes`: the key, the positions of its end and of its beginning, the status."""
 Series = tuple[str, int, str]
 """A total of entities: of a kind, in a deletion state, with a status or ANY_STATUS."""
+Step = tuple[str, int, str, int, int]
+"""A series, a position, and a number there."""
 
 
 class HeldState(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -135,7 +137,7 @@ class PastChanges:
         """The rows that are added to `history`, those of one entity in order."""
         self.ended: list[EndedMembership] = []
         """Rows that are added to `history_scopes`."""
-        self.moved: list[tuple[*ScopeKey, int]] = []
+        self.moved: list[tuple[str, str, int, str, str, int]] = []
         """Keys of rows of `scopes` that are to be moved there, with the positions of their ends."""
         self.unlisted: list[ScopeKey] = []
         """Keys of rows of `scopes` that are removed, moved or not."""
@@ -197,7 +199,7 @@ class PastChanges:
         return {*self.newest, *self._sums, *(row.kind for row in self.replaced)}
 
     @property
-    def steps(self) -> list[tuple[*Series, int, int]]:
+    def steps(self) -> list[Step]:
         """The changes of totals: a series, a position, and what is added to it there."""
         return [(*series, at, n) for (series, at), n in sorted(self._totals.items()) if n]
 
@@ -206,7 +208,7 @@ class PastChanges:
         """The totals that change."""
         return [*dict.fromkeys(row[:3] for row in self.steps)]
 
-    def totals(self, held: Mapping[Series, int]) -> list[tuple[*Series, int, int]]:
+    def totals(self, held: Mapping[Series, int]) -> list[Step]:
         """Rows of `kind_totals`: a series, a position, and its total from there on.
 
         `held` has the last totals before.
@@ -220,7 +222,7 @@ class PastChanges:
         return rows
 
     @property
-    def forgotten(self) -> list[tuple[*Series, int, int]]:
+    def forgotten(self) -> list[Step]:
         """Rows to be added to `forgotten`: a series, a position, and a number."""
         return [(*series, at, n) for (series, at), n in sorted(self._forgotten.items()) if n]
 
@@ -281,7 +283,7 @@ class Life:
         self._stored = [*self._since]
         self._replaced: list[ReplacedState] = []
         self._ended: list[EndedMembership] = []
-        self._moved: list[tuple[*ScopeKey, int]] = []
+        self._moved: list[tuple[str, str, int, str, str, int]] = []
         self._is_purged = False
 
     def go_on(self, changes: PastChanges, state: HeldState) -> None:

@@ -11,7 +11,7 @@ from domain.aggregate.entity import Entity
 from domain.event_store.port import EventStore
 from domain.reading import changes
 from domain.reading.moments import Moment, recorded_moments
-from projections.entities.past_verification import past_differences
+from projections.entities.past_verification import NotComparable, past_differences
 from projections.entities.port import EntitySnapshot, SortedReadModel
 from projections.entities.stored_entity import (
     DIGEST_MODULUS,
@@ -61,14 +61,21 @@ class StoredEntities:
     def _compare_lists(self, differences: Differences) -> None:
         for difference in self._snapshot.list_differences():
             differences.add(difference)
+        try:
+            self._compare_moments(differences)
+            for difference in past_differences(self._log, self._snapshot):
+                differences.add(difference)
+        except (NotComparable, msgspec.DecodeError) as error:
+            # The comparison of the log names the event.
+            differences.add(Difference("past", "", "", f"not compared with the log: {error}"))
+
+    def _compare_moments(self, differences: Differences) -> None:
         due = recorded_moments(self._log, self._snapshot.position)
         for moments in zip_longest(due, self._snapshot.moments()):
             if moments[0] != moments[1]:
                 # One that is missing or too much shifts all that follow.
                 differences.add(_wrong_moment(*moments))
                 break
-        for difference in past_differences(self._log, self._snapshot):
-            differences.add(difference)
 
 
 @contextmanager

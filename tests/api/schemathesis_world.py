@@ -218,6 +218,12 @@ class World:
             _keep_to_texts(case.body if case.method == "POST" else case.query)
         elif case.path == "/v1/search/get/{index}/doc/{entity_id}":
             case.path_parameters |= {"index": "all", "entity_id": self.entities["table"]["id"]}
+        elif case.path == "/v1/diff":
+            case.query |= {"from": "now"}
+            case.query.pop("to", None)
+            for name, kind_name in (("below", "glossary"), ("domain", "domain")):
+                if name in case.query:
+                    case.query[name] = self.entities[kind_name]["fullyQualifiedName"]
         elif case.path == "/v1/audit/events":
             for place in ("after", "before"):  # at most the head of the log, which moves
                 case.query.pop(place, None)

@@ -149,10 +149,11 @@ def test_no_name_is_wider_than_its_window(opened: Open, served: Server) -> None:
     given = {"name": f"wide{long[4:]}", "displayName": long, "description": "It is wide."}
     name = served.post("/v1/glossaries", **given)["fullyQualifiedName"]
     page = opened("editor", "/", size=(320, 800))
-    views = ("entity", "history", "compare", "edit", "delete")
+    views = ("entity", "history", "compare", "changed", "edit", "delete")
+    queries = {"edit": "?field=description", "changed": "?from=0"}
 
     for view in views:
-        page.goto(f"/{view}/glossary/{name}" + ("?field=description" if view == "edit" else ""))
+        page.goto(f"/{view}/glossary/{name}{queries.get(view, '')}")
         assert page.evaluate("document.documentElement.scrollWidth") <= 320, view
 
 

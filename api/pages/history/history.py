@@ -30,7 +30,8 @@ CHANGES_SHOWN = 6
 _MOST_VALUE = 60
 """Most characters of a value in a line."""
 _KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_SORTS = {"added": "added", "updated": "changed", "deleted": "removed"}
+SORTS: Mapping[str, str] = {"added": "added", "updated": "changed", "deleted": "removed"}
+"""Sort of a change of a field -> word for it."""
 _WRITTEN = ("updatedAt", "updatedBy")
 """Keys of the time and the author of a version."""
 _HISTORY: Parameters = {
@@ -152,10 +153,10 @@ def _change_shown(
     if withheld is not None and _is_hidden(withheld, change):
         return None
     steps = [text for path, text in change.steps if withheld is None or not withheld.covers(path)]
-    old, new = _value(change.old), _value(change.new)
+    old, new = short_value(change.old), short_value(change.new)
     plain = change.sort == "updated" and old is not None and new is not None
     values = {"old": old, "new": new} if plain else {"old": None, "new": None}
-    return {"what": " · ".join(steps), "how": _SORTS[change.sort], **values}
+    return {"what": " · ".join(steps), "how": SORTS[change.sort], **values}
 
 
 def _is_hidden(withheld: Withheld, change: timeline.TimelineChange) -> bool:
@@ -173,7 +174,7 @@ def _is_hidden(withheld: Withheld, change: timeline.TimelineChange) -> bool:
     return shown[0] == shown[1]
 
 
-def _value(value: Any) -> str | None:
+def short_value(value: Any) -> str | None:
     """A single value that is short enough for a line."""
     if isinstance(value, Mapping | list) or value is None:
         return None

@@ -29,7 +29,7 @@ from api.use_cases.past import (
     past_of,
     position_asked,
     position_of_list,
-    position_of_point,
+    positions_between,
     read_past_entity,
 )
 from domain.errors import NotFound
@@ -148,10 +148,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         return Deferred(in_past)
 
     async def diff(request: AnyRequest, entity_id: str, from_: str, to: str) -> ASGIResponse:
-        ends = [
-            await position_of_point(services, request, name, point)
-            for name, point in (("from", from_), ("to", to))
-        ]
+        ends = await positions_between(services, request, from_, to)
         which = id_in_path(entity_id)
         work = partial(difference, services, kind, request.auth, which, *ends)
         return services.large(request, await services.heavy_read(request, work))

@@ -10,7 +10,7 @@ import psycopg
 from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
 from projections.entities.cursors import Place
-from projections.entities.list_sql import Beyond, ListSql, Parameters, Shape, Statement
+from projections.entities.list_sql import Beyond, ListSql, Of, Parameters, Shape, Statement
 from projections.entities.page_reading import PageReader, size_of
 from projections.entities.port import ListedEntity, ListRequest
 from projections.entities.postgres.database import EntityTables, raise_as_ours
@@ -72,7 +72,11 @@ class PostgresListSql(ListSql):
 
     def _rows(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
         if not shape.scopes:
-            wanted = f", k.core, {'k.' if optional else ''}{_OPTIONAL[optional]}"
+            core, fields = "k.core", f"{'k.' if optional else ''}{_OPTIONAL[optional]}"
+            if shape.of is Of.ENDED:
+                core = "coalesce(k.core, ''::bytea) AS core"
+                fields = "coalesce(k.optional, ''::bytea) AS optional" if optional else fields
+            wanted = f", {core}, {fields}"
             return _bounded(self._keys(shape, beyond, backward, wanted), backward, optional)
         sql = (
             f"SELECT k.name, k.id, e.core, {'e.' if optional else ''}{_OPTIONAL[optional]}"

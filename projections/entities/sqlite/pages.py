@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from projections.entities.cursors import Place
-from projections.entities.list_sql import Beyond, ListSql, Shape, Statement
+from projections.entities.list_sql import Beyond, ListSql, Of, Shape, Statement
 from projections.entities.page_reading import ANY_LENGTH, PageReader, size_of
 from projections.entities.port import ListedEntity, ListRequest
 from projections.entities.sqlite.database import EntityDatabase, raise_as_ours
@@ -82,6 +82,8 @@ class SqliteListSql(ListSql):
         self, shape: Shape, beyond: Beyond, backward: bool, optional: bool, more: str = ""
     ) -> str:
         core, fields = "k.core", "k.optional"
+        if shape.of is Of.ENDED:
+            core, fields = (f"coalesce({column}, x'')" for column in (core, fields))
         if shape.scopes:
             # Not a join: it would put all rows of the page through a sorter before the first.
             core, fields = (

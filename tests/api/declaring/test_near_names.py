@@ -93,7 +93,7 @@ def test_list_names_what_it_takes_in_place_of_what_would_narrow_or_order_it(
         assert (status, body["message"]) == (
             400,
             f"unknown parameter {given_name!r}: this list takes limit, before, after, fields,"
-            " include, team, domain",
+            " include, team, domain, at, asOf",
         )
     assert empty.ask("GET", f"/v1/users?limit=5&{given_name}=x&domain=y")[0] == 400
 

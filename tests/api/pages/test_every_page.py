@@ -26,6 +26,7 @@ ADDRESSES: dict[str, str] = {
     "/tree/{kind}/{fqn}": "/tree/databaseSchema/service.database.schema",
     "/history/{kind}/{fqn}": f"/history/table/{TABLE}",
     "/compare/{kind}/{fqn}": f"/compare/table/{TABLE}",
+    "/changed/{kind}/{fqn}": "/changed/databaseSchema/service.database.schema?from=0",
     "/results/{kind}/{fqn}": f"/results/dataContract/{CONTRACT}",
     "/impact/{kind}/{fqn}": f"/impact/dataContract/{CONTRACT}",
     "/badge/{kind}/{fqn}": f"/badge/dataContract/{CONTRACT}",
@@ -276,7 +277,7 @@ def test_pages_stand_without_all_that_can_be_withheld(
 
     assert listed.status_code == 200
     for address in map(unescape, re.findall(r'<th scope="row"><a href="([^"]*)"', listed.text)):
-        for view in ("entity", "history", "compare", "tree", "delete"):
+        for view in ("entity", "history", "compare", "changed", "tree", "delete"):
             answer = browser.get(address.replace("entity", view, 1))
             assert (answer.status_code, view) == (200, view)
         assert browser.get(address.replace("entity", "undo", 1)).status_code == 403
@@ -317,6 +318,7 @@ def test_description_that_is_withheld_is_not_said_to_be_missing(guarded: Client)
         ("/entity/{kind}/{fqn}", ["columns.tags", "description", "owners", "tags"]),
         ("/history/{kind}/{fqn}", ["columns.tags", "description", "owners", "tags"]),
         ("/compare/{kind}/{fqn}", ["columns.tags", "description", "owners", "tags"]),
+        ("/changed/{kind}/{fqn}", ["columns.tags", "description", "owners", "tags"]),
         ("/search", ["description", "owners", "tags"]),
         ("/browse/{kind}", ["description"]),
         ("/tree/{kind}/{fqn}", ["description"]),

@@ -13,16 +13,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from benchmarks.direct_catalog import DirectCatalog
 from domain.errors import StoreUnavailable
+from domain.kinds.registry import KINDS
 from projections.entities import bulk_folding
 from projections.entities.folding_process import FoldedPart
-from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Damaged
 from projections.generations.building import build
 from projections.search import bulk_build as search_load
 from projections.search.index.format.storage import Directory
 from tests.depth import first_alone
 from tests.projections.read_models import (
+    ME,
     create,
     files,
     found,
@@ -84,8 +86,15 @@ def test_interrupted_load_that_left_a_damaged_index_begins_anew(
         assert len(found(stores)) == 3
 
 
-def entities_of(part: FoldedPart) -> list[StoredEntity]:
-    return part.entities
+def itself(part: FoldedPart) -> FoldedPart:
+    return part
+
+
+def rows_of(parts: list[FoldedPart]) -> Iterator[str]:
+    """What parts have beside entities, whatever parts they came in."""
+    for part in parts:
+        for name in ("listed", "replaced", "ended", "steps", "forgotten"):
+            yield from (f"{name} {row}" for row in getattr(part, name))
 
 
 @pytest.mark.parametrize("size", [2, 1000])
@@ -102,18 +111,22 @@ def test_rows_made_in_processes_are_those_made_here(
     monkeypatch.setattr(bulk_folding.subprocess, "Popen", start)
     with opened(directory) as stores:
         create(stores, *[f"s{n}" for n in range(20)])
+        changed = stores.log.claim("databaseService", "s3")
+        assert changed is not None
+        patch = [{"op": "add", "path": "/description", "value": "changed"}]
+        DirectCatalog(stores.log).patch(KINDS[changed.kind], changed.id, patch, ME)
 
-        def rows(**bounds: int) -> list[StoredEntity]:
-            folded = bulk_folding.folded_parts(
-                stores.log, entities_of, list[StoredEntity], **bounds
-            )
+        def rows(**bounds: int) -> list[Any]:
+            folded = bulk_folding.folded_parts(stores.log, itself, FoldedPart, **bounds)
             with folded as (_, parts):
-                return [row for part in parts for row in part]
+                read = [*parts]
+            return [[row for part in read for row in part.entities], sorted(rows_of(read))]
 
         here = rows()
         assert not started
         assert rows(size=size, processes_from=0) == here
-        assert len(here) == 23
+        assert len(here[0]) == 23
+        assert any(row.startswith("replaced") for row in here[1])
     assert started
     assert {process.returncode for process in started} == {0}
 

@@ -1,5 +1,8 @@
 """Damage of the past that the sorted read model keeps is found and named."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from projections.verification.report import Difference, Verdict
@@ -81,3 +84,22 @@ def test_wrong_total_of_the_past_is_named(changed: Verified, table: str) -> None
     for one in differences:
         (pair,) = one.fields
         assert abs(pair.expected - pair.actual) == 7
+
+
+@pytest.mark.parametrize("payload", [b"", b"{}", b'{"kind":"table"}'])
+def test_past_is_not_compared_with_events_that_cannot_be_read(
+    changed: Verified, payload: bytes
+) -> None:
+    damage(changed, payload)
+
+    result = changed.verify()
+
+    assert result.log.verdict is Verdict.DIFFERS
+    assert result.projections[0].verdict is not Verdict.EQUAL
+
+
+def damage(changed: Verified, payload: bytes) -> None:
+    """Give an event that has others before and behind it another payload."""
+    with closing(sqlite3.connect(changed.directory / "events.db")) as connection, connection:
+        one = "(SELECT min(rowid) FROM stored_events WHERE originator_version = 2)"
+        connection.execute(f"UPDATE stored_events SET state = ? WHERE rowid = {one}", (payload,))
