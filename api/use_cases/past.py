@@ -143,14 +143,15 @@ async def positions_between(
 
     Raises InvalidInput too where the second is before the first.
     """
-    before = await _position_of_point(services, request, "from", from_)
-    after = await _position_of_point(services, request, "to", to)
+    before = await position_of_point(services, request, "from", from_)
+    after = await position_of_point(services, request, "to", to)
     if after < before:
         raise InvalidInput(f"to is position {after}, which is before from, position {before}")
     return before, after
 
 
-async def _position_of_point(services: Services, request: AnyRequest, name: str, point: str) -> int:
+async def position_of_point(services: Services, request: AnyRequest, name: str, point: str) -> int:
+    """The position for a point of the log, given as parameter `name`; see `position_asked`."""
     if point == NOW:
         return await services.light_read(request, services.stores.entities.checkpoint)
     if point.isascii() and point.isdigit():

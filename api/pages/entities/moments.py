@@ -126,7 +126,7 @@ def date_values(address: str, request: AnyRequest, moment: Moment | None) -> dic
     kept = {name: value for name, value in pairs if name not in OF_ONE_MOMENT}
     values = {
         "date": {"address": address, "kept": kept, "today": with_query(address, kept)},
-        "past": moment,
+        "moment": moment,
     }
     if moment is None:
         return values

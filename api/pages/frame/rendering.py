@@ -195,8 +195,8 @@ class Renderer:
             "form_token": form_token,
             "has_provider": self._has_provider,
             "hidden_fields": (),
+            "moment": None,
             "origin": self._sessions.origin(request.scope),
-            "past": None,
             "q": "",
             "views": [
                 (title, address)
