@@ -26,6 +26,7 @@ from benchmarks import (
     replay,
     search,
     search_live,
+    search_past,
     single_reads,
     stream,
     validation,
@@ -63,6 +64,7 @@ BENCHMARKS: Mapping[str, Callable[[Workspace, bool], list[Figure]]] = {
     "opensearch": opensearch.measure,
     "facets": facets.measure,
     "live": search_live.measure,
+    "past": search_past.measure,
     "relevance": relevance.measure,
 }
 

@@ -1,6 +1,6 @@
 """Commits of the only process that writes to a read model, from where the read model stands."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from projections.entities.port import SortedReadModel
 from projections.entities.replaced_states import EntityChange
@@ -14,10 +14,11 @@ def commit(
     documents: Mapping[str, SearchDocument | None],
     position: int,
     fingerprint: str = "",
+    replaced: Iterable[SearchDocument] = (),
 ) -> None:
     """Store documents by id, and remove those that are None."""
     after = engine.checkpoint_and_fingerprint()
-    engine.apply(DocumentChanges(documents, position, after, fingerprint))
+    engine.apply(DocumentChanges(documents, position, after, fingerprint, None, replaced))
 
 
 def store(

@@ -62,10 +62,14 @@ class ReadPositions:
             return
         await self._until(position, scope["user"].name, self._waiters(needed), f"without {HEADER}")
 
-    async def reach(self, position: int, caller: str) -> None:
-        """Wait until lists include a position; raises as `wait` does."""
-        if not self._listed.have_passed(position):
-            await self._until(position, caller, [self._listed], "at an earlier one")
+    async def reach(self, position: int, caller: str, *, searched: bool = False) -> None:
+        """Wait until lists include a position, and searches where these are asked.
+
+        Raises as `wait` does.
+        """
+        waited_for = [self._listed, self._searchable] if searched else [self._listed]
+        if not all(waiters.have_passed(position) for waiters in waited_for):
+            await self._until(position, caller, waited_for, "at an earlier one")
 
     async def _until(
         self, position: int, caller: str, waited_for: list[CheckpointWaiters], otherwise: str

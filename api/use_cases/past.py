@@ -75,11 +75,17 @@ class EntityDiff(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 async def position_asked(
-    services: Services, request: AnyRequest, at: str | None, as_of: str | None
+    services: Services,
+    request: AnyRequest,
+    at: str | None,
+    as_of: str | None,
+    *,
+    searched: bool = False,
 ) -> int:
     """The position that a read of a kind's entities is of, once this host has applied it.
 
-    Raises InvalidInput, and what `ReadPositions.reach` raises.
+    A search, which needs its index to have applied the position too, says so by `searched`. Raises
+    InvalidInput, and what `ReadPositions.reach` raises.
     """
     if at is not None and as_of is not None:
         raise InvalidInput("at and asOf both say which past is meant: give one of them")
@@ -89,10 +95,19 @@ async def position_asked(
             moment = dates.span(as_of).first
         except InvalidInput as error:
             raise InvalidInput(f"asOf: {error.message}") from None
-        return await _position_as_of(services, request, moment, f"asOf: {shown(as_of)}")
+        position = await _position_as_of(services, request, moment, f"asOf: {shown(as_of)}")
+        if searched:
+            await services.positions.reach(position, request.user.name, searched=True)
+        return position
     if at == NOW:
-        return await services.light_read(request, services.stores.entities.checkpoint)
-    return await _reached(services, request, "at", at)
+        return await services.light_read(request, partial(_shown_now, services, searched=searched))
+    return await _reached(services, request, "at", at, searched=searched)
+
+
+def _shown_now(services: Services, *, searched: bool) -> int:
+    """The position up to which this host shows everything; in searches too, if `searched`."""
+    listed = services.stores.entities.checkpoint()
+    return min(listed, services.stores.engine.checkpoint()) if searched else listed
 
 
 async def position_of_list(
@@ -164,12 +179,14 @@ async def position_of_point(services: Services, request: AnyRequest, name: str, 
     return await _position_as_of(services, request, moment, f"{name}: {shown(point)}")
 
 
-async def _reached(services: Services, request: AnyRequest, name: str, position: str) -> int:
+async def _reached(
+    services: Services, request: AnyRequest, name: str, position: str, *, searched: bool = False
+) -> int:
     if not (position.isascii() and position.isdigit() and int(position) <= MAX_POSITION):
         raise InvalidInput(
             f"{name} must be {NOW}, or a position from 0 to {MAX_POSITION}, got {shown(position)}"
         )
-    await services.positions.reach(int(position), request.user.name)
+    await services.positions.reach(int(position), request.user.name, searched=searched)
     return int(position)
 
 

@@ -1,6 +1,9 @@
-"""Carries out searches for routes: in a thread, in the caller's turn, within what it may see."""
+"""Carries out searches for routes, of now or as of a position: in a thread, in the caller's turn,
+within what it may see.
+"""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -13,17 +16,19 @@ from api.errors import Forbidden
 from api.services import Services
 from api.use_cases.edge_sight import sight_of
 from api.use_cases.measured import with_member
+from api.use_cases.past import HEADER, position_asked
+from api.use_cases.past_documents import PastDocuments
 from domain.edges import EDGE
 from projections.entities.upstream_edges import UPSTREAM, UpstreamEdges
 from projections.search.answers.queries import SearchAnswer
 from projections.search.documents.sources import ReadSources
-from projections.search.engine import SearchEngine
+from projections.search.engine import Searches, SearchesAsOf
 from projections.search.index_names import kinds_named
 from projections.search.restriction import Visibility
 
 T = TypeVar("T")
 
-Ask = Callable[[SearchEngine, ReadSources, Visibility], T]
+Ask = Callable[[Searches, ReadSources, Visibility], T]
 """Searches with an engine and a reader of documents, in what a caller may see."""
 
 
@@ -33,12 +38,27 @@ class Searcher:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    async def answer(self, request: AnyRequest, index: str, ask: Ask[SearchAnswer]) -> Large:
-        """Search in `index` and answer; a complete answer to a GET is remembered.
+    async def position(self, request: AnyRequest, at: str | None, as_of: str | None) -> int | None:
+        """The position that a search is of, once this host has applied it; None for the present.
 
+        Raises what `position_asked` raises.
+        """
+        if at is None and as_of is None:
+            return None
+        return await position_asked(self._services, request, at, as_of, searched=True)
+
+    async def answer(
+        self, request: AnyRequest, index: str, ask: Ask[SearchAnswer], at: int | None = None
+    ) -> Large:
+        """Search in `index`, as of a position (None: now), and answer.
+
+        A complete answer to a GET about the present is remembered: there are too many pasts.
         Raises what `in_thread` raises.
         """
         services = self._services
+        if at is not None:
+            answer = await self.in_thread(request, index, ask, at)
+            return services.large(request, answer.body, headers={HEADER: str(at)})
         # Read before the search: a commit meanwhile makes the answer newer, never older.
         present = self.remembered and self.remembered()
         answer = await self.in_thread(request, index, ask)
@@ -46,22 +66,34 @@ class Searcher:
             services.answers.keep(key_of(request.scope), present, Finished(answer.body))
         return services.large(request, answer.body)
 
-    async def in_thread(self, request: AnyRequest, index: str, ask: Ask[T]) -> T:
-        """Search in `index`, in a thread, for the caller of a request.
+    async def in_thread(
+        self, request: AnyRequest, index: str, ask: Ask[T], at: int | None = None
+    ) -> T:
+        """Search in `index`, as of a position (None: now), in a thread, for a request's caller.
 
         Raises Forbidden and InvalidInput for an index, and what `ask` raises.
         """
-        services, stores = self._services, self._services.stores
+        services = self._services
         access: Access = request.auth
         visible = access.kinds(Action.SEARCH)
         check_index(index, visible)
 
         def work() -> T:
-            with stores.engine.use() as engine:
-                return ask(engine, stores.documents, visibility_of(access))
+            with self.opened(at) as (engine, read_sources):
+                return ask(engine, read_sources, visibility_of(access))
 
         left = partial(has_left, request.receive)
         return await services.searches.run(request.user.name, work, left)
+
+    @contextmanager
+    def opened(self, at: int | None) -> Iterator[tuple[Searches, ReadSources]]:
+        """The engine and the reader of documents as of a position; None: now."""
+        stores = self._services.stores
+        with stores.engine.use() as engine:
+            if at is None:
+                yield engine, stores.documents
+            else:
+                yield SearchesAsOf(engine, at), PastDocuments(stores, at)
 
     def with_upstream(self, access: Access, ask: Ask[T]) -> Ask[T]:
         """The same search, whose documents have the visible edges that end at their entities.
@@ -71,7 +103,7 @@ class Searcher:
         if not access.may(Permission(Action.VIEW, EDGE)):
             return ask
 
-        def asked(engine: SearchEngine, read_sources: ReadSources, visibility: Visibility) -> T:
+        def asked(engine: Searches, read_sources: ReadSources, visibility: Visibility) -> T:
             with self._services.stores.entities.use() as entities, entities.edges() as reader:
                 edges = UpstreamEdges(reader, sight_of(access, Action.VIEW))
 

@@ -92,6 +92,18 @@ def folded(
         yield state, position
 
 
+def states(streams: Iterable[RecordedEvent]) -> Iterator[tuple[Entity, int]]:
+    """Each entity as each of its events leaves it, and the position of that event.
+
+    The events of one entity must come together, in order, from its first one on.
+    """
+    for entity_id, stream in groupby(streams, key=attrgetter("entity_id")):
+        state: Entity | None = None
+        for recorded in stream:
+            state = evolve(state, recorded.event, entity_id)
+            yield state, recorded.position
+
+
 def revisions(
     store: EventStore, entity_id: str, *, upto: int | None = None, known: Entity | None = None
 ) -> Iterator[Revision]:

@@ -1,4 +1,4 @@
-"""Builds a search index from the whole log: each entity once, in order of ids, as it is now.
+"""Builds a search index from the whole log: each entity once, in order of ids, with its past.
 
 Each commit says how far it came, at checkpoint 0, so that nothing serves it and a load that was
 interrupted goes on from there.
@@ -6,18 +6,18 @@ interrupted goes on from there.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
-from domain.aggregate.entity import Entity
 from domain.event_store.entity_reads import StreamSpan
 from domain.event_store.port import EventStore
-from domain.reading.history import folded
+from domain.reading import history
 from projections.feeding.log_fingerprint import fingerprint_at
-from projections.feeding.port import Checkpoint, Progress
+from projections.feeding.port import Checkpoint, Folded, Progress
 from projections.search.documents.documents import is_indexed
 from projections.search.engine import DocumentChanges, SearchedPaths, SearchEngine
-from projections.search.projection import EntityDocuments
+from projections.search.projection import EntityDocuments, replaced_documents
 from projections.search.searched_paths import searched_paths
 
 _STREAMS_AT_A_TIME = 1_000
@@ -39,12 +39,13 @@ def load(
     log: EventStore,
     progress: Progress,
     *,
-    most_entities: int = 5_000,
+    most_states: int = 5_000,
     most_bytes: int = 32_000_000,
 ) -> None:
     """Fill an empty index, or go on with one half filled from this log.
 
-    The bounds are of a commit: its entities, and their JSON, of which the last may go beyond.
+    The bounds are of a commit: the states of its entities, and the JSON of the last of these; both
+    may be exceeded by one entity.
     """
     checkpoint = engine.checkpoint_and_fingerprint()
     if checkpoint[0]:
@@ -59,37 +60,46 @@ def load(
     else:
         searched = engine.searched()
     total = len(live)
-    batch: dict[str, Entity] = {}
-    size = 0
+    batch: dict[str, Folded] = {}
+    states = size = 0
+
+    def commit() -> Checkpoint:
+        return _commit(engine, log, batch, reached, checkpoint, searched)
+
     for start in range(0, total, _STREAMS_AT_A_TIME):
         part = live.part(start, _STREAMS_AT_A_TIME)
         ids = part[bisect_right(part, reached.after) :]
-        for entity in _entities(log, ids, reached.upto):
-            batch[entity.id] = entity
+        for state in _last_states(log, ids, reached.upto):
+            entity = state.entity
+            batch[entity.id] = state
+            states += entity.stream_version
             size += sum(map(len, entity.body.values()))
-            if len(batch) >= most_entities or size >= most_bytes:
-                checkpoint = _commit(engine, batch, reached, checkpoint, searched)
-                batch, size = {}, 0
+            if states >= most_states or size >= most_bytes:
+                checkpoint = commit()
+                batch, states, size = {}, 0, 0
                 progress(start + bisect_right(part, entity.id), total)
-    checkpoint = _commit(engine, batch, reached, checkpoint, searched)
+    checkpoint = commit()
     progress(total, total)
     engine.apply(DocumentChanges({}, reached.upto, checkpoint, reached.fingerprint, searched))
 
 
 def _commit(
     engine: SearchEngine,
-    entities: dict[str, Entity],
+    log: EventStore,
+    states: dict[str, Folded],
     reached: _Reached,
     checkpoint: Checkpoint,
     searched: SearchedPaths,
 ) -> Checkpoint:
     """Commit the documents of entities, in order of ids; returns the checkpoint after it."""
-    if not entities:
+    if not states:
         return checkpoint
-    reached.after = next(reversed(entities))
+    reached.after = next(reversed(states))
     fingerprint = msgspec.json.encode(reached).decode()
-    documents = EntityDocuments(entities, searched)
-    engine.apply(DocumentChanges(documents, 0, checkpoint, fingerprint, searched))
+    changed = [entity_id for entity_id, state in states.items() if state.entity.stream_version > 1]
+    replaced = replaced_documents(_steps(log, changed, reached.upto), searched)
+    documents = EntityDocuments(states, searched)
+    engine.apply(DocumentChanges(documents, 0, checkpoint, fingerprint, searched, replaced))
     return 0, fingerprint
 
 
@@ -102,9 +112,21 @@ def _resume(log: EventStore, fingerprint: str) -> _Reached | None:
     return reached if fingerprint_at(log, reached.upto) == reached.fingerprint else None
 
 
-def _entities(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[Entity]:
+def _last_states(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[Folded]:
     """Those of the entities that are indexed, as they were at a position, in order of the ids."""
     streams = log.streams([StreamSpan(entity_id) for entity_id in ids], upto=upto)
-    for entity, _ in folded(streams):
+    for entity, position in history.folded(streams):
         if is_indexed(entity):
-            yield entity
+            yield Folded(entity, position)
+
+
+def _steps(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[tuple[Folded, Folded]]:
+    """Each state of the entities that was replaced up to a position, and the one that replaced it.
+
+    They are folded as they are asked for, so that a long stream takes no memory.
+    """
+    streams = log.streams([StreamSpan(entity_id) for entity_id in ids], upto=upto)
+    states = (Folded(*state) for state in history.states(streams))
+    for state, successor in pairwise(states):
+        if state.entity.id == successor.entity.id:
+            yield state, successor

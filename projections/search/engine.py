@@ -3,13 +3,15 @@
 What an engine promises is held by `tests/contracts/test_search_engine*.py`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
+from msgspec import structs
 
+from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint
 from projections.search.aggregations import Aggregation, TopHits
 from projections.search.documents.documents import SearchDocument, SortValue
@@ -62,6 +64,9 @@ class EngineQuery(msgspec.Struct, frozen=True, kw_only=True):
     exact_total: bool = True
     """Without it the total may stop at TOTAL_CAP."""
     facets: tuple[Facet, ...] = ()
+    at: int | None = None
+    """Log position as of which documents are searched: those of the states that held there. None
+    for the states of the newest commit."""
 
 
 class EngineHit(msgspec.Struct, frozen=True):
@@ -152,7 +157,8 @@ class DocumentChanges(msgspec.Struct, frozen=True):
     """Changes of an index in one commit, made from the index as it was at a checkpoint."""
 
     documents: Mapping[str, SearchDocument | None]
-    """By id; None removes a document, which changes nothing where there is none."""
+    """By id; None removes a document with all of its past, which changes nothing where there is
+    none."""
     position: int
     """The log position up to which the index is current from then on."""
     after: Checkpoint
@@ -161,6 +167,21 @@ class DocumentChanges(msgspec.Struct, frozen=True):
     """Any text that belongs to the position, such as that of the log there."""
     searched: SearchedPaths | None = None
     """Paths that the index searches from then on; None: those that it has searched so far."""
+    replaced: Iterable[SearchDocument] = ()
+    """Documents of states that were replaced, for searches as of the past; each is asked for once,
+    after `documents`. None of these is of an entity that is removed, and none is stored already."""
+
+
+class StateEntry(NamedTuple):
+    """A state of an entity that an index has a document of."""
+
+    id: str
+    kind: str
+    digest: int
+    since: int
+    """Position of the event that led to it."""
+    until: int
+    """Position of the event that led to another state; HOLDS_STILL where none did."""
 
 
 class IndexSnapshot(Protocol):
@@ -183,8 +204,39 @@ class IndexSnapshot(Protocol):
     def entries(self) -> Iterator[tuple[str, str, int]]:
         """Id, kind and digest of every document, soft-deleted ones included, in any order."""
 
+    def states(self) -> Iterator[StateEntry] | None:
+        """Every state that the index has a document of, the current ones included, in any order.
 
-class SearchEngine(Protocol):
+        None where the engine keeps no past.
+        """
+
+
+class Searches(Protocol):
+    """What answers searches: an engine, or what an engine was at a position."""
+
+    def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
+        """The page of hits; it ends at the engine's deadline with what there is by then.
+
+        Nested queries with several conditions need `read_objects`. Raises InvalidInput for what
+        the engine cannot do, such as an answer of more than MAX_BUCKETS buckets or MAX_TOP_HITS
+        documents in them (`aggregations`), for a path that it does not search, and for a past
+        where the engine keeps none. Raises StoreUnavailable for a position that no commit has yet.
+        """
+
+
+class SearchesAsOf(Searches):
+    """The searches of an engine as of one position of the log."""
+
+    def __init__(self, engine: Searches, position: int) -> None:
+        self._engine = engine
+        self._position = position
+
+    def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
+        """The page of hits as of the position."""
+        return self._engine.search(structs.replace(query, at=self._position), read_objects)
+
+
+class SearchEngine(Searches, Protocol):
     """An index of search documents.
 
     Reads may come from any thread, also while another thread or process commits. Each sees one
@@ -221,14 +273,6 @@ class SearchEngine(Protocol):
     def searched(self) -> SearchedPaths:
         """The paths that the newest commit searches; none after `reset`."""
 
-    def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
-        """The page of hits; it ends at the engine's deadline with what there is by then.
-
-        Nested queries with several conditions need `read_objects`. Raises InvalidInput for what
-        the engine cannot do, such as an answer of more than MAX_BUCKETS buckets or MAX_TOP_HITS
-        documents in them (`aggregations`), and for a path that it does not search.
-        """
-
     def snapshot(self) -> AbstractContextManager[IndexSnapshot]:
         """The newest commit, proven to be as it was written and kept readable in the block.
 
@@ -250,3 +294,11 @@ class SearchEngine(Protocol):
 
     def close(self) -> None:
         """Release what the engine holds; nothing may be asked of it afterwards."""
+
+
+def check_applied(at: int, checkpoint: Checkpoint) -> None:
+    """Raise StoreUnavailable for a position after that of a commit: its documents may change."""
+    if at > checkpoint[0]:
+        raise StoreUnavailable(
+            f"searches include the log up to position {checkpoint[0]}, not {at}: try again"
+        )

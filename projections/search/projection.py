@@ -1,9 +1,8 @@
 """The projection that keeps a search engine equal to the log."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from domain.aggregate.entity import Entity
 from domain.event_store.entity_reads import RecordedEvent
 from projections.feeding.port import Checkpoint, Folded, Note
 from projections.search.documents.documents import SearchDocument, document, is_indexed
@@ -12,7 +11,7 @@ from projections.search.searched_paths import PathsNoted, restricted
 
 log = logging.getLogger("catalog.search")
 
-VERSION = 4
+VERSION = 5
 """Raised whenever the same states give other documents."""
 
 
@@ -22,19 +21,29 @@ class EntityDocuments(Mapping[str, SearchDocument | None]):
     A document takes several times the memory of its entity. Those of purged entities are None.
     """
 
-    def __init__(self, entities: Mapping[str, Entity], searched: SearchedPaths) -> None:
-        self._entities = entities
+    def __init__(self, states: Mapping[str, Folded], searched: SearchedPaths) -> None:
+        self._states = states
         self._searched = searched
 
     def __getitem__(self, entity_id: str) -> SearchDocument | None:
-        entity = self._entities[entity_id]
-        return None if entity.purged else restricted(document(entity), self._searched)
+        state = self._states[entity_id]
+        if state.entity.purged:
+            return None
+        return restricted(document(state.entity, state.position), self._searched)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entities)
+        return iter(self._states)
 
     def __len__(self) -> int:
-        return len(self._entities)
+        return len(self._states)
+
+
+def replaced_documents(
+    steps: Iterable[tuple[Folded, Folded]], searched: SearchedPaths
+) -> Iterator[SearchDocument]:
+    """The search document of each state that another one replaced, made when it is asked for."""
+    for state, successor in steps:
+        yield restricted(document(state.entity, state.position, successor.position), searched)
 
 
 class SearchProjection:
@@ -61,9 +70,7 @@ class SearchProjection:
     ) -> None:
         """Index these states, remove purged entities, commit with position and fingerprint."""
         states = {
-            entity_id: folded.entity
-            for entity_id, folded in entities.items()
-            if is_indexed(folded.entity)
+            entity_id: folded for entity_id, folded in entities.items() if is_indexed(folded.entity)
         }
         noted = self._noted or PathsNoted(self._engine.searched())
         self._noted = None
@@ -72,4 +79,9 @@ class SearchProjection:
             paths = {"paths": len(searched.paths), "position": position}
             log.warning("search takes no more undeclared paths", extra=paths)
         documents = EntityDocuments(states, searched)
-        self._engine.apply(DocumentChanges(documents, position, after, fingerprint, searched))
+        # What is purged has no past.
+        kept = (state for state in states.values() if not state.entity.purged)
+        replaced = replaced_documents((step for state in kept for step in state.steps), searched)
+        self._engine.apply(
+            DocumentChanges(documents, position, after, fingerprint, searched, replaced)
+        )

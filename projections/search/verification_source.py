@@ -1,4 +1,6 @@
-"""The search index as verification sees it: the digest of each document, the searched paths."""
+"""The search index as verification sees it: the digest of each document and of each state that was
+replaced, and the searched paths.
+"""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -7,8 +9,9 @@ from contextlib import closing, contextmanager
 from domain.event_store.port import EventStore
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
-from projections.search.documents.documents import entity_digest, is_indexed
-from projections.search.engine import IndexSnapshot, SearchEngine
+from projections.search.documents.documents import HOLDS_STILL, entity_digest, is_indexed
+from projections.search.engine import IndexSnapshot, SearchEngine, StateEntry
+from projections.search.past_comparison import find_past_differences
 from projections.search.searched_paths import searched_paths
 from projections.verification.report import Difference, Differences, FieldPair, Model, ModelEntry
 
@@ -69,6 +72,7 @@ class SortedEntries:
 
     def _find_inner(self, differences: Differences) -> None:
         self._find_doubles(differences)
+        self._find_past(differences)
         due, stored = searched_paths(self._log, self.position), self._snapshot.searched
         if due != stored:
             only = sorted(due.known ^ stored.known)[:1]
@@ -78,6 +82,26 @@ class SortedEntries:
                 *(FieldPair(path, path in due.known, path in stored.known) for path in only),
             ]
             differences.add(Difference("counter", "", "", "searched paths", pairs))
+
+    def _find_past(self, differences: Differences) -> None:
+        """Compare all states; an engine that keeps no past has none to be compared."""
+        states = self._snapshot.states()
+        if states is None:
+            return
+        self._connection.execute("CREATE TABLE states (id, since, until, digest)")
+        self._connection.executemany(
+            "INSERT INTO states VALUES (?,?,?,?)",
+            ((s.id, s.since, s.until, _digest_of_replaced(s)) for s in states),
+        )
+        self._connection.execute("CREATE INDEX states_by_id ON states (id, since)")
+        rows = self._connection.execute("SELECT DISTINCT id FROM states ORDER BY id")
+
+        def stored(entity_id: str) -> Iterator[tuple[int, int, str]]:
+            statement = "SELECT since, until, digest FROM states WHERE id = ? ORDER BY since"
+            yield from self._connection.execute(statement, (entity_id,))
+
+        ids = (entity_id for (entity_id,) in rows)
+        find_past_differences(self._log, self.position, ids, stored, differences)
 
     def _find_doubles(self, differences: Differences) -> None:
         double = "SELECT id, min(kind), count(*) FROM entries GROUP BY id HAVING count(*) > 1"
@@ -96,6 +120,10 @@ def sorted_entries(engine: SearchEngine, log: EventStore) -> Iterator[SortedEntr
         if reason is not None:
             raise Damaged(f"the search index is not of this log: {reason}")
         yield SortedEntries(connection, snapshot, log)
+
+
+def _digest_of_replaced(state: StateEntry) -> str:
+    return "" if state.until == HOLDS_STILL else f"{state.digest:x}"
 
 
 def _entry(row: tuple[str, str, str]) -> ModelEntry[int]:

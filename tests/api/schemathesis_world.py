@@ -147,14 +147,14 @@ class World:
         suffixes = ("/name", "/restore", "/bulk", "/executable", "/deleteStale", "/async")
         for suffix in (*suffixes, "/hierarchy", "/loggedInUser"):
             collection = collection.removesuffix(suffix)
+        if "at" in case.query:
+            case.query["at"] = "now"
+            case.query.pop("asOf", None)
+        elif "asOf" in case.query:
+            case.query["asOf"] = _DAY
         kind = _COLLECTIONS.get(collection)
         if kind is not None:
             self._aim(case, kind)
-            if "at" in case.query:
-                case.query["at"] = "now"
-                case.query.pop("asOf", None)
-            elif "asOf" in case.query:
-                case.query["asOf"] = _DAY
             if case.path.endswith("/deleteStale"):
                 # What there is, other requests are about.
                 case.body["scopeFqn"] = "nowhere"

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from domain.errors import InvalidInput, StoreUnavailable
 from projections.search.aggregations import Terms
@@ -97,6 +98,28 @@ def test_commit_goes_on_from_where_it_was_begun_or_changes_nothing(
         assert ids(each, Term("description", "newer")) == {"a"}
     engine.apply(DocumentChanges({"b": None}, 4, (3, "3"), "4"))
     assert (engine.checkpoint(), ids(engine)) == (4, {"a"})
+
+
+def test_past_is_searched_or_refused(engine: SearchEngine, open_engine: OpenEngine) -> None:
+    first = replace(made("a", description="first"), since=1)
+    apply(engine, 1, first)
+    second = replace(made("a", description="second"), since=4)
+    replaced = [replace(first, until=4)]
+    commit(engine, {"a": second, "b": replace(made("b"), since=5)}, 5, replaced=replaced)
+    with engine.snapshot() as snapshot:
+        if snapshot.states() is None:
+            with pytest.raises(InvalidInput, match="over OpenSearch are of the present alone"):
+                ids(engine, at=5)
+            return
+    for each in (engine, open_engine()):
+        assert [ids(each, at=at) for at in range(6)] == [set(), *[{"a"}] * 4, {"a", "b"}]
+        for text, positions in (("first", {1, 2, 3}), ("second", {4, 5})):
+            found = {at for at in range(6) if ids(each, Term("description", text), at=at)}
+            assert found == positions
+        with pytest.raises(StoreUnavailable, match="up to position 5, not 6: try again"):
+            ids(each, at=6)
+    commit(engine, {"a": None}, 6)
+    assert [ids(engine, at=at) for at in range(7)] == [*[set()] * 5, {"b"}, {"b"}]
 
 
 def test_many_small_commits_hold_what_one_would(engine: SearchEngine) -> None:

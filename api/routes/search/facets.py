@@ -21,6 +21,7 @@ from api.routes.search.searches import (
     text_of_query,
     with_filters,
 )
+from api.use_cases.past import PAST
 from api.use_cases.searcher import Searcher, check_index
 from domain.patches.json_input import decode
 from projections.search.aggregations import MAX_BUCKETS
@@ -33,7 +34,7 @@ from projections.search.answers.aggregate import (
 )
 from projections.search.answers.queries import SearchAnswer, SearchRequest, search
 from projections.search.documents.documents import SORTABLE
-from projections.search.engine import SearchEngine
+from projections.search.engine import Searches
 from projections.search.index_names import ALL, DATA_ASSETS
 from projections.search.language.patterns import MAX_PATTERN
 
@@ -75,6 +76,7 @@ _AGGREGATE: Parameters = {
         schema={"enum": ["_doc", *SORTABLE]},
     ),
     "top_order": query(Literal["asc", "desc"], "Its direction.", "asc", name="topHitsSortOrder"),
+    **PAST,
 }
 COUNT_PARAMETERS: Parameters = {
     "q": text_of_query(Q, ""),
@@ -83,6 +85,7 @@ COUNT_PARAMETERS: Parameters = {
     "query_filter": filter_of("JSON filter in the query DSL."),
     "post_filter": filter_of("Another one."),
     "include_top_hit": query(bool, "Give the best hit, with its kind.", False),
+    **PAST,
 }
 
 
@@ -96,33 +99,45 @@ def facet_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
         top_size: int,
         top_field: str,
         top_order: str,
+        at: str | None,
+        as_of: str | None,
         **given: Any,
     ) -> Large:
         fields = tuple(field for each in source_fields.split(",") if (field := each.strip()))
         top = TopHitsRequest(size=top_size, sort_field=top_field, sort_order=top_order)
         asked = AggregateRequest(query=text, source_fields=fields, top_hits=top, **given)
         sought = search_request(asked)
-        return await searcher.answer(request, sought.index, partial(search, sought))
+        position = await searcher.position(request, at, as_of)
+        return await searcher.answer(request, sought.index, partial(search, sought), position)
 
-    async def aggregate_body(request: AnyRequest) -> Large:
+    async def aggregate_body(request: AnyRequest, at: str | None, as_of: str | None) -> Large:
         check_media_type(request.headers.get("content-type"), JSON_TYPES)
         body = await read_body(request, MAX_SEARCH_BODY)
 
-        def count(engine: SearchEngine, *given: Any) -> SearchAnswer:
+        def count(engine: Searches, *given: Any) -> SearchAnswer:
             sought = search_request(decode(body, AggregateRequest, "the body"))
             # Which index the body names is known once it is decoded, in the thread of the search.
             check_index(sought.index, request.auth.kinds(Action.SEARCH))
             return search(sought, engine, *given)
 
-        return await searcher.answer(request, ALL, count)
+        position = await searcher.position(request, at, as_of)
+        return await searcher.answer(request, ALL, count, position)
 
-    async def counts(request: AnyRequest, include_top_hit: bool, **given: Any) -> Large:
+    async def counts(
+        request: AnyRequest,
+        include_top_hit: bool,
+        at: str | None,
+        as_of: str | None,
+        **given: Any,
+    ) -> Large:
         sought = SearchRequest(
             size=int(include_top_hit),
             include_source_fields=("entityType",) if include_top_hit else (),
             **with_filters(given),
         )
-        return await searcher.answer(request, sought.index, partial(kind_counts, sought))
+        position = await searcher.position(request, at, as_of)
+        ask = partial(kind_counts, sought)
+        return await searcher.answer(request, sought.index, ask, position)
 
     searching, revision = Permission(Action.SEARCH), searcher.remembered
     return [
@@ -134,7 +149,7 @@ def facet_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
             id="aggregateFieldByBody",
             errors=(400, 408, 413, 415, 503),
             body="AggregateRequest",
-        ).at("POST", "/v1/search/aggregate", searching, aggregate_body),
+        ).at("POST", "/v1/search/aggregate", searching, aggregate_body, PAST),
         Search(
             "countKinds",
             "Count what a search finds of each kind",

@@ -10,6 +10,7 @@ from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Search
 from api.declaring.signatures import AnyRequest
+from api.use_cases.past import PAST
 from api.use_cases.searcher import Ask, Searcher
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
@@ -106,6 +107,7 @@ PARAMETERS: Parameters = {
         schema={"type": "string", "format": "aggregations"},
     ),
     "search_after": query(list[str], "`sort` of the last hit seen, one value each."),
+    **PAST,
 }
 _FIELD_PARAMETERS: Parameters = {
     "field_name": query(str, "Field to look in.", ..., schema={"format": "field-path"}),
@@ -118,6 +120,7 @@ _FIELD_PARAMETERS: Parameters = {
     "index": index_of(),
     "deleted": ONLY_DELETED,
     **WINDOW,
+    **PAST,
 }
 
 
@@ -131,6 +134,8 @@ def search_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
         exclude_source_fields: list[str] | None,
         aggregations: str | None,
         search_after: list[str] | None,
+        at: str | None,
+        as_of: str | None,
         **given: Any,
     ) -> Large:
         if q is None and given["query_filter"] is None:
@@ -143,17 +148,20 @@ def search_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
             search_after=None if search_after is None else tuple(search_after),
             **with_filters(given),
         )
-        return await answer(request, sought)
-
-    async def by_field(request: AnyRequest, deleted: bool, **given: Any) -> Large:
-        sought = SearchRequest(q="", deleted=deleted, only_deleted=deleted, **given)
-        return await answer(request, sought)
-
-    async def answer(request: AnyRequest, sought: SearchRequest) -> Large:
         ask: Ask[SearchAnswer] = partial(search, sought)
         if any(field.partition(".")[0] == UPSTREAM for field in sought.include_source_fields):
+            if at is not None or as_of is not None:
+                raise InvalidInput(f"includeSourceFields: the past of {UPSTREAM} is not kept")
             ask = searcher.with_upstream(request.auth, ask)
-        return await searcher.answer(request, sought.index, ask)
+        position = await searcher.position(request, at, as_of)
+        return await searcher.answer(request, sought.index, ask, position)
+
+    async def by_field(
+        request: AnyRequest, deleted: bool, at: str | None, as_of: str | None, **given: Any
+    ) -> Large:
+        sought = SearchRequest(q="", deleted=deleted, only_deleted=deleted, **given)
+        position = await searcher.position(request, at, as_of)
+        return await searcher.answer(request, sought.index, partial(search, sought), position)
 
     searching, revision = Permission(Action.SEARCH), searcher.remembered
     return [

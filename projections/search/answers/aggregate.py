@@ -15,7 +15,7 @@ from projections.search.answers.queries import (
 )
 from projections.search.documents.documents import SORTABLE
 from projections.search.documents.sources import ReadSources, check_paths
-from projections.search.engine import SearchEngine
+from projections.search.engine import Searches
 from projections.search.facets import facets
 from projections.search.facets.facet_answers import typed_name
 from projections.search.language.regex import regex
@@ -141,7 +141,7 @@ def _below(request: AggregateRequest) -> tuple[TopHits, ...]:
 
 def kind_counts(
     request: SearchRequest,
-    engine: SearchEngine,
+    engine: Searches,
     read_sources: ReadSources,
     visibility: Visibility,
 ) -> SearchAnswer:

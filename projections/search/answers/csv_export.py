@@ -17,8 +17,7 @@ import msgspec
 from domain.errors import InvalidInput, StoreUnavailable
 from projections.search.answers.queries import SearchRequest, engine_query
 from projections.search.documents.sources import ReadSources, object_reader
-from projections.search.engine import EngineHit, EngineHits, Sort
-from projections.search.engine import SearchEngine as Engine
+from projections.search.engine import EngineHit, EngineHits, Searches, Sort
 from projections.search.restriction import Visibility
 
 HEADER = (
@@ -69,7 +68,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
 BOUNDS = Bounds()
 
-Opened = AbstractContextManager[tuple[Engine, ReadSources]]
+Opened = AbstractContextManager[tuple[Searches, ReadSources]]
 """An engine and a reader of documents for as long as a page takes."""
 
 

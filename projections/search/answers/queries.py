@@ -25,7 +25,7 @@ from projections.search.documents.sources import (
     values_for,
     with_common_keys,
 )
-from projections.search.engine import SCORE, EngineHits, EngineQuery, Facet, SearchEngine, Sort
+from projections.search.engine import SCORE, EngineHits, EngineQuery, Facet, Searches, Sort
 from projections.search.facets import aggregation_json, facets
 from projections.search.facets.facet_answers import FacetWriter
 from projections.search.index_names import ALL, kinds_of
@@ -107,7 +107,7 @@ class SearchAnswer(msgspec.Struct, frozen=True):
 
 def search(
     request: SearchRequest,
-    engine: SearchEngine,
+    engine: Searches,
     read_sources: ReadSources,
     visibility: Visibility = EVERYTHING,
     clock: Callable[[], float] = time.perf_counter,
@@ -124,7 +124,7 @@ def is_complete(request: SearchRequest, answered: Mapping[str, Any]) -> bool:
 
 def search_response(
     request: SearchRequest,
-    engine: SearchEngine,
+    engine: Searches,
     read_sources: ReadSources,
     visibility: Visibility = EVERYTHING,
     clock: Callable[[], float] = time.perf_counter,

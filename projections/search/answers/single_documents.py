@@ -5,14 +5,14 @@ import msgspec
 from domain.errors import NotFound, StoreUnavailable
 from projections.search.answers.queries import SearchAnswer, SearchRequest, search_response
 from projections.search.documents.sources import ReadSources
-from projections.search.engine import SearchEngine
+from projections.search.engine import Searches
 from projections.search.restriction import Visibility
 
 
 def single_document(
     index: str,
     entity_id: str,
-    engine: SearchEngine,
+    engine: Searches,
     read_sources: ReadSources,
     visibility: Visibility,
 ) -> SearchAnswer:

@@ -22,7 +22,7 @@ from projections.search.documents.sources import (
     texts_at,
     values_for,
 )
-from projections.search.engine import EngineHit, EngineQuery, SearchEngine
+from projections.search.engine import EngineHit, EngineQuery, Searches
 from projections.search.index_names import kinds_of
 from projections.search.language.patterns import MAX_PATTERN
 from projections.search.language.relevance import FORGIVEN_FROM, UNKNOWN_FROM
@@ -75,7 +75,7 @@ class SuggestRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def suggest(
     request: SuggestRequest,
-    engine: SearchEngine,
+    engine: Searches,
     read_sources: ReadSources,
     visibility: Visibility = EVERYTHING,
 ) -> SearchAnswer:
@@ -88,7 +88,7 @@ def suggest(
 
 def suggestions(
     request: SuggestRequest,
-    engine: SearchEngine,
+    engine: Searches,
     read_sources: ReadSources,
     visibility: Visibility = EVERYTHING,
 ) -> tuple[list[dict[str, Any]], bool]:

@@ -46,6 +46,8 @@ TENTHS = 10
 _decode = msgspec.json.Decoder().decode
 Scalar = str | int | float | bool
 SortValue = str | int | float | None
+HOLDS_STILL = 2**63 - 1
+"""The `until` of a state that no event has replaced: a position that no log reaches."""
 
 
 SORTABLE: Mapping[str, type[str] | type[float]] = {
@@ -84,6 +86,10 @@ class SearchDocument(msgspec.Struct, frozen=True):
     """Sortable path -> value; texts are lower-cased."""
     digest: int = 0
     """64 bits over everything of the entity that the document is made of, see `entity_digest`."""
+    since: int = 0
+    """Position of the event that led to the state of the entity."""
+    until: int = HOLDS_STILL
+    """Position of the event that led to another state."""
 
 
 def is_indexed(entity: Entity) -> bool:
@@ -91,8 +97,8 @@ def is_indexed(entity: Entity) -> bool:
     return entity.kind in KINDS
 
 
-def document(entity: Entity) -> SearchDocument:
-    """The search document of an entity."""
+def document(entity: Entity, since: int = 0, until: int = HOLDS_STILL) -> SearchDocument:
+    """The search document of a state of an entity, and the positions between which it held."""
     kind = KINDS[entity.kind]
     unsearched = {*kind.body.unsearched, *kind.apart}
     body = {key: _decode(raw) for key, raw in entity.body.items() if key not in unsearched}
@@ -123,6 +129,8 @@ def document(entity: Entity) -> SearchDocument:
         fields=fields,
         sort={path: _sort_value(fields.get(path), form) for path, form in SORTABLE.items()},
         digest=entity_digest(entity),
+        since=since,
+        until=until,
     )
 
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
@@ -17,6 +17,7 @@ from projections.search.engine import (
     IndexSnapshot,
     SearchedPaths,
     SearchEngine,
+    check_applied,
 )
 from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
@@ -34,6 +35,8 @@ from projections.search.searched_paths import check_searched
 
 DEADLINE = 2.0
 """Seconds after which a search answers with what it has."""
+Choose = Callable[[Sequence[Segment]], list[Segment]]
+"""Takes the segments that are to become one, none when all is well."""
 
 
 class WhooshEngine(SearchEngine):
@@ -138,9 +141,14 @@ class WhooshEngine(SearchEngine):
         """The page of hits; see the port."""
         deadline = Deadline(self._deadline, self._clock)
         opened = self._follower.recent()
+        if query.at is not None and query.at > opened.checkpoint[0]:
+            # A thread may be summing the newest commit still.
+            opened = self._follower.existing()
+            check_applied(query.at, opened.checkpoint)
         check_searched(query, opened.searched)
         with self._follower.reading(opened):
-            return search(opened.snapshot, query, deadline, read_objects)
+            snapshot = opened.snapshot if query.at is None else opened.past.at(query.at)
+            return search(snapshot, query, deadline, read_objects)
 
     # Writing
 
@@ -153,9 +161,9 @@ class WhooshEngine(SearchEngine):
         if not self._writable:
             raise StoreUnavailable("the search index was opened for reading only")
         segments = self._writer.apply(changes)
-        if next_merge(segments):
+        if _chosen(next_merge, segments):
             self.merges.wake()
-            if len(segments) > 2 * MAX_SEGMENTS:
+            if any(len(alike) > 2 * MAX_SEGMENTS for alike in _apart(segments)):
                 self.merges.wait()
 
     # Merging
@@ -170,16 +178,30 @@ class WhooshEngine(SearchEngine):
 
     def _merge_next(
         self,
-        choose: Callable[[Sequence[Segment]], list[Segment]],
+        choose: Choose,
         check: Callable[[], None] = lambda: None,
     ) -> bool:
         """Merge the segments that `choose` takes of those there are; False when it takes none."""
         with self._merging:
             check()
-            if not choose(list(self._follower.existing().segments.values())):
+            if not _chosen(choose, self._follower.existing().segments.values()):
                 return False
             opened = self._follower.proven(check)
-            group = choose(list(opened.segments.values()))
+            group = _chosen(choose, opened.segments.values())
             if group:
                 self._writer.merge(opened, group, check)
             return bool(group)
+
+
+def _chosen(choose: Choose, segments: Iterable[Segment]) -> list[Segment]:
+    """What `choose` takes of the segments of current states, or else of those of replaced ones."""
+    return next((group for alike in _apart(segments) if (group := choose(alike))), [])
+
+
+def _apart(segments: Iterable[Segment]) -> tuple[list[Segment], list[Segment]]:
+    """The segments of current states, and those of replaced ones, which are never merged."""
+    current: list[Segment] = []
+    past: list[Segment] = []
+    for segment in segments:
+        (past if segment.is_past else current).append(segment)
+    return current, past

@@ -58,7 +58,7 @@ FIELDS = {
 }
 """Kind -> its search fields: path, whether it is prose, boost, and its average length."""
 
-VERSION = 4
+VERSION = 5
 """Raised whenever the same documents give other arrays, or another table of contents."""
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from domain.errors import StoreUnavailable
+from domain.errors import InvalidInput, StoreUnavailable
 from projections.feeding.port import Checkpoint, Damaged
 from projections.search.answers.decisions import decided
 from projections.search.documents.sources import ReadObjects
@@ -121,6 +121,11 @@ class OpenSearchEngine(SearchEngine):
     def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
         """The page of hits; see the port."""
         self._check_open()
+        if query.at is not None:
+            raise InvalidInput(
+                "searches over OpenSearch are of the present alone: at and asOf need the catalog's"
+                " own search index"
+            )
         if asked_paths(query):
             check_searched(query, self.searched())
         deadline = Deadline(self._deadline, self._clock)

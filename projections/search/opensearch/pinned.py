@@ -71,6 +71,9 @@ class Pinned:
             for bucket in response["aggregations"]["kinds"]["buckets"]
         }
 
+    def states(self) -> None:
+        """None: an index in a cluster has no past."""
+
     def entries(self) -> Iterator[tuple[str, str, int]]:
         """Id, kind and digest of every document, in order of id."""
         body: dict[str, Any] = {

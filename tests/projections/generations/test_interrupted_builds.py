@@ -39,7 +39,7 @@ from tests.projections.read_models import (
 def test_interrupted_load_of_the_search_index_goes_on_where_it_ended(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_load, "load", partial(search_load.load, most_entities=1))
+    monkeypatch.setattr(search_load, "load", partial(search_load.load, most_states=1))
     seen: list[int] = []
     """Number of entities that were looked at when the load said so."""
 
@@ -67,7 +67,7 @@ def test_interrupted_load_of_the_search_index_goes_on_where_it_ended(
 def test_interrupted_load_that_left_a_damaged_index_begins_anew(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_load, "load", partial(search_load.load, most_entities=1))
+    monkeypatch.setattr(search_load, "load", partial(search_load.load, most_states=1))
     monkeypatch.setattr(Directory, "summed_at_once", 0)
 
     def stop(done: int, total: int) -> None:

@@ -134,7 +134,7 @@ def test_load_that_is_resumed_has_the_paths_of_the_one_that_ended(catalog: Fixtu
         raise Ended
 
     with pytest.raises(Ended):
-        bulk_build.load(engine, catalog.log, end, most_entities=1)
+        bulk_build.load(engine, catalog.log, end, most_states=1)
     bulk_build.load(engine, catalog.log, lambda done, total: None)
     assert engine.searched() == SearchedPaths(("extension.a", "extension.b", "extension.c"))
 

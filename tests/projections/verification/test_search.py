@@ -1,14 +1,19 @@
 """An index that departs from the log is found, and the documents named; writes are no damage."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+from msgspec.structs import replace
+
 from domain.errors import StoreUnavailable
+from domain.event_store.entity_reads import StreamSpan
 from domain.kinds.registry import KINDS
+from domain.reading import history
 from projections.entities.verification_source import stored_entities
-from projections.search.documents.documents import document
+from projections.search.documents.documents import SearchDocument, document
 from projections.search.engine import DocumentChanges, SearchedPaths
 from projections.verification.report import Difference, ProjectionProof, Verdict
 from projections.verification.run import Request, verify
@@ -54,7 +59,9 @@ def test_document_of_an_older_state_is_named(filled: Verified) -> None:
     filled.index()
     apply(filled, {orders.id: document(orders)})
 
-    assert found(filled) == [("different", "table", orders.id)]
+    # Its newest state is not there, and one is that no event led to.
+    past = [("past", "table", orders.id)] * 2
+    assert found(filled) == [("different", "table", orders.id), *past]
 
 
 class WrongSums:
@@ -68,6 +75,9 @@ class WrongSums:
 
     def digests(self) -> dict[str, tuple[int, int]]:
         return {**self._snapshot.digests(), "table": (2, 1)}
+
+    def states(self) -> None:
+        """No past."""
 
     def entries(self) -> Iterator[tuple[str, str, int]]:
         entries = list(self._snapshot.entries())
@@ -178,3 +188,59 @@ def test_writes_beside_it_raise_no_alarm(filled: Verified) -> None:
     assert failed == []
     assert seen == [(Verdict.EQUAL, [[], []])] * 15
     assert len(positions) > 5
+
+
+Change = Callable[[list[SearchDocument]], list[SearchDocument]]
+
+
+def rewrite(filled: Verified, change: Change) -> str:
+    """Change a table twice, and what the index has of its replaced states; returns its id."""
+    orders = filled.orders.entity
+    for text in ("new", "newer"):
+        patch = [{"op": "replace", "path": "/description", "value": text}]
+        filled.catalog.patch(KINDS["table"], orders.id, patch, ME)
+    filled.index()
+    assert filled.verify().verdict is Verdict.EQUAL
+    (one, first), (two, second), (three, third) = history.states(
+        filled.log.streams([StreamSpan(orders.id)])
+    )
+    past = [document(one, first, second), document(two, second, third)]
+    apply(filled, {orders.id: None})
+    checkpoint = filled.engine.checkpoint_and_fingerprint()
+    commit(filled.engine, {orders.id: document(three, third)}, *checkpoint, change(past))
+    return orders.id
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fields"),
+    [
+        ({"digest": 1}, ["since", "digest"]),
+        ({"until": 3}, ["since", "until"]),
+    ],
+)
+def test_replaced_state_that_differs_is_named(
+    filled: Verified, wrong: dict[str, int], fields: list[str]
+) -> None:
+    entity_id = rewrite(filled, lambda past: [replace(past[0], **wrong), past[1]])
+
+    assert found(filled) == [("past", "table", entity_id)]
+    (difference,) = filled.verify().projections[1].differences
+    assert [pair.name for pair in difference.fields] == fields
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda past: past, 0),
+        (lambda past: past[:1], 1),
+        (lambda past: [], 2),
+        (lambda past: [*past, past[0]], 1),
+        (lambda past: [replace(past[0], since=1), past[1]], 2),
+    ],
+)
+def test_replaced_state_that_is_missing_or_there_too_often_is_named(
+    filled: Verified, change: Change, expected: int
+) -> None:
+    entity_id = rewrite(filled, change)
+
+    assert found(filled) == [("past", "table", entity_id)] * expected

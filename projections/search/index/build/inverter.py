@@ -5,6 +5,7 @@ end, over all documents at once. What the arrays hold, by name:
 
 - `exact`, `whole`, `text`, `words`: an inverted index each, see `terms` and `arrays.Inverted`
 - `kind`: a number per document, with the kinds' names; `deleted`: the soft-deleted; `digest`
+- `since` and `until`: the positions between which the document was that of its entity
 - `sort.<path>.rank` with the distinct values of a text, -1 where there is none; or
   `sort.<path>.value` of a number, NaN where there is none
 - `row`: a msgpack of `StoredDocument` per document
@@ -53,6 +54,8 @@ class Inverter:
         self._kinds: list[str] = []
         self._deleted: list[bool] = []
         self._digests = array("Q")
+        self._since = array("q")
+        self._until = array("q")
         self._sorts: list[tuple[SortValue, ...]] = []
         self._rows: list[bytes] = []
         self._paths = array("I")
@@ -84,12 +87,14 @@ class Inverter:
         return self._vocabulary.bytes + TOKEN_BYTES * self._tokens
 
     def add(self, document: SearchDocument) -> None:
-        """Add a document; its id must not be in the segment already."""
+        """Add a document; the segment must not have one of the same state of the entity yet."""
         stored = StoredDocument.of(document)
         self._keys.append((str(document.sort.get("name") or ""), document.id))
         self._kinds.append(document.kind)
         self._deleted.append(document.deleted)
         self._digests.append(document.digest)
+        self._since.append(document.since)
+        self._until.append(document.until)
         self._sorts.append(stored.sort)
         self._rows.append(_encode(stored))
         self._add_paths(document)
@@ -159,6 +164,8 @@ class Inverter:
         made |= text_arrays("kind", [kind.encode() for kind in kinds])
         made["deleted"] = np.array(self._deleted, np.bool_)[order]
         made["digest"] = np.array(self._digests, np.uint64)[order]
+        made["since"] = np.array(self._since, np.int64)[order]
+        made["until"] = np.array(self._until, np.int64)[order]
         for column, path in enumerate(SORTABLE):
             _put_column(made, path, [self._sorts[at][column] for at in order])
         made |= text_arrays("row", [self._rows[at] for at in order])

@@ -237,7 +237,7 @@ class CommitFollower:
                 self._checksums.prove(self._to_sum_first(manifest), self._refuse_closed)
                 # The table of contents was found right: it is a pickle.
                 toc = TOC.read(self._storage, INDEX, gen=manifest.generation, schema=self.schema)
-                segments = toc.segments or []
+                segments = [*(toc.segments or ()), *(each.segment() for each in manifest.past)]
                 opened = open_segments(self._storage, manifest, segments, self._opened)
                 self._checksums.prove_in_background(self._checksums.unproven(manifest))
                 return opened

@@ -3,7 +3,8 @@
 A commit is made in this order, and counts from the last step on:
 
 1. the arrays of each new segment are written to a file of their own;
-2. Whoosh's table of contents names the segments, the old ones with what died of them since;
+2. Whoosh's table of contents names the segments of current states, the old ones with what died of
+   them since; those of replaced states the manifest names;
 3. new files are summed (CRC-32) and synced;
 4. the manifest that names all files is written, synced and renamed into place;
 5. files that no manifest names any more are removed.
@@ -13,7 +14,7 @@ A merge does step 1 beside other commits, and the rest as a commit at the positi
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from types import MappingProxyType
 from typing import Any
@@ -31,7 +32,12 @@ from projections.search.engine import DocumentChanges
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.commit.checksums import WARNING
 from projections.search.index.commit.commit_follower import CommitFollower
-from projections.search.index.commit.opened_commit import Manifest, OpenedCommit, write_manifest
+from projections.search.index.commit.opened_commit import (
+    Manifest,
+    OpenedCommit,
+    PastSegment,
+    write_manifest,
+)
 from projections.search.index.format.arrays import ArrayFile
 from projections.search.index.format.codec import EXTENSION, NoSegments, Segment
 from projections.search.index.format.doc_ids import doc_ids_of, id_terms
@@ -95,9 +101,11 @@ class CommitWriter:
             opened = self._follower.existing()
             if opened.checkpoint != changes.after:
                 raise moved_on("search index", changes.after)
+            removed: set[str] = set()
+            fresh = [*self._write(changes, removed)]
             with self._follower.reading(opened):
-                kept = _without(opened, list(changes.documents))
-            segments = [*kept, *self._write(changes.documents)]
+                kept = _without(opened, list(changes.documents), removed)
+            segments = [*kept, *fresh]
             manifest = opened.manifest.after(
                 changes.position, changes.fingerprint, changes.searched
             )
@@ -109,16 +117,18 @@ class CommitWriter:
     ) -> None:
         """Write one segment for those of the group, and commit it in their place.
 
-        The files of the group must have been found right, or the new file, with a right sum of
-        its own, would hide what is wrong.
+        All of the group are of current states, or all of replaced ones. The files of the group
+        must have been found right, or the new file, with a right sum of its own, would hide what
+        is wrong.
 
         Commits go on meanwhile: what died since `opened` is dead in the new segment too, and when
         a segment of the group is gone, nothing happens. `check` is called often; what it raises
         ends the merge.
         """
-        views = {view.name: view for view in opened.snapshot.views}
+        views = opened.views
         names = [segment.segment_id() for segment in group]
-        merged = Segment(INDEX, sum(segment.doc_count() for segment in group))
+        is_past = group[0].is_past
+        merged = Segment(INDEX, sum(s.doc_count() for s in group), is_past=is_past)
         self._unfinished.add(merged.file)
         try:
             with _write_errors():
@@ -152,23 +162,39 @@ class CommitWriter:
             finally:
                 lock.release()
 
-    def _write(self, documents: Mapping[str, SearchDocument | None]) -> Iterator[Segment]:
-        """Write new segments of the documents, each of which is asked for once."""
+    def _write(self, changes: DocumentChanges, removed: set[str]) -> Iterator[Segment]:
+        """Write new segments of the documents, each of which is asked for once.
+
+        Ids of which there is no document any more are added to `removed`.
+        """
+        documents = changes.documents
         inverter = (self._inverter if len(documents) >= _MANY else None) or self.make_inverter()
         self._inverter = None
-        for document in documents.values():
-            if document is None:
-                continue
-            inverter.add(document)
-            if inverter.full:
-                yield self._write_segment(inverter.finish())
-        if len(inverter):
-            yield self._write_segment(inverter.finish())
+
+        def current() -> Iterator[SearchDocument]:
+            for entity_id, document in documents.items():
+                if document is None:
+                    removed.add(entity_id)
+                else:
+                    yield document
+
+        yield from self._write_segments(inverter, current(), is_past=False)
+        yield from self._write_segments(inverter, changes.replaced, is_past=True)
         if len(documents) >= _MANY:
             self._inverter = inverter
 
-    def _write_segment(self, arrays: dict[str, NDArray[Any]]) -> Segment:
-        segment = Segment(INDEX, len(arrays["deleted"]))
+    def _write_segments(
+        self, inverter: Inverter, documents: Iterable[SearchDocument], *, is_past: bool
+    ) -> Iterator[Segment]:
+        for document in documents:
+            inverter.add(document)
+            if inverter.full:
+                yield self._write_segment(inverter.finish(), is_past=is_past)
+        if len(inverter):
+            yield self._write_segment(inverter.finish(), is_past=is_past)
+
+    def _write_segment(self, arrays: dict[str, NDArray[Any]], *, is_past: bool) -> Segment:
+        segment = Segment(INDEX, len(arrays["deleted"]), is_past=is_past)
         with closing(segment.create_file(self._storage, EXTENSION)) as stream:
             file = ArrayFile(stream)
             file.put_all(arrays)
@@ -188,7 +214,9 @@ class CommitWriter:
         """
         storage, follower = self._storage, self._follower
         segments = [segment for segment in segments if segment.doc_count()]
-        toc = TOC(follower.schema, segments or NoSegments(), manifest.generation)
+        current = [segment for segment in segments if not segment.is_past]
+        past = tuple(PastSegment.of(segment) for segment in segments if segment.is_past)
+        toc = TOC(follower.schema, current or NoSegments(), manifest.generation)
         toc.write(storage, INDEX)
         before = follower.manifest
         known = {**(before.files if before else {}), **summed}
@@ -202,7 +230,7 @@ class CommitWriter:
         files |= {name: storage.crc(name) for name in fresh}
         storage.sync(fresh)
         sizes = {name: sizes.get(name) or storage.file_length(name) for name in files}
-        made = msgspec.structs.replace(manifest, files=files, sizes=sizes)
+        made = msgspec.structs.replace(manifest, files=files, sizes=sizes, past=past)
         write_manifest(storage, made)
         follower.show(made, segments, [*fresh, *summed])
         # A merge names its file before it creates it, so that files listed first are all named.
@@ -224,11 +252,13 @@ def _write_errors() -> Iterator[None]:
         raise StoreUnavailable(f"the search index cannot be written: {error}") from error
 
 
-def _without(opened: OpenedCommit, ids: Sequence[str]) -> list[Segment]:
-    """The segments, with the documents of these ids dead."""
-    terms = id_terms(ids)
+def _without(opened: OpenedCommit, ids: Sequence[str], removed: set[str]) -> list[Segment]:
+    """The segments, without the current documents of these ids, and any of those removed."""
+    gone = sorted(removed)
+    current, past = (ids, id_terms(ids)), (gone, id_terms(gone))
     segments = []
-    for view, segment in zip(opened.snapshot.views, opened.segments.values(), strict=True):
-        replaced = doc_ids_of(view.arrays, ids, terms)
-        segments.append(segment.with_dead(np.array(replaced, np.int64)) if replaced else segment)
+    for name, segment in opened.segments.items():
+        sought, terms = past if segment.is_past else current
+        dead = doc_ids_of(opened.views[name].arrays, sought, terms)
+        segments.append(segment.with_dead(np.array(dead, np.int64)) if dead else segment)
     return segments

@@ -7,16 +7,42 @@ is immutable, and replaced as a whole by the next one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Self
 
 import msgspec
 import numpy as np
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint
-from projections.search.engine import SearchedPaths
+from projections.search.engine import SearchedPaths, StateEntry
+from projections.search.index.evaluate.past_snapshots import PastSnapshots
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
 from projections.search.index.format.codec import Segment
-from projections.search.index.format.storage import MANIFEST, Directory, map_arrays
+from projections.search.index.format.storage import INDEX, MANIFEST, Directory, map_arrays
+
+
+class PastSegment(msgspec.Struct, frozen=True):
+    """A segment of replaced states, which Whoosh's table of contents does not name."""
+
+    name: str
+    size: int
+    """Documents, dead ones included."""
+    dead: bytes = b""
+    """A bit per document, the first one the highest of its byte; empty when all live."""
+
+    @classmethod
+    def of(cls, segment: Segment) -> Self:
+        """Return what a manifest says of a segment."""
+        dead = segment.dead
+        bits = b"" if dead is None else np.packbits(dead).tobytes()
+        return cls(segment.segid, segment.size, bits)
+
+    def segment(self) -> Segment:
+        """Return the segment."""
+        segment = Segment(INDEX, self.size, is_past=True)
+        segment.segid = self.name
+        bits = np.unpackbits(np.frombuffer(self.dead, np.uint8), count=self.size)
+        return segment.with_dead(np.flatnonzero(bits)) if self.dead else segment
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -36,6 +62,8 @@ class Manifest(msgspec.Struct, frozen=True):
     """File name -> bytes. Manifests of earlier versions have no sizes."""
     searched: SearchedPaths = SearchedPaths()
     """The paths that are searched though no kind declares them."""
+    past: tuple[PastSegment, ...] = ()
+    """The segments of replaced states."""
 
     def after(
         self, position: int, fingerprint: str, searched: SearchedPaths | None = None
@@ -77,9 +105,13 @@ class OpenedCommit(msgspec.Struct, frozen=True):
 
     manifest: Manifest
     segments: Mapping[str, Segment]
-    """Name -> segment, as the table of contents has it."""
+    """Name -> segment, as the table of contents or the manifest has it."""
+    views: Mapping[str, SegmentView]
+    """The same segments, in the same order, as searches read them."""
     snapshot: Snapshot
-    """The same segments, as searches read them."""
+    """Those of the current states."""
+    past: PastSnapshots
+    """All of them, as they were at earlier positions."""
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -112,6 +144,16 @@ class OpenedCommit(msgspec.Struct, frozen=True):
                     stored = view.stored(doc_id)
                     yield stored.id, stored.kind, stored.digest
 
+    def states(self) -> Iterator[StateEntry]:
+        """Every state, current or replaced, that the index has a document of."""
+        for view in self.views.values():
+            since, until = view.arrays["since"], view.arrays["until"]
+            for doc_id in range(view.size):
+                if view.live is None or view.live[doc_id]:
+                    stored = view.stored(doc_id)
+                    span = int(since[doc_id]), int(until[doc_id])
+                    yield StateEntry(stored.id, stored.kind, stored.digest, *span)
+
 
 def open_segments(
     storage: Directory, manifest: Manifest, segments: Sequence[Segment], before: OpenedCommit | None
@@ -120,8 +162,8 @@ def open_segments(
 
     Raises OSError when files are gone, as after a newer commit.
     """
-    views: list[SegmentView] = []
-    known = {} if before is None else {view.name: view for view in before.snapshot.views}
+    views: dict[str, SegmentView] = {}
+    known = {} if before is None else before.views
     for segment in segments:
         name = segment.segment_id()
         view = known.get(name)
@@ -129,6 +171,12 @@ def open_segments(
             view = SegmentView(name, map_arrays(storage, segment.file), segment.dead)
         elif not segment.same_dead(before.segments[name]):
             view = view.with_dead(segment.dead)
-        views.append(view)
-    snapshot = Snapshot(tuple(views), manifest.generation)
-    return OpenedCommit(manifest, {s.segment_id(): s for s in segments}, snapshot)
+        views[name] = view
+    current = [views[s.segment_id()] for s in segments if not s.is_past]
+    return OpenedCommit(
+        manifest,
+        {s.segment_id(): s for s in segments},
+        views,
+        Snapshot(current, manifest.generation),
+        PastSnapshots(tuple(views.values()), manifest.generation),
+    )

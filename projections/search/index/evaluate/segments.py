@@ -2,7 +2,7 @@
 
 import math
 import threading
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -88,9 +88,9 @@ class Memory:
         return self.get(key, make, _bytes)
 
 
-def _memory_of(documents: int) -> Memory:
-    """A memory for results over so many documents."""
-    return Memory(min(MAX_REMEMBERED_BYTES, LEAST_REMEMBERED + REMEMBERED_PER_DOCUMENT * documents))
+def _memory_of(documents: int, most_bytes: int = MAX_REMEMBERED_BYTES) -> Memory:
+    """A memory for results over so many documents, of at most so many bytes."""
+    return Memory(min(most_bytes, LEAST_REMEMBERED + REMEMBERED_PER_DOCUMENT * documents))
 
 
 def _bytes(array: NDArray[Any]) -> int:
@@ -229,19 +229,25 @@ class SegmentView:
 
     def place(self, name: str, entity_id: str) -> int:
         """Return the number of documents before or at this name and id."""
-        at = bisect_left(range(self.size), (name, entity_id), key=self.key)
-        return at + (at < self.size and self.key(at) == (name, entity_id))
+        return bisect_right(range(self.size), (name, entity_id), key=self.key)
 
 
 class Snapshot:
     """The segments of one commit, with figures over all of them."""
 
-    def __init__(self, views: Sequence[SegmentView], generation: int) -> None:
+    def __init__(
+        self,
+        views: Sequence[SegmentView],
+        generation: int,
+        *,
+        most_bytes: int = MAX_REMEMBERED_BYTES,
+    ) -> None:
+        """Remembered results take at most so many bytes."""
         self.views = tuple(views)
         self.generation = generation
         self.documents = sum(view.count for view in self.views)
         """Living documents, soft-deleted ones included."""
-        self.memory = _memory_of(sum(view.size for view in self.views))
+        self.memory = _memory_of(sum(view.size for view in self.views), most_bytes)
         """Memory of the values that depend on all segments."""
         self._weights: Figures[float] = Figures()
 

@@ -25,14 +25,16 @@ EXTENSION = ".arrays"
 
 
 class Segment(base.Segment):  # type: ignore[misc]
-    """A segment in the table of contents: its name, its size and its dead documents.
+    """A segment of an index: its name, its size and its dead documents.
 
     The dead are those that were replaced or removed after the segment was made.
     """
 
-    def __init__(self, indexname: str, size: int) -> None:
+    def __init__(self, indexname: str, size: int, *, is_past: bool = False) -> None:
         super().__init__(indexname)
         self.size = size
+        self.is_past = is_past
+        """True if its documents are of states that were replaced: no part of Whoosh's index."""
         self._dead: bytes | None = None
         """A bit per document, None when all live."""
         self._dead_count = 0
@@ -59,7 +61,7 @@ class Segment(base.Segment):  # type: ignore[misc]
         dead = self.dead
         dead = np.zeros(self.size, np.bool_) if dead is None else dead
         dead[numbers] = True
-        other = Segment(self.indexname, self.size)
+        other = Segment(self.indexname, self.size, is_past=self.is_past)
         other.segid = self.segid
         other._dead_count = int(dead.sum())
         other._dead = np.packbits(dead).tobytes() if other._dead_count else None

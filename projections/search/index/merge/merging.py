@@ -36,7 +36,7 @@ def merge(
     kinds, names = _ranks(parts, new_ids, "kind", "kind")
     file.put("kind", kinds.astype(np.uint8))
     file.put_all(text_arrays("kind", names))
-    for name in ("deleted", "digest"):
+    for name in ("deleted", "digest", "since", "until"):
         file.put(name, _placed([part.arrays[name] for part in parts], new_ids))
     for path, kind in SORTABLE.items():
         name = f"sort.{path}"

@@ -210,9 +210,7 @@ def test_wrong_pasts_are_refused(
     assert (status, said in error["message"]) == (400, True), error
 
 
-@pytest.mark.parametrize(
-    "path", ["/v1/tables/{id}/versions", "/v1/tables/{id}/columns", "/v1/search/query"]
-)
+@pytest.mark.parametrize("path", ["/v1/tables/{id}/versions", "/v1/tables/{id}/columns"])
 @pytest.mark.parametrize(("name", "value"), [("at", "1"), ("asOf", "2026-01-01")])
 def test_what_has_no_past_gives_no_present_in_its_place(
     client: Client, table: Any, path: str, name: str, value: str

@@ -331,6 +331,8 @@ _CHANGES: dict[str, dict[str, Any]] = {
     "includeAggregations": {"includeAggregations": "true"},
     "aggregations": {"aggregations": '{"a":{"terms":{"field":"name"}}}'},
     "searchAfter": {"searchAfter": ["database", "database", "0"]},
+    "at": {"at": "1"},
+    "asOf": {"asOf": "2020-01-01"},
 }
 """For each parameter a value that makes another response than none."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from projections.search.documents.documents import SearchDocument
+from projections.search.documents.documents import HOLDS_STILL, SearchDocument
 from projections.search.index.engine import WhooshEngine
 from tests.commits import commit
 from tests.depth import first_alone
@@ -21,12 +21,12 @@ _WRITER = """
 import sys
 from pathlib import Path
 from projections.search.index.engine import WhooshEngine
-from {module} import changes, commit
+from {module} import changes, commit, replaced
 engine = WhooshEngine.open(Path(sys.argv[1]))
 position = engine.checkpoint()
 while True:
     position += 1
-    commit(engine, changes(position), position)
+    commit(engine, changes(position), position, "", replaced(position))
     print(engine.rebuild_reason, flush=True)
 """
 
@@ -39,9 +39,21 @@ def changes(position):
     return made
 
 
-def _document(number, position):
+def replaced(position):
+    """Return the documents that a commit replaces."""
+    before = expected(position - 1)
+    return [
+        _document(int(i.removeprefix("id")), before[i], position)
+        for i in changes(position)
+        if i in before
+    ]
+
+
+def _document(number, position, until=HOLDS_STILL):
     fields = {"name": (f"n{number}",), "description": (f"written at {position}",)}
-    return SearchDocument(f"id{number}", "table", False, fields, {"name": f"n{number}"}, position)
+    span = position, until
+    sort = {"name": f"n{number}"}
+    return SearchDocument(f"id{number}", "table", False, fields, sort, position, *span)
 
 
 def expected(checkpoint):
@@ -50,6 +62,12 @@ def expected(checkpoint):
     for position in range(1, checkpoint + 1):
         found |= {i: document.digest for i, document in changes(position).items()}
     return found
+
+
+def expected_past(checkpoint):
+    """Id, since and until of all that was replaced by commits up to the checkpoint."""
+    documents = (each for n in range(1, checkpoint + 1) for each in replaced(n))
+    return sorted((each.id, each.since, each.until) for each in documents)
 
 
 @pytest.mark.parametrize("kills", first_alone(2, 15))
@@ -77,6 +95,8 @@ def test_index_is_whole_after_every_kill(tmp_path, kills):
         checkpoint = engine.checkpoint()
         with engine.snapshot() as snapshot:
             found = {i: digest for i, _, digest in snapshot.entries()}
+            past = [s for s in snapshot.states() if s.until != HOLDS_STILL]
+        assert sorted((s.id, s.since, s.until) for s in past) == expected_past(checkpoint)
         assert found == expected(checkpoint), f"seed {seed}, kill {kill}"
         assert engine.count() == len(found)
         engine.close()

@@ -1,0 +1,68 @@
+"""The states in a search index, the replaced ones too, against a replay of the log."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby, islice
+
+from domain.aggregate.entity import Entity
+from domain.event_store.entity_reads import StreamSpan
+from domain.event_store.port import EventStore
+from domain.reading import history
+from projections.search.documents.documents import HOLDS_STILL, entity_digest
+from projections.verification.report import Difference, Differences, FieldPair
+
+_STREAMS_AT_A_TIME = 1_000
+"""Entities whose streams are asked for together; the log reads them in bounded pieces."""
+
+StoredStates = Callable[[str], Iterable[tuple[int, int, str]]]
+"""Id -> since, until and, of replaced ones, the digest in hexadecimal of each state in an index."""
+
+
+def find_past_differences(
+    log: EventStore,
+    position: int,
+    ids: Iterator[str],
+    stored: StoredStates,
+    differences: Differences,
+) -> None:
+    """Compare each state of the entities with these ids with those of the log up to a position."""
+    while part := [*islice(ids, _STREAMS_AT_A_TIME)]:
+        streams = log.streams([StreamSpan(entity_id) for entity_id in part], upto=position)
+        for entity_id, replayed in groupby(history.states(streams), lambda state: state[0].id):
+            entity, due = _due(replayed)
+            for since, until, digest in stored(entity_id):
+                expected = due.pop(since, None)
+                if expected != (until, digest):
+                    differences.add(_difference(entity, since, expected, (until, digest)))
+            for since, expected in due.items():
+                differences.add(_difference(entity, since, expected, None))
+
+
+_Held = tuple[int, str]
+"""The position until which a state held, and its digest in hexadecimal; of a current state "", as
+its digest is compared with the documents."""
+
+
+def _due(replayed: Iterable[tuple[Entity, int]]) -> tuple[Entity, dict[int, _Held]]:
+    """The last state of an entity, and by their positions what an index holds of all its states.
+
+    That is nothing where the entity is purged.
+    """
+    due: dict[int, _Held] = {}
+    before: tuple[Entity, int] | None = None
+    for entity, since in replayed:
+        if before is not None:
+            due[before[1]] = since, f"{entity_digest(before[0]):x}"
+        due[since] = HOLDS_STILL, ""
+        before = entity, since
+    return entity, {} if entity.purged else due
+
+
+def _difference(entity: Entity, since: int, due: _Held | None, stored: _Held | None) -> Difference:
+    """The fields in which a state differs; None: it is not there."""
+    pairs = [FieldPair("since", since, since)]
+    if due is None or stored is None:
+        pairs = [FieldPair("since", due and since, stored and since)]
+    else:
+        named = zip(("until", "digest"), due, stored, strict=True)
+        pairs += [FieldPair(name, one, other) for name, one, other in named if one != other]
+    return Difference("past", entity.kind, entity.id, entity.fqn, pairs)
