@@ -245,6 +245,13 @@ def test_filter_of_columns_keeps_the_date_without_scripts(story: Story) -> None:
     assert ("c11" in found, "c10" in found) == (True, False)
 
 
+def test_page_of_then_asks_what_changed_since_its_day(story: Story) -> None:
+    text = page(story, on(f"/entity/table/{TABLE}", asOf=story.between))
+    form = text.partition(f'action="/changed/table/{TABLE}"')[2].partition("</form>")[0]
+
+    assert f'name="from" value="{story.between[:10]}"' in form
+
+
 def test_who_is_not_signed_in_is_led_back_to_the_date(story: Story) -> None:
     address = on(f"/entity/table/{TABLE}", at=story.first)
     answer = Browser(story.client).get(address)
