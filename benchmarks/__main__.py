@@ -64,7 +64,7 @@ BENCHMARKS: Mapping[str, Callable[[Workspace, bool], list[Figure]]] = {
     "opensearch": opensearch.measure,
     "facets": facets.measure,
     "live": search_live.measure,
-    "past": search_past.measure,
+    "past-search": search_past.measure,
     "relevance": relevance.measure,
 }
 

@@ -36,7 +36,7 @@ _COMMITS = {1: (2_000, 1.8), 32: (100, 1.8), 1_000: (20, 1.5)}
 _FILE = 1.6
 _PAGES = 2_000
 _PINNED, _PAST = 1.2, 2.0
-_TABLES = ("history", "history_scopes", "kind_totals", "forgotten", "pasts", "moments")
+_TABLES = ("history", "history_scopes", "kind_totals", "forgotten", "pasts", "days", "moments")
 
 
 def measure(workspace: Workspace, large: bool) -> list[Figure]:

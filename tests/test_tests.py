@@ -29,7 +29,6 @@ PATCHED = {
     "projections/read_models.py": RELEASES,
     "api/pages/entities/test_quality.py": PAGES,
     "api/pages/entities/test_tree_page.py": PAGES,
-    "api/pages/history/test_activity_page.py": PAGES,
     "api/pages/operation/test_operation_page.py": PAGES,
     "api/pages/test_every_page.py": PAGES,
     "api/routes/search/test_search.py": PAGES,

@@ -101,8 +101,8 @@ class PastDocuments:
             if self._events_left < 0:
                 raise InvalidInput(
                     f"the documents of the past take more than {self._most_events:,} events to be"
-                    " made: ask for fewer with size, for none with fetchSource=false, or make nested"
-                    " conditions narrower"
+                    " made: ask for fewer with size, for none with fetchSource=false, or make"
+                    " nested conditions narrower"
                 )
             yield recorded
 

@@ -4,7 +4,7 @@ A stream is only followed up to its first bad event, because later events mean n
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 from msgspec.structs import asdict
@@ -19,6 +19,9 @@ from domain.event_store.stored import Claim, Problem, StoredRow
 from domain.events import Event
 from domain.kinds.bodies.contracts import GIVEN
 
+Follow = Callable[[int, int, Entity | None, Entity], None]
+"""Called with the position of an event, its time in milliseconds since the Unix epoch, and the
+states before it (None: there is none) and after it."""
 _DAY_MS = 24 * 60 * 60 * 1000
 
 
@@ -82,12 +85,20 @@ class StreamStates(msgspec.Struct):
 class StreamReader:
     """Folds streams, and adds the faults of their events to the problems."""
 
-    def __init__(self, problems: Problems, *, now: int, pins: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        problems: Problems,
+        *,
+        now: int,
+        pins: Sequence[int] = (),
+        follow: Sequence[Follow] = (),
+    ) -> None:
         """`now` is in ms since the epoch; events more than a day beyond it are `future` ones.
 
         `pins` are the positions at which states are asked for. Other states are not kept, since an
-        entity may have very many.
+        entity may have very many. Those of `follow` are called for each good event.
         """
+        self._follow = follow
         self._pins = pins
         self._problems = problems
         self._latest = now + _DAY_MS
@@ -125,6 +136,8 @@ class StreamReader:
             if states and not any(previous <= pin < position for pin in self._pins):
                 states.pop()
             states.append((position, state))
+            for follow in self._follow:
+                follow(position, event.at, before, state)
             stream.events += 1
             previous = position
         return stream

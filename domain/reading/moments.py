@@ -5,6 +5,7 @@ greatest time so far: as of a time, the log ends before the first event that is 
 is final once there is a later event, whatever is appended afterwards.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
@@ -13,6 +14,8 @@ import msgspec
 from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.port import EventStore
 
+DAY = 86_400_000
+"""Milliseconds of a day."""
 Moment = tuple[int, int]
 """Time of an event, in milliseconds since the Unix epoch, that is later than those of all events
 before it; and the event's position."""
@@ -23,6 +26,35 @@ class _Timed(msgspec.Struct):
 
 
 _timed = msgspec.json.Decoder(_Timed)
+
+
+class LogDays:
+    """The days on which the log stood: at each position the day of the greatest time so far."""
+
+    def __init__(self, moments: Iterable[Moment] = ()) -> None:
+        self._positions: list[int] = []
+        """Position at which each of the days began."""
+        self._days: list[int] = []
+        for moment in moments:
+            self._add(moment)
+
+    def noting(self, moments: Iterable[Moment]) -> Iterator[Moment]:
+        """Go through moments in log order, and take note of the days that begin."""
+        for moment in moments:
+            self._add(moment)
+            yield moment
+
+    def of(self, position: int) -> int:
+        """The day since the Unix epoch at a position, which must not come before all moments."""
+        place = bisect_right(self._positions, position)
+        assert place, f"no moment is known up to position {position}"
+        return self._days[place - 1]
+
+    def _add(self, moment: Moment) -> None:
+        at, position = moment
+        if not self._days or at // DAY > self._days[-1]:
+            self._positions.append(position)
+            self._days.append(at // DAY)
 
 
 def moments_of(events: Iterable[RecordedEvent]) -> Iterator[Moment]:

@@ -6,6 +6,7 @@ multiprocessing starts would import all of the program that asks.
 """
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import groupby
@@ -18,6 +19,8 @@ from domain.aggregate.entity import Entity, evolve
 from domain.event_store.entity_reads import StreamSpan
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
+from domain.reading.moments import DAY
+from projections.entities.daily_counts import CoverageStep
 from projections.entities.replaced_states import (
     EndedMembership,
     Life,
@@ -51,6 +54,10 @@ class FoldedPart(msgspec.Struct, frozen=True, array_like=True):
     """Changes of totals, as `PastChanges.steps`."""
     forgotten: list[Step] = []
     """Rows that add up to those of `forgotten`."""
+    coverage: list[CoverageStep] = []
+    """Changes of coverage."""
+    events: dict[tuple[int, str], int] = {}
+    """Day and kind -> number of events."""
     newest: dict[str, int] = {}
     """Kind -> position of the newest event that is about one."""
 
@@ -69,6 +76,7 @@ def fold_streams(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[Fol
         stored: StoredEntity | None = None
         for recorded in stream:
             state = evolve(state, recorded.event, entity_id)
+            part.events[recorded.event.at // DAY, state.kind] += 1
             if state.purged:
                 stored = None
                 life.purge(part.past, recorded.position)
@@ -94,6 +102,7 @@ class _Part:
     def __init__(self) -> None:
         self.entities: list[StoredEntity] = []
         self.past = PastChanges()
+        self.events: Counter[tuple[int, str]] = Counter()
         self.size = 0
         """Bytes of JSON, about."""
 
@@ -107,6 +116,8 @@ class _Part:
             past.ended,
             past.steps,
             past.forgotten,
+            past.coverage,
+            self.events,
             past.newest,
         )
 

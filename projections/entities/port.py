@@ -20,6 +20,7 @@ from domain.edges import edge_name
 from domain.kinds.entity_kind import EntityKind
 from domain.reading.moments import Moment
 from projections.entities.cursors import Place
+from projections.entities.daily_counts import NO_EVENTS, DailyFigures, DayCount, EventCounts
 from projections.entities.name_filters import NameFilter
 from projections.entities.replaced_states import (
     EndedMembership,
@@ -206,6 +207,9 @@ class EntitySnapshot(Protocol):
     def totals_at(self, position: int) -> tuple[Mapping[Series, int], Mapping[Series, int]]:
         """The totals of all kinds at a position: counted, and as they are kept."""
 
+    def days(self) -> Iterator[DayCount]:
+        """The counts of days that are stored."""
+
     def list_differences(self) -> Iterator[Difference]:
         """Yield narrowed lists that differ from the stored entities, and totals that differ."""
 
@@ -307,6 +311,12 @@ class SortedReadModel(ReadModel, Protocol):
         The time is in milliseconds since the Unix epoch, of 64 bits.
         """
 
+    def daily_figures(self, days: range, series: Sequence[tuple[str, str]]) -> DailyFigures:
+        """The counts of some days, and the live entities at their ends.
+
+        The latter are those of each kind and status (ANY_STATUS: all of the kind) in `series`.
+        """
+
     def digests(self) -> Mapping[str, tuple[int, int]]:
         """Kind -> number of its entities, and the sum of their digests modulo 2**128."""
 
@@ -321,13 +331,14 @@ class SortedReadModel(ReadModel, Protocol):
         *,
         after: Checkpoint,
         moments: Sequence[Moment] = (),
+        events: EventCounts = NO_EVENTS,
     ) -> None:
         """Store what became of entities, by id, with the states replaced; move the checkpoint.
 
         `moments` are those of the events between `after` and `position`, as far as these alone
-        tell. Everything happens in one commit, lists, totals and digests included. Raises
-        StoreUnavailable when nothing was committed, as when the checkpoint and its fingerprint are
-        not `after`, which the commit itself compares.
+        tell, and `events` are their numbers. Everything happens in one commit, lists, totals and
+        digests included. Raises StoreUnavailable when nothing was committed, as when the checkpoint
+        and its fingerprint are not `after`, which the commit itself compares.
         """
 
     def snapshot(self) -> AbstractContextManager[EntitySnapshot]:

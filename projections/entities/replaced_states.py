@@ -11,7 +11,9 @@ from itertools import chain
 import msgspec
 
 from domain.edges import EDGE, edge_ends
+from projections.entities.daily_counts import CoverageStep
 from projections.entities.stored_entity import (
+    COVERED,
     StoredEntity,
     added_digests,
     columns_digest,
@@ -50,6 +52,7 @@ class HeldState(msgspec.Struct, frozen=True, gc=False, array_like=True):
     fqn: str
     status: str | None
     scopes: str
+    covered: int
     position: int
     core: bytes | None
     """As of a StoredEntity; None where it is LARGE."""
@@ -109,6 +112,7 @@ def held_state(one: StoredEntity) -> HeldState:
         one.fqn,
         one.status,
         one.scopes,
+        one.covered,
         one.position,
         core,
         optional,
@@ -123,6 +127,15 @@ def replaced_state(state: HeldState, until: int) -> ReplacedState:
         *(state.position, until, state.core, state.optional),
     )
     return ReplacedState(*columns, columns_digest(columns))
+
+
+def coverage_steps(kind: str, before: int, after: int, position: int) -> list[CoverageStep]:
+    """The changes of coverage where an entity's `covered` changes at a position."""
+    return [
+        (kind, key, position, step)
+        for n, key in enumerate(COVERED)
+        if (step := (after >> n & 1) - (before >> n & 1))
+    ]
 
 
 class PastChanges:
@@ -151,6 +164,8 @@ class PastChanges:
         self._totals: Counter[tuple[Series, int]] = Counter()
         self._forgotten: Counter[tuple[Series, int]] = Counter()
         self._sums: dict[str, tuple[int, int]] = {}
+        self.coverage: list[CoverageStep] = []
+        """The changes of the numbers of entities on which keys of COVERED have content."""
 
     def add(self, held: HeldState | None, change: EntityChange) -> None:
         """Add what became of an entity whose stored state is `held` (None: there was none)."""
@@ -252,6 +267,11 @@ class PastChanges:
             n, total = self._sums.get(kind, (0, 0))
             self._sums[kind] = n + step, total + step * int.from_bytes(digest, "big")
 
+    def count_covered(self, kind: str, before: int, after: int, position: int) -> None:
+        """Count the change of an entity's `covered` from a position on."""
+        if before != after:
+            self.coverage += coverage_steps(kind, before, after, position)
+
     def count_total(self, of: HeldState, position: int, step: int) -> None:
         """Count a state in the totals of its kind from a position on."""
         self.count(self._totals, of, position, step)
@@ -291,6 +311,7 @@ class Life:
         before, self._state = self._state, state
         position = state.position
         changes.newest[state.kind] = max(position, changes.newest.get(state.kind, 0))
+        changes.count_covered(state.kind, before.covered if before else 0, state.covered, position)
         if before is None:
             changes.count_total(state, position, 1)
         else:
@@ -317,6 +338,7 @@ class Life:
         self._is_purged = True
         changes.newest[last.kind] = max(position, changes.newest.get(last.kind, 0))
         changes.count_total(last, position, -1)
+        changes.count_covered(last.kind, last.covered, 0, position)
         self._replaced.append(replaced_state(last, position))
         if last.kind == EDGE:
             self._end(set(self._since), position)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from domain.aggregate.entity import Entity
+from domain.edges import EDGE
 from domain.events import Body, encode
 from domain.kinds.registry import ALL_KINDS
 from domain.openmetadata import document
@@ -15,10 +16,15 @@ from domain.openmetadata.verdicts import KEY, shown_verdict
 from projections.entities.scopes import scopes_of
 from projections.feeding.port import Folded
 
-VERSION = 6
+VERSION = 7
 """Raised whenever the same states give other stored entities."""
 DIGEST_MODULUS = 1 << 128
 """Sums of digests are kept modulo this number, so that they fit in 16 bytes."""
+
+
+COVERED = ("description", "owners", "domains", "tags")
+"""Keys of bodies of which is counted on how many entities they have content."""
+_EMPTY = frozenset({b"null", b"[]", b'""'})
 
 
 class StoredEntity(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -33,6 +39,8 @@ class StoredEntity(msgspec.Struct, frozen=True, gc=False, array_like=True):
     status: str | None
     scopes: str
     """JSON array of the scopes to which lists that show this entity can be narrowed."""
+    covered: int
+    """The bit `1 << n` is set if the entity is live and COVERED[n] has content; 0 for edges."""
     position: int
     """Position in the log of the entity's last event."""
     last_event: str
@@ -77,12 +85,26 @@ def stored_entity(folded: Folded) -> StoredEntity:
         entity.fqn,
         entity.status,
         msgspec.json.encode(scopes_of(entity)).decode(),
+        covered_by(entity),
         folded.position,
         entity.last_event,
         document.encode(core),
         document.encode(optional),
     )
     return StoredEntity(*columns, columns_digest(columns))
+
+
+def covered_by(entity: Entity) -> int:
+    """The `covered` of a StoredEntity."""
+    if entity.deleted or entity.purged or entity.kind == EDGE:
+        return 0
+    raws = [entity.body.get(key) for key in COVERED]
+    return sum(
+        1 << n
+        for n, raw in enumerate(raws)
+        # Most values are too long to be empty, and large ones are not to be copied.
+        if raw is not None and (len(raw) > 4 or bytes(raw) not in _EMPTY)
+    )
 
 
 def columns_digest(columns: tuple[Any, ...]) -> bytes:

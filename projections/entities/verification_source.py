@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import zip_longest
+from functools import partial
+from itertools import chain, zip_longest
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from domain.aggregate.entity import Entity
 from domain.event_store.port import EventStore
 from domain.reading import changes
 from domain.reading.moments import Moment, recorded_moments
+from projections.entities.daily_verification import DayReplay
 from projections.entities.past_verification import NotComparable, past_differences
 from projections.entities.port import EntitySnapshot, SortedReadModel
 from projections.entities.stored_entity import (
@@ -38,6 +40,7 @@ class StoredEntities:
     def model(self, ids: Sequence[str] | None) -> Model[StoredEntity]:
         """Return the stored rows of these entities (None: of all), beside those of the log."""
         stored = self._snapshot.entities(ids)
+        days = DayReplay(self._snapshot)
         return Model(
             name="entities",
             position=self._snapshot.position,
@@ -48,7 +51,8 @@ class StoredEntities:
             modulus=DIGEST_MODULUS,
             explain=_explain,
             kept=self._snapshot.digests(),
-            inner=self._compare_lists,
+            follow=days.follow,
+            inner=partial(self._compare_lists, days),
         )
 
     def damage(self) -> list[str]:
@@ -58,8 +62,8 @@ class StoredEntities:
         except Damaged as error:
             return [error.message]
 
-    def _compare_lists(self, differences: Differences) -> None:
-        for difference in self._snapshot.list_differences():
+    def _compare_lists(self, days: DayReplay, differences: Differences) -> None:
+        for difference in chain(self._snapshot.list_differences(), days.differences()):
             differences.add(difference)
         try:
             self._compare_moments(differences)

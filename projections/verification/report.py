@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from domain.aggregate.entity import Entity
-from domain.event_store.checks import FutureEvents, StreamStates
+from domain.event_store.checks import Follow, FutureEvents, StreamStates
 from domain.event_store.stored import Problem
 
 
@@ -156,6 +156,8 @@ class Model(msgspec.Struct, Generic[V], frozen=True, kw_only=True):
     """Names the fields in which the expected form (first) and the stored form differ."""
     kept: Mapping[str, tuple[int, int]]
     """Kind -> number and digest of its entities, as kept while commits were applied."""
+    follow: Follow | None = None
+    """Called for each event of the log, before `inner`, where everything is compared."""
     inner: Callable[[Differences], None]
     """Adds the faults inside the read model besides the entities."""
 

@@ -150,7 +150,9 @@ class _Run:
         """Read the log, one entity after the other, and compare."""
         pins = [comparison.model.position for comparison in self._comparisons.values()]
         now = self._request.now
-        reader = StreamReader(self._problems, now=now, pins=pins)
+        models = [comparison.model for comparison in self._comparisons.values()]
+        follow = [each.follow for each in models if self._whole and each.follow is not None]
+        reader = StreamReader(self._problems, now=now, pins=pins, follow=follow)
         self._future = reader.future
         claims = ClaimChecker(log.claims(ids), self._problems) if self._request.log else None
         reported = 0

@@ -8,6 +8,12 @@ from contextlib import contextmanager
 from domain.kinds.names import name_key
 from domain.reading.moments import Moment
 from projections.entities.cursors import Place
+from projections.entities.daily_counts import (
+    NO_EVENTS,
+    DailyFigures,
+    DayCount,
+    EventCounts,
+)
 from projections.entities.port import (
     EntityTooLarge,
     Include,
@@ -193,6 +199,9 @@ class PlainSnapshot:
     def totals_at(self, position: int) -> tuple[Mapping[Series, int], Mapping[Series, int]]:
         return {}, {}
 
+    def days(self) -> Iterator[DayCount]:
+        return iter(())
+
     def list_differences(self) -> Iterator[Difference]:
         return iter(())
 
@@ -276,6 +285,7 @@ class PlainReadModel:
         *,
         after: Checkpoint,
         moments: Sequence[Moment] = (),
+        events: EventCounts = NO_EVENTS,
     ) -> None:
         if (self.position, self.fingerprint) != after:
             raise moved_on("sorted read model", after)
@@ -289,6 +299,9 @@ class PlainReadModel:
         for at, where in moments:
             if not self.moments or at > self.moments[-1][0]:
                 self.moments.append((at, where))
+
+    def daily_figures(self, days: range, series: Sequence[tuple[str, str]]) -> DailyFigures:
+        return DailyFigures([], [])
 
     def first_after(self, time: int) -> int | None:
         return next((position for at, position in self.moments if at > time), None)

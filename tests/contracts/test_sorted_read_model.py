@@ -61,6 +61,7 @@ def stored(
     deleted: int = 0,
     status: str | None = None,
     scopes: list[str] | None = None,
+    covered: int = 0,
     position: int = 1,
     **optional: Any,
 ) -> StoredEntity:
@@ -73,6 +74,7 @@ def stored(
         f"{name}_{number}",
         status,
         json.dumps(scopes or []),
+        covered,
         position,
         f"{number:08x}",
         msgspec.json.encode(core),
@@ -608,6 +610,7 @@ def edge(number: int, beginning: int, end: int, pipeline: int | None = None) -> 
         f"{uuid(beginning)}.{uuid(end)}",
         None,
         json.dumps(sorted(map(uuid, concerned))),
+        0,
         1,
         f"{number:08x}",
         b"%d" % number,

@@ -11,15 +11,18 @@ COLOURS = 6
 REST = "others"
 
 
-def stacked_bars(places: Sequence[str], counts: Sequence[Mapping[str, int]]) -> dict[str, Any]:
+def stacked_bars(
+    places: Sequence[str], counts: Sequence[Mapping[str, int]], order: Sequence[str] = ()
+) -> dict[str, Any]:
     """A bar for each place, made of a part for each of the most frequent series.
 
-    `counts` are series -> number at each place. Each part is (series, x, y, width, height).
+    `counts` are series -> number at each place. The series are stacked in an order, or else with
+    the most frequent one at the bottom. Each part is (series, x, y, width, height).
     """
     totals: Counter[str] = Counter()
     for each in counts:
         totals.update(each)
-    series = [name for name, value in totals.most_common() if value]
+    series = [name for name in order or dict(totals.most_common()) if totals[name]]
     rows = [[each.get(name, 0) for name in series] for each in counts]
     if len(series) > COLOURS:
         series = [*series[: COLOURS - 1], REST]

@@ -1,7 +1,8 @@
-"""The page of activity: changes by day and kind, and contracts by status."""
+"""The page of activity: changes by day and kind, contracts by status, and coverage."""
 
 import time
-from collections.abc import Mapping
+from collections import Counter
+from functools import partial
 from typing import Any, Literal
 
 from litestar.handlers import HTTPRouteHandler
@@ -17,39 +18,45 @@ from api.routes.system.audit import AUDITING, auditable
 from api.services import Services
 from domain.edges import EDGE
 from domain.kinds.registry import ALL_KINDS, KINDS
-from domain.reading.activity import CONTRACT, DAY, Activity, ActivityCounts
+from domain.reading.moments import DAY
+from projections.entities.daily_counts import EVENTS, DailyFigures
+from projections.entities.port import SortedReadModel
+from projections.entities.replaced_states import ANY_STATUS
+from projections.entities.stored_entity import COVERED
 
-COUNT_SECONDS = 0.25
-"""Longest time for which one request for the page counts events of the log."""
+CONTRACT = "dataContract"
 _DAYS: Any = Literal["30", "90", "365"]
 _PARAMETERS: Parameters = {"days": query(_DAYS, "How many days are shown.", "90")}
 
 
 def activity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """The page of both plots."""
-    activity = Activity(services.stores.log)
+    """The page of all plots."""
 
     async def show(request: AnyRequest, days: str) -> ASGIResponse:
         def work() -> bytes:
-            counts = activity.count(COUNT_SECONDS)
             today = time.time_ns() // 1_000_000 // DAY
             shown = range(today - int(days) + 1, today + 1)
+            kinds = auditable(request.auth, KINDS)
+            figures = services.stores.entities.read(partial(_figures, shown, kinds))
             return renderer.page(
                 request,
                 "activity.html",
                 days=days,
-                counted=counts.position,
-                head=counts.head,
-                changes=_changes(counts, shown, _countable(request.auth)),
-                contracts=_contracts(counts, shown)
-                if CONTRACT in auditable(request.auth, KINDS)
-                else None,
-                too_many=counts.statuses is None,
+                changes=_changes(figures, shown, _countable(request.auth)),
+                contracts=_contracts(figures, shown) if CONTRACT in kinds else None,
+                coverage={key: _coverage(figures, shown, kinds, key) for key in COVERED},
             )
 
         return html(await services.heavy_read(request, work))
 
     return [page("/activity", AUDITING, show, _PARAMETERS)]
+
+
+def _figures(days: range, kinds: frozenset[str], entities: SortedReadModel) -> DailyFigures:
+    """All that is shown of some kinds."""
+    series = [(kind, ANY_STATUS) for kind in sorted(kinds)]
+    series += [(CONTRACT, status) for status in KINDS[CONTRACT].statuses]
+    return entities.daily_figures(days, series)
 
 
 def _countable(access: Access) -> frozenset[str]:
@@ -59,22 +66,44 @@ def _countable(access: Access) -> frozenset[str]:
     return kinds if sees_all else kinds - {EDGE}
 
 
-def _changes(counts: ActivityCounts, days: range, kinds: frozenset[str]) -> dict[str, Any]:
+def _changes(figures: DailyFigures, days: range, kinds: frozenset[str]) -> dict[str, Any]:
     """The bars of the changes of each day."""
-    by_day = [
-        {words(kind): n for kind, n in counts.changes.get(each, {}).items() if kind in kinds}
-        for each in days
-    ]
-    return plots.stacked_bars([day(each * DAY) for each in days], by_day)
+    by_day: dict[int, dict[str, int]] = {each: {} for each in days}
+    for each, kind, what, n in figures.counts:
+        if what == EVENTS and kind in kinds and each in by_day:
+            by_day[each][words(kind)] = n
+    return plots.stacked_bars(_names(days), [*by_day.values()])
 
 
-def _contracts(counts: ActivityCounts, days: range) -> dict[str, Any]:
+def _contracts(figures: DailyFigures, days: range) -> dict[str, Any]:
     """The bars of the contracts that there were at the end of each day."""
-    known = counts.statuses or {}
-    before = [each for each in known if each < days.start]
-    current: Mapping[str, int] = known[max(before)] if before else {}
+    by_day: dict[int, dict[str, int]] = {each: {} for each in days}
+    for kind, status, each, n in figures.totals:
+        if kind == CONTRACT and status != ANY_STATUS:
+            by_day[each][status] = n
+    return plots.stacked_bars(_names(days), [*by_day.values()])
+
+
+def _coverage(
+    figures: DailyFigures, days: range, kinds: frozenset[str], key: str
+) -> dict[str, Any]:
+    """The bars of the entities on which a key has content, and of the others that may have it."""
+    kinds = frozenset(kind for kind in kinds if key in KINDS[kind].keys)
+    changes: Counter[int] = Counter()
+    for each, kind, what, n in figures.counts:
+        if what == key and kind in kinds:
+            changes[each] += n
+    totals: Counter[int] = Counter()
+    for kind, status, each, n in figures.totals:
+        if kind in kinds and status == ANY_STATUS:
+            totals[each] += n
     by_day = []
+    covered = changes[days.start - 1]
     for each in days:
-        current = known.get(each, current)
-        by_day.append(current)
-    return plots.stacked_bars([day(each * DAY) for each in days], by_day)
+        covered += changes[each]
+        by_day.append({"with": covered, "without": totals[each] - covered})
+    return plots.stacked_bars(_names(days), by_day, ("with", "without"))
+
+
+def _names(days: range) -> list[str]:
+    return [day(each * DAY) for each in days]

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from domain.event_store.postgres.link import Link
-from domain.reading.moments import Moment
+from domain.reading.moments import LogDays, Moment
 from projections.entities.commit_changes import CommitChanges
+from projections.entities.daily_counts import DayCounts
 from projections.entities.postgres.commit_past import write_past
 from projections.entities.postgres.database import EntityTables, write_rows
 from projections.entities.postgres.tables import TYPES, entity_row
@@ -12,7 +13,7 @@ from projections.entities.replaced_states import LARGE, EntityChange, HeldState
 from projections.entities.stored_entity import held_digests
 
 _STORED = (
-    "SELECT kind, deleted, name, id, fqn, status, scopes, position,"
+    "SELECT kind, deleted, name, id, fqn, status, scopes, covered, position,"
     f" CASE WHEN octet_length(core) <= {LARGE} THEN core END,"
     f" CASE WHEN octet_length(optional) <= {LARGE} THEN optional END, digest"
     " FROM {}.entities WHERE id = ANY (%b::text[])"
@@ -27,24 +28,29 @@ _COUNT = (
     " ON CONFLICT (kind, scope, deleted, status) DO UPDATE SET n = c.n + excluded.n"
 )
 DIGESTS = "SELECT kind, n, sum FROM {}.digests WHERE n > 0 ORDER BY kind"
-_MOMENTS = (
-    "INSERT INTO {}.moments SELECT m.at, m.position"
-    " FROM unnest(%b::int8[], %b::int8[]) AS m (at, position)"
-    " WHERE m.at > coalesce((SELECT max(at) FROM {}.moments), m.at - 1)"
-)
+_NEWEST_MOMENT = "SELECT at, position FROM {}.moments ORDER BY at DESC LIMIT 1"
+_MOMENTS = "INSERT INTO {}.moments SELECT * FROM unnest(%b::int8[], %b::int8[])"
 _DIGEST = (
     "INSERT INTO {}.digests SELECT * FROM unnest(%b::text[], %b::int8[], %b::bytea[])"
     " ON CONFLICT (kind) DO UPDATE SET n = excluded.n, sum = excluded.sum"
 )
 
 
-def write_moments(link: Link, tables: EntityTables, moments: Sequence[Moment]) -> None:
-    """Add those moments that are later than all that are stored."""
-    write_rows(link, tables, _MOMENTS, moments)
+def write_moments(link: Link, tables: EntityTables, moments: Sequence[Moment]) -> LogDays:
+    """Add those moments that are later than all that are stored; returns the days of a commit."""
+    newest = link.rows(tables.within(_NEWEST_MOMENT))
+    later = [each for each in moments if not newest or each[0] > newest[0][0]]
+    write_rows(link, tables, _MOMENTS, later)
+    return LogDays([*newest, *later])
 
 
-def write_entities(link: Link, tables: EntityTables, entities: Mapping[str, EntityChange]) -> None:
-    """Store what became of entities, by id, within the link's transaction."""
+def write_entities(
+    link: Link, tables: EntityTables, entities: Mapping[str, EntityChange], days: DayCounts
+) -> None:
+    """Store what became of entities, by id, within the link's transaction.
+
+    `days` have the events of the commit.
+    """
     rows = link.rows(tables.within(_STORED), [*entities])
     held = {one.id: one for one in (HeldState(*row) for row in rows)}
     to_store = [change.stored for change in entities.values() if change.stored is not None]
@@ -57,4 +63,4 @@ def write_entities(link: Link, tables: EntityTables, entities: Mapping[str, Enti
         (_DIGEST, changes.digests(digests)),
     ):
         write_rows(link, tables, statement, written)
-    write_past(link, tables, held, entities)
+    write_past(link, tables, held, entities, days)

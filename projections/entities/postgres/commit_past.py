@@ -7,6 +7,7 @@ from msgspec.structs import astuple
 
 from domain.edges import EDGE, edge_ends
 from domain.event_store.postgres.link import Link
+from projections.entities.daily_counts import DayCounts
 from projections.entities.postgres.database import EntityTables, write_rows
 from projections.entities.replaced_states import (
     EntityChange,
@@ -77,17 +78,23 @@ _PAST = (
     " n = excluded.n, sum = excluded.sum"
 )
 
+_DAYS = (
+    "INSERT INTO {}.days AS d SELECT * FROM unnest(%b::int8[], %b::text[], %b::text[], %b::int8[])"
+    " ON CONFLICT (kind, what, day) DO UPDATE SET n = d.n + excluded.n"
+)
+
 
 def write_past(
     link: Link,
     tables: EntityTables,
     held: Mapping[str, HeldState],
     entities: Mapping[str, EntityChange],
+    days: DayCounts,
 ) -> None:
     """Keep the states that are replaced, within the link's transaction.
 
     `held` are those that were stored before it, and `entities` what became of them, which must be
-    stored already.
+    stored already. `days` have the events of the commit.
     """
     changes = PastChanges()
     for entity_id, change in entities.items():
@@ -100,6 +107,7 @@ def write_past(
     totals: dict[tuple[str, int, str], int] = {}
     for kind, deleted, status, n in _asked(link, tables, _LAST_TOTALS, changes.series):
         totals[kind, deleted, status] = n
+    days.add_coverage(changes.coverage)
     digests = held_digests(link.rows(tables.within(_PASTS), [*changes.kinds]))
     moved = _asked(link, tables, _MOVED, changes.moved)
     for statement, written in (
@@ -110,6 +118,7 @@ def write_past(
         (_TOTAL, changes.totals(totals)),
         (_FORGET, changes.forgotten),
         (_PAST, changes.pasts(digests, moved)),
+        (_DAYS, days.rows),
     ):
         write_rows(link, tables, statement, written)
 

@@ -35,7 +35,7 @@ _int4 = Struct(">ii").pack
 _int8 = Struct(">iq").pack
 _NULL, _DIGEST = _length(-1), _length(16)
 """Lengths as COPY has them: of null, and of digests and of keys of names."""
-_ENTITY_FIELDS, _SCOPE_FIELDS = _number(13), _number(7)
+_ENTITY_FIELDS, _SCOPE_FIELDS = _number(14), _number(7)
 """Numbers of fields of a row, with which it begins."""
 
 
@@ -66,7 +66,7 @@ def copy_part(part: FoldedPart) -> CopyPart:
         core, optional = one.core, one.optional
         rows += (
             *(_ENTITY_FIELDS, key, _text(one.fqn), status, _text(one.scopes)),
-            *(_int8(8, one.position), _text(one.last_event)),
+            *(_int4(4, one.covered), _int8(8, one.position), _text(one.last_event)),
             *(_length(len(core)), core, _length(len(optional)), optional),
             *(_DIGEST, one.digest, _DIGEST, name_key(one.kind, one.fqn)),
         )

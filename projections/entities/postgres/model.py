@@ -12,6 +12,14 @@ from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
 from domain.reading.moments import Moment
 from projections.entities.cursors import Place
+from projections.entities.daily_counts import (
+    COUNTS,
+    LIVE_TOTALS,
+    NO_EVENTS,
+    DailyFigures,
+    DayCounts,
+    EventCounts,
+)
 from projections.entities.list_sql import Statement
 from projections.entities.port import (
     EdgeReader,
@@ -20,7 +28,11 @@ from projections.entities.port import (
     SortedReadModel,
     StoredDocument,
 )
-from projections.entities.postgres.commit import DIGESTS, write_entities, write_moments
+from projections.entities.postgres.commit import (
+    DIGESTS,
+    write_entities,
+    write_moments,
+)
 from projections.entities.postgres.database import EntityTables, postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
@@ -60,6 +72,13 @@ _FIRST_AFTER = (
     " WHERE at > %b ORDER BY at LIMIT 1) m ON true"
 )
 """Gives NULL where there is none."""
+_COUNTS = COUNTS.replace("{}", "{}.").replace("?", "%b")
+_LIVE_TOTALS = LIVE_TOTALS.format(
+    "{}.",
+    "{}.",
+    days="unnest(%b::int8[]) AS one (value)",
+    series="unnest(%b::text[], %b::text[]) AS s (kind, status)",
+)
 _MOVE = (
     "UPDATE {}.checkpoint SET position = %b, fingerprint = %b"
     " WHERE one = 1 AND position = %b AND fingerprint = %b"
@@ -130,6 +149,16 @@ class PostgresReadModel(SortedReadModel):
         position_or_none: int | None = position
         return position_or_none
 
+    def daily_figures(self, days: range, series: Sequence[tuple[str, str]]) -> DailyFigures:
+        """The counts of some days, and the live entities of each kind and status at their ends."""
+        of_series = [kind for kind, _ in series], [status for _, status in series]
+        within = self.tables.within
+        with self.tables.reading() as link:
+            return DailyFigures(
+                link.rows(within(_COUNTS), days[0], days[-1], days[0] - 1, days[0]),
+                link.rows(within(_LIVE_TOTALS), [*days], *of_series),
+            )
+
     def digests(self) -> dict[str, tuple[int, int]]:
         """Kind -> number of its entities, and the sum of their digests modulo 2**128."""
         return held_digests(self.tables.ask((DIGESTS, ())))
@@ -193,6 +222,7 @@ class PostgresReadModel(SortedReadModel):
         *,
         after: Checkpoint,
         moments: Sequence[Moment] = (),
+        events: EventCounts = NO_EVENTS,
     ) -> None:
         """Store what became of entities, by id, and move the checkpoint.
 
@@ -209,8 +239,9 @@ class PostgresReadModel(SortedReadModel):
                 )
                 if moved.rowcount != 1:
                     raise moved_on("sorted read model", after)
-                write_entities(link, self.tables, entities)
-                write_moments(link, self.tables, moments)
+                days = DayCounts(write_moments(link, self.tables, moments))
+                days.add_events(events)
+                write_entities(link, self.tables, entities, days)
         except Superseded as gone:
             raise Damaged(gone.message) from gone
 

@@ -13,8 +13,9 @@ from psycopg import sql
 
 from domain.event_store.port import EventStore
 from domain.event_store.postgres.link import Link
-from domain.reading.moments import recorded_moments
+from domain.reading.moments import LogDays, recorded_moments
 from projections.entities.bulk_folding import LoadedPast, folded_parts
+from projections.entities.daily_counts import DayCounts
 from projections.entities.postgres.copy_rows import CopyPart, copy_in, copy_part, copy_tuples
 from projections.entities.postgres.database import EntityDatabase, EntityTables, postgres_errors
 from projections.entities.postgres.model import PostgresReadModel, no_writer
@@ -79,7 +80,10 @@ def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progr
         _make_tables(link, schema)
         _run(link, _STEPS)
         done, sums = 0, dict[str, tuple[int, int]]()
-        past = LoadedPast(live)
+        log_days = LogDays()
+        moments = recorded_moments(log, live.head)
+        copy_tuples(link, tables, "{}.moments", log_days.noting(moments))
+        past, days = LoadedPast(live), DayCounts(log_days)
         for part in parts:
             copy_in(link, tables, part)
             replaced, ended = past.kept(part.past)
@@ -87,6 +91,8 @@ def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progr
             copy_tuples(link, tables, "{}.history_scopes", ended)
             copy_tuples(link, tables, "total_steps", part.past.steps)
             copy_tuples(link, tables, "forgotten_steps", part.past.forgotten)
+            days.add_events(part.past.events)
+            days.add_coverage(part.past.coverage)
             add_digests(sums, part.sums)
             done += part.number
             progress(done, len(live))
@@ -96,7 +102,7 @@ def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progr
             tables.within("INSERT INTO {}.digests VALUES (%b, %b, %b)"), added_digests({}, sums)
         )
         copy_tuples(link, tables, "{}.pasts", past.pasts)
-        copy_tuples(link, tables, "{}.moments", recorded_moments(log, live.head))
+        copy_tuples(link, tables, "{}.days", days.rows)
         link.execute(
             tables.within("UPDATE {}.checkpoint SET position = %b, fingerprint = %b").encode(),
             (live.head, fingerprint),

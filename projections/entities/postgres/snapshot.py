@@ -7,6 +7,7 @@ from domain.event_store.port import MAX_INTEGER
 from domain.event_store.postgres.link import Link
 from domain.reading.moments import Moment
 from projections.entities.commit_changes import WRONG_COUNTERS
+from projections.entities.daily_counts import DayCount
 from projections.entities.past_verification import totals_at
 from projections.entities.postgres.commit import DIGESTS
 from projections.entities.postgres.database import EntityTables, postgres_errors
@@ -134,6 +135,10 @@ class PostgresEntitySnapshot:
     def totals_at(self, position: int) -> tuple[Mapping[Series, int], Mapping[Series, int]]:
         """The totals of all kinds at a position: counted, and as they are kept."""
         return totals_at(self._rows, position, "{}.")
+
+    def days(self) -> Iterator[DayCount]:
+        """The counts of days that are stored."""
+        yield from self._rows("SELECT * FROM {}.days")
 
     def list_differences(self) -> Iterator[Difference]:
         """Yield the rows of `scopes` and the counters that differ from the entities."""

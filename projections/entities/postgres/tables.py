@@ -16,9 +16,9 @@ _HOT = "autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500"
 TABLES = f"""
 CREATE TABLE {{schema}}.entities (
     kind {_TEXT} NOT NULL, deleted integer NOT NULL, name {_TEXT} NOT NULL, id {_TEXT} NOT NULL,
-    fqn {_TEXT} NOT NULL, status {_TEXT}, scopes {_TEXT} NOT NULL, position bigint NOT NULL,
-    last_event {_TEXT} NOT NULL, core bytea NOT NULL, optional bytea NOT NULL,
-    digest bytea NOT NULL, fqn_key bytea NOT NULL);
+    fqn {_TEXT} NOT NULL, status {_TEXT}, scopes {_TEXT} NOT NULL, covered integer NOT NULL,
+    position bigint NOT NULL, last_event {_TEXT} NOT NULL, core bytea NOT NULL,
+    optional bytea NOT NULL, digest bytea NOT NULL, fqn_key bytea NOT NULL);
 CREATE TABLE {{schema}}.scopes (
     scope {_TEXT} NOT NULL, kind {_TEXT} NOT NULL, deleted integer NOT NULL, name {_TEXT} NOT NULL,
     id {_TEXT} NOT NULL, status {_TEXT}, since bigint NOT NULL);
@@ -44,6 +44,9 @@ CREATE TABLE {{schema}}.forgotten (
 CREATE TABLE {{schema}}.pasts (
     kind {_TEXT} PRIMARY KEY, position bigint NOT NULL, n bigint NOT NULL, sum bytea NOT NULL)
     WITH (fillfactor = 20, {_HOT});
+CREATE TABLE {{schema}}.days (
+    day bigint, kind {_TEXT}, what {_TEXT}, n bigint NOT NULL, PRIMARY KEY (kind, what, day))
+    WITH (fillfactor = 50, {_HOT});
 CREATE TABLE {{schema}}.moments (at bigint PRIMARY KEY, position bigint NOT NULL);
 CREATE TABLE {{schema}}.checkpoint (
     one integer PRIMARY KEY CHECK (one = 1), position bigint NOT NULL, fingerprint text NOT NULL)
@@ -72,12 +75,13 @@ ALTER TABLE {schema}.forgotten ADD PRIMARY KEY (kind, deleted, status, position)
 """
 """Made after a load, which sorts what it would otherwise insert row by row."""
 COLUMNS = (
-    "kind, deleted, name, id, fqn, status, scopes, position, last_event, core, optional, digest"
+    "kind, deleted, name, id, fqn, status, scopes, covered, position, last_event, core, optional,"
+    " digest"
 )
 """Those of a StoredEntity, in its order."""
 TYPES = (
-    "text", "int4", "text", "text", "text", "text", "text", "int8", "text", "bytea", "bytea",
-    "bytea", "bytea",
+    "text", "int4", "text", "text", "text", "text", "text", "int4", "int8", "text", "bytea",
+    "bytea", "bytea", "bytea",
 )  # fmt: skip
 """Of COLUMNS, and of the key of the qualified name behind them."""
 

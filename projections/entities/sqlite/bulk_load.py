@@ -16,11 +16,13 @@ from msgspec.structs import astuple
 
 from domain.event_store.port import EventStore
 from domain.machine import durable_files
-from domain.reading.moments import recorded_moments
+from domain.reading.moments import LogDays, recorded_moments
 from projections.entities.bulk_folding import LoadedPast, folded_parts
+from projections.entities.daily_counts import DayCounts
 from projections.entities.folding_process import FoldedPart
 from projections.entities.sqlite.database import sqlite_errors
 from projections.entities.sqlite.tables import (
+    ADD_TO_DAY,
     INDEXES,
     INSERT_DIGEST,
     INSERT_ENTITY,
@@ -87,7 +89,10 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
             connection.execute(f"CREATE TEMP TABLE loaded_{name} ({columns})")
         connection.execute("BEGIN")
         done, sums = 0, dict[str, tuple[int, int]]()
-        past = LoadedPast(live)
+        log_days = LogDays()
+        moments = recorded_moments(log, live.head)
+        connection.executemany(INSERT_MOMENT, log_days.noting(moments))
+        past, days = LoadedPast(live), DayCounts(log_days)
         for part in parts:
             replaced, ended = past.kept(part)
             connection.executemany(INSERT_ENTITY, map(astuple, part.entities))
@@ -99,13 +104,15 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
                 ("forgotten", part.forgotten),
             ):
                 _put(connection, name, rows)
+            days.add_events(part.events)
+            days.add_coverage(part.coverage)
             add_digests(sums, ((one.kind, 1, one.digest) for one in part.entities))
             done += len(part.entities)
             progress(done, len(live))
         _put(connection, "forgotten", past.forgotten)
         connection.executemany(INSERT_DIGEST, added_digests({}, sums))
         connection.executemany(INSERT_PAST, past.pasts)
-        connection.executemany(INSERT_MOMENT, recorded_moments(log, live.head))
+        connection.executemany(ADD_TO_DAY, days.rows)
         connection.execute("COMMIT")
         connection.executescript(INDEXES + _DERIVED)
         if live.head:

@@ -6,38 +6,46 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import astuple
 
-from domain.reading.moments import Moment
+from domain.reading.moments import LogDays, Moment
 from projections.entities.commit_changes import CommitChanges
+from projections.entities.daily_counts import DayCounts
 from projections.entities.replaced_states import LARGE, EntityChange, HeldState
 from projections.entities.sqlite.commit_past import write_past
 from projections.entities.sqlite.tables import INSERT_DIGEST, INSERT_ENTITY, INSERT_MOMENT
 from projections.entities.stored_entity import held_digests
 
 _STORED = (
-    "SELECT e.kind, e.deleted, e.name, e.id, e.fqn, e.status, e.scopes, e.position,"
+    "SELECT e.kind, e.deleted, e.name, e.id, e.fqn, e.status, e.scopes,"
+    " e.covered, e.position,"
     f" iif(length(e.core) > {LARGE}, NULL, e.core),"
     f" iif(length(e.optional) > {LARGE}, NULL, e.optional), e.digest"
     " FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value"
 )
+_NEWEST_MOMENT = "SELECT at, position FROM moments ORDER BY at DESC LIMIT 1"
 _DIGEST = "SELECT kind, n, sum FROM digests WHERE kind = ?"
 _REMOVE = "DELETE FROM entities WHERE kind = ? AND deleted = ? AND name = ? AND id = ?"
 _CHANGE = (
-    "UPDATE entities SET scopes = ?, position = ?, last_event = ?, core = ?, optional = ?,"
-    " digest = ? WHERE kind = ? AND deleted = ? AND name = ? AND id = ?"
+    "UPDATE entities SET scopes = ?, covered = ?, position = ?, last_event = ?, core = ?,"
+    " optional = ?, digest = ? WHERE kind = ? AND deleted = ? AND name = ? AND id = ?"
 )
 _COUNT = "INSERT INTO counters VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"
 
 
-def write_moments(connection: sqlite3.Connection, moments: Sequence[Moment]) -> None:
-    """Add those moments that are later than all that are stored."""
-    if moments:
-        ((greatest,),) = connection.execute("SELECT max(at) FROM moments")
-        later = [each for each in moments if greatest is None or each[0] > greatest]
-        connection.executemany(INSERT_MOMENT, later)
+def write_moments(connection: sqlite3.Connection, moments: Sequence[Moment]) -> LogDays:
+    """Add those moments that are later than all that are stored; returns the days of a commit."""
+    newest = connection.execute(_NEWEST_MOMENT).fetchall()
+    later = [each for each in moments if not newest or each[0] > newest[0][0]]
+    connection.executemany(INSERT_MOMENT, later)
+    return LogDays([*newest, *later])
 
 
-def write_entities(connection: sqlite3.Connection, entities: Mapping[str, EntityChange]) -> None:
-    """Store what became of entities, by id, within the connection's transaction."""
+def write_entities(
+    connection: sqlite3.Connection, entities: Mapping[str, EntityChange], days: DayCounts
+) -> None:
+    """Store what became of entities, by id, within the connection's transaction.
+
+    `days` have the events of the commit.
+    """
     ids = msgspec.json.encode([*entities]).decode()
     rows = connection.execute(_STORED, (ids,))
     held = {one.id: one for one in (HeldState(*row) for row in rows)}
@@ -63,4 +71,4 @@ def write_entities(connection: sqlite3.Connection, entities: Mapping[str, Entity
     ):
         if written:
             connection.executemany(statement, written)
-    write_past(connection, held, entities)
+    write_past(connection, held, entities, days)

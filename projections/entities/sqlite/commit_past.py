@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from domain.edges import EDGE, edge_ends
+from projections.entities.daily_counts import DayCounts
 from projections.entities.replaced_states import (
     EntityChange,
     HeldState,
@@ -16,6 +17,7 @@ from projections.entities.replaced_states import (
     memberships,
 )
 from projections.entities.sqlite.tables import (
+    ADD_TO_DAY,
     INSERT_ENDED,
     INSERT_PAST,
     INSERT_REPLACED,
@@ -51,11 +53,12 @@ def write_past(
     connection: sqlite3.Connection,
     held: Mapping[str, HeldState],
     entities: Mapping[str, EntityChange],
+    days: DayCounts,
 ) -> None:
     """Keep the states that are replaced, within the connection's transaction.
 
     `held` are those that were stored before it, and `entities` what became of them, which must be
-    stored already.
+    stored already. `days` have the events of the commit.
     """
     changes = PastChanges()
     for entity_id, change in entities.items():
@@ -73,6 +76,7 @@ def write_past(
     totals = {
         series: n for series in changes.series for (n,) in connection.execute(_LAST_TOTAL, series)
     }
+    days.add_coverage(changes.coverage)
     digests = held_digests(
         row for kind in changes.kinds for row in connection.execute(_PAST, (kind,))
     )
@@ -84,6 +88,7 @@ def write_past(
         (INSERT_TOTAL, changes.totals(totals)),
         (_FORGET, changes.forgotten),
         (INSERT_PAST, changes.pasts(digests, moved)),
+        (ADD_TO_DAY, days.rows),
     ):
         if rows:
             connection.executemany(statement, rows)

@@ -10,6 +10,14 @@ import msgspec
 from domain.edges import EDGE
 from domain.reading.moments import Moment
 from projections.entities.cursors import Place
+from projections.entities.daily_counts import (
+    COUNTS,
+    LIVE_TOTALS,
+    NO_EVENTS,
+    DailyFigures,
+    DayCounts,
+    EventCounts,
+)
 from projections.entities.port import (
     EdgeReader,
     EntityTooLarge,
@@ -48,6 +56,14 @@ _MOVE_ON = (
     "UPDATE checkpoint SET position = ?, fingerprint = ? WHERE position = ? AND fingerprint = ?"
 )
 _FIRST_AFTER = "SELECT position FROM moments WHERE at > ? ORDER BY at LIMIT 1"
+_COUNTS = COUNTS.replace("{}", "")
+_LIVE_TOTALS = LIVE_TOTALS.format(
+    "",
+    "",
+    days="json_each(?) one",
+    series="(SELECT json_extract(value, '$[0]') AS kind, json_extract(value, '$[1]') AS status"
+    " FROM json_each(?)) s",
+)
 _DELETED = (
     "SELECT e.id FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value"
     " WHERE e.deleted = 1"
@@ -103,6 +119,15 @@ class SqliteReadModel(SortedReadModel):
         with sqlite_errors():
             row = self.database.connection.execute(_FIRST_AFTER, (time,)).fetchone()
         return None if row is None else row[0]
+
+    def daily_figures(self, days: range, series: Sequence[tuple[str, str]]) -> DailyFigures:
+        """The counts of some days, and the live entities of each kind and status at their ends."""
+        asked = (msgspec.json.encode([*each]).decode() for each in (days, series))
+        with self.database.reading() as connection:
+            return DailyFigures(
+                connection.execute(_COUNTS, (days[0], days[-1], days[0] - 1, days[0])).fetchall(),
+                connection.execute(_LIVE_TOTALS, (*asked,)).fetchall(),
+            )
 
     def digests(self) -> dict[str, tuple[int, int]]:
         """Kind -> number of its entities, and the sum of their digests modulo 2**128."""
@@ -175,6 +200,7 @@ class SqliteReadModel(SortedReadModel):
         *,
         after: Checkpoint,
         moments: Sequence[Moment] = (),
+        events: EventCounts = NO_EVENTS,
     ) -> None:
         """Store what became of entities, by id, and move the checkpoint.
 
@@ -187,8 +213,9 @@ class SqliteReadModel(SortedReadModel):
                 moved = connection.execute(_BEGIN, (position, fingerprint)).rowcount
             if not moved:
                 raise moved_on("sorted read model", after)
-            write_entities(connection, entities)
-            write_moments(connection, moments)
+            days = DayCounts(write_moments(connection, moments))
+            days.add_events(events)
+            write_entities(connection, entities, days)
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteEntitySnapshot]:

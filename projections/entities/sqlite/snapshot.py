@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from domain.reading.moments import Moment
 from projections.entities.commit_changes import WRONG_COUNTERS
+from projections.entities.daily_counts import DayCount
 from projections.entities.past_verification import totals_at
 from projections.entities.replaced_states import EndedMembership, ReplacedState, Series
 from projections.entities.sqlite.database import sqlite_errors
@@ -103,6 +104,11 @@ class SqliteEntitySnapshot:
         """The totals of all kinds at a position: counted, and as they are kept."""
         with sqlite_errors():
             return totals_at(self._connection.execute, position)
+
+    def days(self) -> Iterator[DayCount]:
+        """The counts of days that are stored."""
+        with sqlite_errors():
+            yield from self._connection.execute("SELECT * FROM days")
 
     def list_differences(self) -> Iterator[Difference]:
         """Yield the rows of `scopes` and the counters that differ from the entities."""

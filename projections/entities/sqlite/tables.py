@@ -11,7 +11,8 @@ than all before it.
 past passes over there are no documents. `history_scopes` has the rows of `scopes` that ended.
 `kind_totals` has a row for each change of the total of a kind; `forgotten` has what is taken off
 for entities that are purged by now. `pasts` has for each kind the position of its newest event, and
-the number and the sum of the digests of its rows in those two tables.
+the number and the sum of the digests of its rows in those two tables. `days` has for each day what
+`daily_counts` says.
 """
 
 import sqlite3
@@ -21,8 +22,9 @@ from projections.entities.stored_entity import held_digests
 TABLES = """
 CREATE TABLE IF NOT EXISTS entities (
     kind TEXT NOT NULL, deleted INTEGER NOT NULL, name TEXT NOT NULL, id TEXT NOT NULL,
-    fqn TEXT NOT NULL, status TEXT, scopes TEXT NOT NULL, position INTEGER NOT NULL,
-    last_event TEXT NOT NULL, core BLOB NOT NULL, optional BLOB NOT NULL, digest BLOB NOT NULL,
+    fqn TEXT NOT NULL, status TEXT, scopes TEXT NOT NULL, covered INTEGER NOT NULL,
+    position INTEGER NOT NULL, last_event TEXT NOT NULL, core BLOB NOT NULL, optional BLOB NOT NULL,
+    digest BLOB NOT NULL,
     PRIMARY KEY (kind, deleted, name, id)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS scopes (
     scope TEXT NOT NULL, kind TEXT NOT NULL, deleted INTEGER NOT NULL, name TEXT NOT NULL,
@@ -53,6 +55,9 @@ CREATE TABLE IF NOT EXISTS forgotten (
 CREATE TABLE IF NOT EXISTS pasts (
     kind TEXT PRIMARY KEY, position INTEGER NOT NULL, n INTEGER NOT NULL, sum BLOB NOT NULL)
     WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS days (
+    day INTEGER NOT NULL, kind TEXT NOT NULL, what TEXT NOT NULL, n INTEGER NOT NULL,
+    PRIMARY KEY (kind, what, day)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS moments (at INTEGER PRIMARY KEY, position INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS checkpoint (
     one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER NOT NULL,
@@ -66,7 +71,7 @@ CREATE INDEX IF NOT EXISTS entities_by_status ON entities (kind, deleted, status
 CREATE UNIQUE INDEX IF NOT EXISTS history_by_id ON history (id, until);
 CREATE INDEX IF NOT EXISTS history_in_order ON history (kind, deleted, name, id, since, until);
 """
-INSERT_ENTITY = "INSERT INTO entities VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+INSERT_ENTITY = "INSERT INTO entities VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
 INSERT_REPLACED = "INSERT INTO history VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 INSERT_TOTAL = "INSERT INTO kind_totals VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET n = excluded.n"
 INSERT_ENDED = "INSERT INTO history_scopes VALUES (?,?,?,?,?,?,?,?)"
@@ -75,6 +80,7 @@ INSERT_PAST = (
     " position = max(position, excluded.position), n = excluded.n, sum = excluded.sum"
 )
 INSERT_SCOPE = "INSERT INTO scopes VALUES (?,?,?,?,?,?,?)"
+ADD_TO_DAY = "INSERT INTO days VALUES (?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"
 INSERT_MOMENT = "INSERT INTO moments VALUES (?,?)"
 INSERT_DIGEST = "INSERT OR REPLACE INTO digests VALUES (?,?,?)"
 PAGE_BYTES = 16_384

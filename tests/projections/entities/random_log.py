@@ -64,7 +64,11 @@ class RandomLog:
     def _operation(self, entity: Entity) -> dict[str, Any]:
         rng = self._rng
         if entity.kind == EDGE or rng.random() < 0.4:
-            return {"op": "add", "path": "/description", "value": "x" * rng.choice((3, 9, 5_000))}
+            return {
+                "op": "add",
+                "path": "/description",
+                "value": "x" * rng.choice((0, 3, 9, 5_000)),
+            }
         if rng.random() < 0.5:
             owners = [
                 {"id": each, "type": "user"} for each in rng.sample(OWNERS, rng.randint(0, 2))
@@ -122,7 +126,7 @@ class RandomLog:
         return [self._taken(None, RecordedEvent(entity_id, 1, event))]
 
     def _event(self, of: Any, kind: str, version: int, **values: Any) -> Event:
-        self._at += self._rng.choice((-500, 0, 1, 1_000))
+        self._at += self._rng.choice((-30_000_000, -500, 0, 1, 1_000, 50_000_000))
         event: Event = of(
             kind=kind, actor="ann", at=self._at, version=version, request_id="r", **values
         )

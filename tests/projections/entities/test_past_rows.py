@@ -38,6 +38,7 @@ TABLES = (
     "kind_totals",
     "forgotten WHERE n <> 0",
     "pasts",
+    "days",
 )
 
 
@@ -56,7 +57,7 @@ def rows_of(model: SqliteReadModel | PostgresReadModel) -> dict[str, list[tuple[
         else:
             rows = model.tables.ask((f"SELECT * FROM {{}}.{table}", ()))
         # PostgreSQL has the key of an entity's name in a column more.
-        rows = [row[:12] for row in rows]
+        rows = [row[:13] for row in rows]
         dumped[table] = sorted((tuple(row) for row in rows), key=repr)
     return dumped
 

@@ -133,8 +133,8 @@ def test_missing_row_is_named(filled: Verified) -> None:
 @pytest.mark.parametrize("entity_id", [ZERO, "ffffffff-0000-7000-8000-000000000000"])
 def test_ghost_row_is_named(filled: Verified, entity_id: str) -> None:
     filled.edit(
-        "INSERT INTO entities SELECT kind, deleted, name, ?, 'ghost', status, scopes, position,"
-        " last_event, core, optional, digest FROM entities WHERE name = 'dropped'",
+        "INSERT INTO entities SELECT kind, deleted, name, ?, 'ghost', status, scopes, covered,"
+        " position, last_event, core, optional, digest FROM entities WHERE name = 'dropped'",
         entity_id,
     )
 
@@ -149,8 +149,8 @@ def test_row_of_a_purged_entity_is_a_ghost(filled: Verified) -> None:
         r.entity_id for r in filled.log.read(0, 100) if getattr(r.event, "name", "") == "gone"
     )
     filled.edit(
-        "INSERT INTO entities SELECT kind, deleted, 'gone', ?, 'gone', status, scopes, position,"
-        " last_event, core, optional, digest FROM entities WHERE name = 'dropped'",
+        "INSERT INTO entities SELECT kind, deleted, 'gone', ?, 'gone', status, scopes, covered,"
+        " position, last_event, core, optional, digest FROM entities WHERE name = 'dropped'",
         gone,
     )
 

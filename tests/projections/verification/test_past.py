@@ -72,6 +72,26 @@ def test_wrong_row_of_the_past_is_named(changed: Verified, statement: str, named
     assert named in [one.name for one in differences]
 
 
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        ("UPDATE days SET n = n + 1 WHERE what = 'events' AND kind = 'table'", "events"),
+        ("UPDATE days SET n = n - 1 WHERE what = 'description' AND kind = 'table'", "description"),
+        ("DELETE FROM days WHERE what = 'events' AND kind = 'table'", "events"),
+        ("INSERT INTO days VALUES (3, 'table', 'owners', 1)", "owners"),
+    ],
+)
+def test_wrong_count_of_a_day_is_named(changed: Verified, statement: str, named: str) -> None:
+    changed.edit(statement)
+
+    (difference,) = found(changed)
+
+    assert (difference.sort, difference.kind) == ("past", "table")
+    assert difference.name.startswith(f"{named} of day ")
+    (pair,) = difference.fields
+    assert pair.expected != pair.actual
+
+
 @pytest.mark.parametrize("table", ["kind_totals", "forgotten"])
 def test_wrong_total_of_the_past_is_named(changed: Verified, table: str) -> None:
     changed.edit(

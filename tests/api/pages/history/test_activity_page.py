@@ -2,13 +2,32 @@
 
 import re
 from html import unescape
-from typing import Any
+from pathlib import Path
 
-import pytest
-
-from domain.reading import activity
-from tests.api.conftest import Client
+from tests.api.conftest import Client, RunFilled, running, running_under
 from tests.api.pages.conftest import Browser, fill
+
+COVERED = (["5", "4"], ["1", "7"], ["1", "6"], ["1", "4"])
+"""Entities with and without a description, owners, domains and tags; not all kinds have them."""
+POLICIES = """
+[[rule]]
+role = "admin"
+allow = ["list", "view", "search", "create", "edit", "delete", "audit"]
+
+[[rule]]
+role = "reader"
+allow = ["list", "view"]
+
+[[rule]]
+role = "reader"
+kinds = ["tag", "table"]
+allow = ["audit"]
+
+[[rule]]
+role = "reader"
+kinds = ["table"]
+withhold = ["owners"]
+"""
 
 
 def tables(text: str) -> list[list[str]]:
@@ -37,43 +56,38 @@ def test_changes_and_contracts_are_counted_by_day(anywhere: Client) -> None:
 
     text = Browser(anywhere, "admin").get("/activity?days=30").text
 
-    changes, contracts = tables(text)
+    changes, contracts, *coverage = tables(text)
     kinds = dict(zip(changes[1:7], changes[8:], strict=True))
     assert (kinds["table"], kinds["data contract"], kinds["others"]) == ("2", "2", "4")
     assert contracts[0::2] == ["Day", contracts[2]]
     assert contracts[1::2] == ["Active", "1"]
-    assert text.count("<rect") == 7
+    assert coverage == [["Day", "with", "without", contracts[2], *each] for each in COVERED]
+    assert text.count("<rect") == 7 + 2 * len(COVERED)
 
     anywhere.request("DELETE", f"/v1/dataContracts/{contract['id']}")
     assert "<h2>Contracts" in Browser(anywhere, "admin").get("/activity").text
-    assert len(tables(Browser(anywhere, "admin").get("/activity").text)) == 1
+    changes, *coverage = tables(Browser(anywhere, "admin").get("/activity").text)
+    assert dict(zip(changes[1:7], changes[8:], strict=True))["data contract"] == "3"
+    assert coverage[0][4:] == ["4", "4"]
 
 
-def test_counting_goes_on_where_it_ended(anywhere: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = anywhere.services.stores.log.read
-
-    def in_twos(after: int, limit: int, *upto: int, **options: bool) -> Any:
-        return read(after, min(limit, 2), *upto, **options)
-
-    monkeypatch.setattr(anywhere.services.stores.log, "read", in_twos)
-    monkeypatch.setattr("api.pages.history.activity.COUNT_SECONDS", 0.0)
-    anywhere.schema()
-    browser = Browser(anywhere, "admin")
-
-    first, second, third = (browser.get("/activity").text for _ in range(3))
-
-    assert "Counted up to event 2 of 3" in first
-    assert "Counted up to" not in second
-    assert tables(second) == tables(third)
-
-
-def test_contracts_are_not_followed_beyond_a_number(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+def test_counts_are_whole_in_the_first_answer_after_a_start(
+    tmp_path: Path, run_filled: RunFilled
 ) -> None:
-    monkeypatch.setattr(activity, "MOST_CONTRACTS", 0)
-    fill(client)
+    with run_filled(tmp_path, fill) as client:
+        before = tables(Browser(client, "admin").get("/activity").text)
+    with running(tmp_path) as client:
+        assert tables(Browser(client, "admin").get("/activity").text) == before
 
-    text = Browser(client, "admin").get("/activity").text
 
-    assert "too many contracts" in text
-    assert len(tables(text)) == 1
+def test_callers_see_the_counts_of_kinds_that_they_may_audit(tmp_path: Path) -> None:
+    with running_under(tmp_path, POLICIES) as client:
+        fill(client)
+        text = Browser(client, "reader").get("/activity").text
+
+    changes, descriptions, *others = tables(text)
+    day = changes[2]
+    assert changes == ["Day", "tag", day, "1"]
+    assert descriptions == ["Day", "with", day, "1"]
+    assert others == [["Day", "without", day, "1"]] * 2
+    assert "Contracts by status" not in text
