@@ -29,6 +29,7 @@ from api.pages.contracts.results import result_pages
 from api.pages.entities.browse import browse_pages
 from api.pages.entities.edit import edit_pages
 from api.pages.entities.entity import entity_pages
+from api.pages.entities.lists import list_pages
 from api.pages.entities.steps import step_pages
 from api.pages.frame.rendering import AnyRequest, Renderer
 from api.pages.frame.routing import page, show_asset, wants_page
@@ -178,6 +179,7 @@ def create_app(
         *system_routes(services, metrics, verifier),
         *docs_routes(),
         *browse_pages(services, renderer),
+        *list_pages(services, renderer),
         *search_pages(services, searcher, renderer),
         *entity_pages(services, renderer),
         *history_pages(services, renderer),

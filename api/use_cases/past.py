@@ -160,14 +160,15 @@ async def positions_between(
 
     Raises InvalidInput too where the second is before the first.
     """
-    before = await _position_of_point(services, request, "from", from_)
-    after = await _position_of_point(services, request, "to", to)
+    before = await position_of_point(services, request, "from", from_)
+    after = await position_of_point(services, request, "to", to)
     if after < before:
         raise InvalidInput(f"to is position {after}, which is before from, position {before}")
     return before, after
 
 
-async def _position_of_point(services: Services, request: AnyRequest, name: str, point: str) -> int:
+async def position_of_point(services: Services, request: AnyRequest, name: str, point: str) -> int:
+    """The position for a point of the log, given as parameter `name`; see `position_asked`."""
     if point == NOW:
         return await services.light_read(request, services.stores.entities.checkpoint)
     if point.isascii() and point.isdigit():
@@ -276,7 +277,8 @@ def _id_of_name(services: Services, kind: EntityKind, fqn: str) -> str:
     claim = services.stores.log.claim(kind.name, fqn)
     if claim is None:
         raise NotFound(
-            f"{kind.name} instance for {fqn} not found: names are looked up in the present"
+            f"{kind.name} instance for {fqn} not found: names are looked up in the present, and"
+            " what is purged by now has no past"
         )
     return claim.id
 

@@ -119,6 +119,8 @@ def test_no_page_keeps_anybody_out(opened: Open, served: Server, scheme: Any, ru
         "/browse/table",
         f"/entity/table/{first(served, 'tables')}",
         f"/entity/dataContract/{first(served, 'dataContracts')}",
+        f"/entity/table/{first(served, 'tables')}?at=now",
+        "/browse/table?at=20&beside=now",
     ]
     page = opened("reader", "/", color_scheme=scheme)
     found = {}
@@ -135,7 +137,9 @@ def test_no_page_keeps_anybody_out(opened: Open, served: Server, scheme: Any, ru
 @pytest.mark.parametrize("width", first_alone(320, 768, 1600))
 def test_no_page_is_wider_than_its_window(opened: Open, served: Server, width: int) -> None:
     page = opened("reader", "/", size=(width, 800))
-    for address in ("/", "/search?q=a", f"/entity/table/{first(served, 'tables')}"):
+    table = f"/entity/table/{first(served, 'tables')}"
+    two_moments = "/browse/table?at=now&beside=20"
+    for address in ("/", "/search?q=a", table, f"{table}?at=now", two_moments):
         page.goto(address)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
 

@@ -1,6 +1,6 @@
-"""Pages that need no search: the first page, the lists of kinds, and all entities as a tree."""
+"""Pages that need no search: the first page, and all entities as a tree."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -9,10 +9,10 @@ from litestar.response.base import ASGIResponse
 
 from api.answers.responses import Finished
 from api.callers.permissions import PUBLIC, SIGNED_IN, Access, Action, Permission
-from api.declaring.declared_query import DeclaredQuery, Parameters, query
-from api.declaring.unsupported_parameters import UNSUPPORTED
+from api.declaring.declared_query import Parameters, query
 from api.pages.entities.entity import crumbs_of
-from api.pages.entities.entity_routes import EntityPages, EntityRequest, kind_of, may_view, of_kind
+from api.pages.entities.entity_routes import EntityPages, EntityRequest, may_view
+from api.pages.entities.moments import DATE, Moment, date_values, moment_asked
 from api.pages.entities.relations import read_list
 from api.pages.frame.addresses import with_query
 from api.pages.frame.documents import complete
@@ -20,15 +20,14 @@ from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import accepts_html, hidden_fields, page
 from api.paths.entity_pages import entity_address
 from api.services import Services
-from api.use_cases.list_parameters import list_parameters
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ATTACHED, KINDS, kinds_right_below
 from domain.kinds.rows import assets, databases, people, promises, vocabularies
 from domain.kinds.rows import services as service_rows
+from projections.entities.port import PastOfList
 from projections.visibility.withholding import FieldWithheld
 
-PAGE_SIZE = 50
-_SHOWN = ("displayName", "description")
+SHOWN_KEYS = ("displayName", "description")
 """Keys that lists and the tree show and that can be withheld."""
 SHOWN = 100
 """Entities of one kind below another that are shown at once."""
@@ -58,105 +57,83 @@ def for_people(scope: Any) -> str:
 
 
 def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """The first page, the list of each kind, and the tree from its top and below each entity."""
+    """The first page, and the tree from its top and below each entity."""
 
-    async def first(request: AnyRequest) -> ASGIResponse:
+    async def first(request: AnyRequest, at: str | None, as_of: str | None) -> ASGIResponse:
         if not accepts_html(request.scope):
             return Finished(_FOR_PROGRAMS, headers={"Vary": "Accept"})
+        moment = await moment_asked(services, request, at, as_of)
 
         def work() -> bytes:
-            families = _families(services, request.auth)
-            return renderer.page(request, "home.html", families=families)
+            families = _families(services, request.auth, moment.past if moment else None)
+            dating = date_values("/", request, moment)
+            return renderer.page(request, "home.html", families=families, **dating)
 
-        return html(await services.light_read(request, work))
+        return html(await _read(request, moment, work))
 
-    async def show(request: AnyRequest) -> ASGIResponse:
-        row = kind_of(request.scope)
-        given = _given(row, request)
+    async def top(
+        request: AnyRequest, at: str | None, as_of: str | None, below: str, after: str | None
+    ) -> ASGIResponse:
+        moment = await moment_asked(services, request, at, as_of)
 
-        def work() -> bytes:
-            page = read_list(services, row, request.auth, **({"limit": PAGE_SIZE} | given))
-            kept = {name: value for name, value in given.items() if name not in ("after", "before")}
-            return renderer.page(
-                request,
-                "list.html",
-                kind=row.name,
-                items=[complete(each) for each in page["data"]],
-                total=page["paging"]["total"],
-                statuses=_statuses(services, row, request.auth, kept),
-                kept=kept,
-                paging=page["paging"],
-                hidden_fields=hidden_fields(request.auth, Action.LIST, [row.name], _SHOWN),
-            )
-
-        return html(await services.heavy_read(request, work))
-
-    async def top(request: AnyRequest, below: str, after: str | None) -> ASGIResponse:
         def work() -> bytes:
             roots: Iterator[tuple[EntityKind, dict[str, str]]] = (
                 (kind, {})
                 for kind in KINDS.values()
                 if (kind.root or not kind.parents) and unfolds(kind) and below in ("", kind.name)
             )
-            branches = _branches(services, request.auth, roots, "/tree", after)
+            tree = moment.dated("/tree") if moment else "/tree"
+            past = moment.past if moment else None
+            branches = _branches(services, request.auth, past, roots, tree, after)
             return renderer.page(
-                request, "tree.html", branches=list(branches), crumbs=[], entity=None
+                request,
+                "tree.html",
+                branches=list(branches),
+                crumbs=[],
+                entity=None,
+                **date_values("/tree", request, moment),
             )
 
-        return html(await services.light_read(request, work))
+        return html(await _read(request, moment, work))
+
+    async def _read(request: AnyRequest, moment: Moment | None, work: Callable[[], bytes]) -> bytes:
+        # What lists of the past pass over grows with what was changed since.
+        read = services.light_read if moment is None else services.heavy_read
+        return await read(request, work)
 
     def below_entity(at: EntityRequest, below: str, after: str | None) -> dict[str, Any]:
         entity, _ = at.decoded()
-        address = entity_address(at.kind.name, entity["fullyQualifiedName"], "tree")
+        address = at.dated(entity_address(at.kind.name, entity["fullyQualifiedName"], "tree"))
         lists = (
             (other, {parameter: entity["id" if by_id else "fullyQualifiedName"]})
             for other, parameter, by_id in _lists_below(at.kind)
             if below in ("", other.name)
         )
-        branches = list(_branches(services, at.access, lists, address, after))
+        branches = list(_branches(services, at.access, at.past, lists, address, after))
         listed = [each["kind"] for each in branches]
         return {
             "branches": branches,
             "crumbs": crumbs_of(at.kind, entity),
             "entity": entity,
             "kind": at.kind.name,
-            "hidden_fields": hidden_fields(at.access, Action.LIST, listed, _SHOWN),
+            "hidden_fields": hidden_fields(at.access, Action.LIST, listed, SHOWN_KEYS),
         }
 
     return [
-        page("/", for_people, first),
-        page("/browse/{kind:str}", of_kind(Action.LIST), show),
-        page("/tree", SIGNED_IN, top, _PLACE),
-        EntityPages(services, renderer).page("tree", may_view, below_entity, _PLACE),
+        page("/", for_people, first, DATE),
+        page("/tree", SIGNED_IN, top, {**_PLACE, **DATE}),
+        EntityPages(services, renderer).page("tree", may_view, below_entity, _PLACE, has_past=True),
     ]
 
 
-def _given(kind: EntityKind, request: AnyRequest) -> dict[str, Any]:
-    """The parameters of the kind's list that the address of a page has; raises InvalidInput."""
-    declared = DeclaredQuery(list_parameters(kind), UNSUPPORTED.get(kind.name, {}))
-    values = declared.values(request.scope)
-    return {name: values[name] for name in values if declared.names[name] in request.query_params}
-
-
-def _statuses(
-    services: Services, kind: EntityKind, access: Access, given: dict[str, Any]
-) -> list[tuple[str | None, int]]:
-    """The statuses of a kind, none first, each with the number of those in a list."""
-    shown = []
-    for status in (None, *kind.statuses) if kind.statuses else ():
-        page = read_list(services, kind, access, **given | {"status": status, "limit": 0})
-        shown.append((status, page["paging"]["total"]))
-    return shown
-
-
-def _families(services: Services, access: Access) -> list[dict[str, Any]]:
+def _families(services: Services, access: Access, past: PastOfList | None) -> list[dict[str, Any]]:
     """The kinds that the caller may list and that have entities, by family, with their totals."""
     shown = []
     for title, rows in FAMILIES:
         kinds = []
         for row in rows:
             if access.may(Permission(Action.LIST, row.name)):
-                total = read_list(services, row, access, limit=0)["paging"]["total"]
+                total = read_list(services, row, access, past, limit=0)["paging"]["total"]
                 if total:
                     kinds.append({"name": row.name, "total": total})
         if kinds:
@@ -182,6 +159,7 @@ def _lists_below(kind: EntityKind) -> Iterator[tuple[EntityKind, str, bool]]:
 def _branches(
     services: Services,
     access: Access,
+    past: PastOfList | None,
     lists: Iterator[tuple[EntityKind, dict[str, str]]],
     address: str,
     after: str | None,
@@ -191,7 +169,7 @@ def _branches(
         if not access.may(Permission(Action.LIST, kind.name)):
             continue
         try:
-            items, more = _right_below(services, access, kind, narrowed, after)
+            items, more = _right_below(services, access, past, kind, narrowed, after)
         except FieldWithheld:
             continue
         if items or more:
@@ -207,6 +185,7 @@ def _branches(
 def _right_below(
     services: Services,
     access: Access,
+    past: PastOfList | None,
     kind: EntityKind,
     narrowed: Mapping[str, str],
     after: str | None,
@@ -222,7 +201,7 @@ def _right_below(
     limit = SHOWN if alone else READ
     for _ in range(MOST_READ // READ):
         given = {**narrowed, "limit": limit, **({"after": after} if after else {})}
-        listed = read_list(services, kind, access, **given)
+        listed = read_list(services, kind, access, past, **given)
         children += [
             complete(each)
             for each in listed["data"]

@@ -1,6 +1,6 @@
 """The page of an entity of any kind, its columns, and its JSON."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +13,7 @@ from api.declaring.declared_query import Parameters, query
 from api.pages.entities import columns, relations
 from api.pages.entities.editable import edit_address, editable, may_set_status, sees_all
 from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, may_view
+from api.pages.entities.moments import DATE
 from api.pages.entities.promises import IN_WORDS, agreement_with_contract, promises_of
 from api.pages.entities.quality import runs_of, tests_of
 from api.pages.frame.documents import cut, formatted, json_lines, plain
@@ -61,14 +62,15 @@ def entity_values(
 ) -> dict[str, Any]:
     """The values of the template of an entity's page, as its caller may see it.
 
-    Blocks. Raises NotFound.
+    Nothing of a past is changed, and measurements have none. Blocks. Raises NotFound, and Purged
+    for the past of an entity.
     """
-    kind, access = at.kind, at.access
+    kind, access, is_now = at.kind, at.access, at.moment is None
     body, tag = at.read()
     entity = columns.decode(kind, body)
-    address = entity_address(kind.name, entity["fullyQualifiedName"])
-    live = not entity.get("deleted")
-    tests = tests_of(at, entity)
+    address = at.dated(entity_address(kind.name, entity["fullyQualifiedName"]))
+    live = is_now and not entity.get("deleted")
+    tests = tests_of(at, entity) if is_now else None
     withheld = access.withheld(Action.VIEW, kind.name)
     return {
         "kind": kind.name,
@@ -80,29 +82,30 @@ def entity_values(
             {
                 **columns.column_table(key, entity, address, column, from_, all_),
                 "edit": edit_address(kind, access, entity, key) if live else None,
+                "named": at.moment.named if at.moment else {},
             }
             for key in columns.column_keys(kind, entity)
         ],
         "tests": tests,
-        "runs": runs_of(at, entity),
+        "runs": runs_of(at, entity) if is_now else None,
         "related": [
-            {**each, "agreement": agreement_with_contract(at, each)}
+            {**each, "agreement": agreement_with_contract(at, each) if is_now else None}
             for each in relations.related_lists(at, entity)
             if not (tests and each["kind"] == "testCase")
         ],
-        "search_of": relations.search_of(kind, entity),
+        "search_of": relations.search_of(kind, entity) if is_now else None,
         "editable": editable(kind, access) if live else {},
         "statuses": kind.statuses if live and may_set_status(kind, access) else (),
         "next_statuses": TRANSITIONS.get(entity.get(STATUS) or "", ()),
         "may_undo": live and sees_all(kind, access),
         "may_delete": live and access.may(Permission(Action.DELETE, kind.name)),
-        "may_restore": not live and access.may(Permission(Action.EDIT, kind.name)),
+        "may_restore": is_now and not live and access.may(Permission(Action.EDIT, kind.name)),
         "promises": promises_of(at, entity),
-        "tested": newest_run(at.services, access, entity) if kind is CONTRACT else None,
+        "tested": newest_run(at.services, access, entity) if is_now and kind is CONTRACT else None,
         "hides": {key for key in _HEAD if withheld is not None and withheld.covers(key)},
         "hidden_fields": hidden_fields(access, Action.VIEW, [kind.name]),
         "problem": None,
-        **_facts(kind, entity),
+        **_facts(kind, entity, _in_words(at)),
     }
 
 
@@ -114,24 +117,35 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
         headers = {**HEADERS, **more}
         return services.stream(request, chunks, headers=headers, media_type=sort, compressible=True)
 
-    async def show(request: AnyRequest, column: str, from_: int, all_: bool) -> ASGIResponse:
-        at = pages.asked(request)
+    async def show(
+        request: AnyRequest,
+        at: str | None,
+        as_of: str | None,
+        column: str,
+        from_: int,
+        all_: bool,
+    ) -> ASGIResponse:
+        asked = await pages.asked_as_of(request, at, as_of)
 
         def chunks() -> Generator[bytes]:
-            values = entity_values(at, column, from_, all_)
+            values = entity_values(asked, column, from_, all_)
+            values |= pages.date_values(asked, "entity")
             yield from renderer.chunks(request, "entity.html", **values)
 
         return answer(request, chunks(), HTML)
 
-    async def raw(request: AnyRequest, download: bool) -> ASGIResponse:
-        at = pages.asked(request)
+    async def raw(
+        request: AnyRequest, at: str | None, as_of: str | None, download: bool
+    ) -> ASGIResponse:
+        asked = await pages.asked_as_of(request, at, as_of)
         # By RFC 6266 and 8187, with a name for those who know no other characters.
-        file = f"{at.kind.name}.json\"; filename*=UTF-8''{quote(f'{at.name[:100]}.json', safe='')}"
+        named = quote(f"{asked.name[:100]}.json", safe="")
+        file = f"{asked.kind.name}.json\"; filename*=UTF-8''{named}"
         saved = {"Content-Disposition": f'attachment; filename="{file}'} if download else {}
 
         def chunks() -> Generator[bytes]:
             shown = bytearray()
-            for chunk in json_lines(at.read()[0]):
+            for chunk in json_lines(asked.read()[0]):
                 shown += chunk
                 if len(shown) >= LOOP_BYTES:
                     yield bytes(shown)
@@ -141,8 +155,8 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
         return answer(request, chunks(), JSON, **saved)
 
     return [
-        page(f"/entity{OF_ONE}", may_view, show, _PARAMETERS),
-        page(f"/raw{OF_ONE}", may_view, raw, _RAW),
+        page(f"/entity{OF_ONE}", may_view, show, {**_PARAMETERS, **DATE}),
+        page(f"/raw{OF_ONE}", may_view, raw, {**_RAW, **DATE}),
     ]
 
 
@@ -153,15 +167,24 @@ def crumbs_of(kind: EntityKind, entity: Mapping[str, Any]) -> list[dict[str, str
     return sorted(above, key=lambda each: len(each["fullyQualifiedName"]))
 
 
-def _facts(kind: EntityKind, entity: Mapping[str, Any]) -> dict[str, Any]:
+def _in_words(at: EntityRequest) -> frozenset[str]:
+    """The keys of a contract of which its template makes sentences and tables."""
+    if at.kind.agreement is None:
+        return frozenset()
+    # The table of tests that are expected has their last runs, which have no past.
+    return IN_WORDS if at.moment is None else IN_WORDS - {"qualityExpectations"}
+
+
+def _facts(kind: EntityKind, entity: Mapping[str, Any], in_words: Iterable[str]) -> dict[str, Any]:
     """The facts of the page's body beside columns, sorted by how they are shown.
 
-    `facts` are single values, `links` lists of references, `nested` all other values, as JSON.
+    Keys `in_words` have other places. `facts` are single values, `links` lists of references,
+    `nested` all other values, as JSON.
     """
     facts: list[tuple[str, Any]] = []
     links: list[tuple[str, list[dict[str, str]]]] = []
     nested: list[tuple[str, str]] = []
-    shown = _HEAD.union(columns.column_keys(kind, entity), IN_WORDS if kind.agreement else ())
+    shown = _HEAD.union(columns.column_keys(kind, entity), in_words)
     for key, value in entity.items():
         if key in shown or value in (None, [], {}, ""):
             continue

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -12,16 +13,19 @@ from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters
 from api.declaring.signatures import name_in_path
 from api.errors import Forbidden, status_of
+from api.pages.entities.moments import DATE, Moment, date_values, moment_asked
 from api.pages.frame.documents import complete
 from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import page
+from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.entity_reads import read_entity
 from api.use_cases.entity_writes import Asked, PlanOf, context_of, write_entity
+from api.use_cases.past import read_past_entity
 from domain.errors import CatalogError, InvalidInput, NotEmpty, NotFound, StaleVersion
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from projections.entities.port import Include
+from projections.entities.port import Include, PastOfList
 
 REFUSALS = (CatalogError, Forbidden)
 """Errors that are shown beside the form that was sent."""
@@ -67,6 +71,17 @@ class EntityRequest(msgspec.Struct, frozen=True):
     kind: EntityKind
     name: str
     """The qualified name as it is recorded."""
+    moment: Moment | None = None
+    """The moment of the past that the page is of; None for the present."""
+
+    @property
+    def past(self) -> PastOfList | None:
+        """The past that lists of the page are of."""
+        return self.moment.past if self.moment else None
+
+    def dated(self, address: str) -> str:
+        """The address of another page as of the moment of this one."""
+        return address if self.moment is None else self.moment.dated(address)
 
     @property
     def access(self) -> Access:
@@ -77,10 +92,14 @@ class EntityRequest(msgspec.Struct, frozen=True):
     def read(self, fields: str | None = "*") -> tuple[bytes, str]:
         """The JSON of the entity as who asks may see it, and its entity tag.
 
-        Blocks. Raises NotFound.
+        Blocks. Raises NotFound, and Purged for the past of an entity.
         """
         given = {"fields": fields, "include": Include.ALL}
-        body, more = read_entity(self.services, self.kind, self.access, given, None, fqn=self.name)
+        of_whom = self.services, self.kind, self.access, given
+        if self.moment is None:
+            body, more = read_entity(*of_whom, None, fqn=self.name)
+        else:
+            body, more = read_past_entity(*of_whom, self.moment.position, fqn=self.name)
         return body, more["headers"]["ETag"]
 
     def decoded(self, fields: str | None = "*") -> tuple[dict[str, Any], str]:
@@ -101,6 +120,16 @@ class EntityPages:
         kind = kind_of(request.scope)
         name = name_in_path(request, f"/{kind.name}/".encode())
         return EntityRequest(self._services, request, kind, kind.spelled(name))
+
+    async def asked_as_of(
+        self, request: AnyRequest, at: str | None, as_of: str | None
+    ) -> EntityRequest:
+        """As `asked`, of the moment that the parameters DATE name.
+
+        Raises what `moment_asked` raises.
+        """
+        moment = await moment_asked(self._services, request, at, as_of)
+        return msgspec.structs.replace(self.asked(request), moment=moment)
 
     async def answer(
         self,
@@ -126,17 +155,34 @@ class EntityPages:
         view: str,
         permission: Callable[[Any], Permission],
         values: Callable[..., dict[str, Any]],
-        parameters: Parameters | None = None,
+        parameters: Parameters = MappingProxyType({}),
+        *,
+        has_past: bool = False,
     ) -> HTTPRouteHandler:
         """The page that the template `view` shows of an entity at `/view/kind/name`.
 
-        `values` is called in a thread with the request and the parameters.
+        `values` is called in a thread with the request and the parameters. A page that `has_past`
+        is shown as of a date, too.
         """
 
         async def show(request: AnyRequest, **given: Any) -> ASGIResponse:
             return await self.answer(self.asked(request), view, partial(values, **given))
 
-        return page(f"/{view}{OF_ONE}", permission, show, parameters)
+        async def show_dated(
+            request: AnyRequest, at: str | None, as_of: str | None, **given: Any
+        ) -> ASGIResponse:
+            asked = await self.asked_as_of(request, at, as_of)
+            shown = partial(values, **given)
+            return await self.answer(asked, view, shown, **self.date_values(asked, view))
+
+        path = f"/{view}{OF_ONE}"
+        if has_past:
+            return page(path, permission, show_dated, {**parameters, **DATE})
+        return page(path, permission, show, parameters)
+
+    def date_values(self, at: EntityRequest, view: str) -> dict[str, Any]:
+        """The values by which a view of an entity shows its date."""
+        return date_values(entity_address(at.kind.name, at.name, view), at.request, at.moment)
 
 
 def needed(fields: Mapping[str, str], name: str) -> str:

@@ -34,9 +34,14 @@ _NAMED = 100
 
 
 def promises_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The values of the template of contracts; None for an entity of another kind. Blocks."""
+    """The values of the template of contracts; None for an entity of another kind. Blocks.
+
+    Of the past only what the contract itself says is there.
+    """
     if at.kind != CONTRACT:
         return None
+    if at.moment is not None:
+        return {"expected": [], "agreement": None, "live": False}
     expected = expected_tests(at, entity)
     try:
         contract = find_contract(at.services, entity["id"])

@@ -14,6 +14,7 @@ from api.use_cases.list_parameters import list_parameters, list_request
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ATTACHED, KINDS
 from projections.entities.list_pages import list_page
+from projections.entities.port import ListRequest, PastOfList
 from projections.visibility.withholding import FieldWithheld
 
 SHOWN = 12
@@ -28,21 +29,40 @@ _FACETS = {
 """Kind -> the search facet that finds the entities below an entity of the kind."""
 
 
-def read_list(services: Services, kind: EntityKind, access: Access, **given: Any) -> dict[str, Any]:
+def read_list(
+    services: Services,
+    kind: EntityKind,
+    access: Access,
+    past: PastOfList | None = None,
+    **given: Any,
+) -> dict[str, Any]:
     """A page of the list of a kind as the caller may see it: `data` and `paging`.
 
     `given` are parameters of the kind's list. Blocks. Raises InvalidInput and FieldWithheld.
     """
-    page: dict[str, Any] = msgspec.json.decode(list_body(services, kind, access, **given))
+    page: dict[str, Any] = msgspec.json.decode(list_body(services, kind, access, past, **given))
     return page
 
 
-def list_body(services: Services, kind: EntityKind, access: Access, **given: Any) -> bytes:
+def list_body(
+    services: Services,
+    kind: EntityKind,
+    access: Access,
+    past: PastOfList | None = None,
+    **given: Any,
+) -> bytes:
     """The JSON of the page that `read_list` gives decoded."""
-    defaults = {name: default for name, (_, default) in list_parameters(kind).items()}
-    wanted = list_request(kind, access, defaults | given, ())
+    wanted = wanted_list(kind, access, past, **given)
     with services.stores.entities.use() as entities:
         return b"".join(list_page(entities, wanted))
+
+
+def wanted_list(
+    kind: EntityKind, access: Access, past: PastOfList | None, **given: Any
+) -> ListRequest:
+    """The request for the page that `read_list` reads; raises InvalidInput and FieldWithheld."""
+    defaults = {name: default for name, (_, default) in list_parameters(kind).items()}
+    return msgspec.structs.replace(list_request(kind, access, defaults | given, ()), past=past)
 
 
 def related_lists(at: EntityRequest, entity: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -58,7 +78,8 @@ def related_lists(at: EntityRequest, entity: Mapping[str, Any]) -> Iterator[dict
             by_id = parameter in other.lists.by_id
             value = entity["id"] if by_id else entity["fullyQualifiedName"]
             try:
-                page = read_list(at.services, other, at.access, limit=SHOWN, **{parameter: value})
+                narrowed = {parameter: value, "limit": SHOWN}
+                page = read_list(at.services, other, at.access, at.past, **narrowed)
             except FieldWithheld:
                 continue
             if page["data"]:
@@ -68,7 +89,7 @@ def related_lists(at: EntityRequest, entity: Mapping[str, Any]) -> Iterator[dict
                     "key": other.filters[parameter],
                     "items": [complete(each) for each in page["data"]],
                     "total": page["paging"]["total"],
-                    "address": list_address(other.name, **{parameter: value}),
+                    "address": at.dated(list_address(other.name, **{parameter: value})),
                 }
 
 

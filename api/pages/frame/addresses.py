@@ -5,10 +5,14 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 _STATIC = Path(__file__).parents[1] / "static"
 
+DATED = ("at", "asOf", "beside")
+"""The parameters of a page that name a moment of the past."""
+OF_ONE_MOMENT = (*DATED, "before", "after")
+"""Parameters that the same page of another moment does not have: a cursor is of one moment."""
 ASSETS: Mapping[str, str] = MappingProxyType(
     {
         "catalog.css": "text/css; charset=utf-8",
@@ -38,10 +42,20 @@ def list_address(kind: str, **given: str | None) -> str:
     return with_query(f"/browse/{kind}", given)
 
 
-def with_query(path: str, given: Mapping[str, str | None]) -> str:
-    """A path with those of the parameters that have a value."""
+def with_query(address: str, given: Mapping[str, str | None]) -> str:
+    """An address, which may have a query, with those of the parameters that have a value."""
     pairs = [(name, value) for name, value in given.items() if value]
-    return f"{path}?{urlencode(pairs)}" if pairs else path
+    return f"{address}{'&' if '?' in address else '?'}{urlencode(pairs)}" if pairs else address
+
+
+def without_date(address: str) -> str | None:
+    """The address of the same page of the present; None for one that names no date."""
+    path, _, query = address.partition("?")
+    pairs = parse_qsl(query, keep_blank_values=True)
+    if all(name not in DATED for name, _ in pairs):
+        return None
+    left = [(name, value) for name, value in pairs if name not in OF_ONE_MOMENT]
+    return f"{path}?{urlencode(left)}" if left else path
 
 
 def is_local(address: str) -> bool:

@@ -163,7 +163,13 @@ class Renderer:
             typed = request.scope.get("state", {}).get(TYPED)
             again = here(request) if goes_on and request.method == "GET" else None
             body = self.page(
-                request, "error.html", status=status, said=said, typed=typed, again=again
+                request,
+                "error.html",
+                status=status,
+                said=said,
+                typed=typed,
+                again=again,
+                today=addresses.without_date(here(request)),
             )
             # The page that looks again takes no failure for an answer.
             status = 200 if again and is_part(request) else status
@@ -185,9 +191,11 @@ class Renderer:
             form_token = ""
         return {
             "caller": caller if known else None,
+            "date": None,
             "form_token": form_token,
             "has_provider": self._has_provider,
             "hidden_fields": (),
+            "moment": None,
             "origin": self._sessions.origin(request.scope),
             "q": "",
             "views": [
@@ -251,6 +259,8 @@ def environment() -> Any:
     )
     made.globals.update(
         static=asset_address,
+        # What a page of the past has in their place keeps the date.
+        dated=str,
         entity_address=entity_address,
         with_query=addresses.with_query,
     )

@@ -20,6 +20,7 @@ from api.paths.entity_pages import entity_address
 from api.services import Services
 from domain.errors import NotFound
 from domain.reading import timeline
+from domain.reading.history import as_of
 from projections.visibility.withholding import Withheld
 
 STEPS_SHOWN = 25
@@ -60,9 +61,10 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
             head["entity"]["id"],
             partial(_change_shown, withheld),
             limit=STEPS_SHOWN,
-            before=before,
+            before=_earlier(at, head["entity"], before),
         )
         address = entity_address(at.kind.name, head["entity"]["fullyQualifiedName"], "history")
+        address = at.dated(address)
         last = steps[-1].stream_version if steps else 1
         return head | {
             "steps": steps,
@@ -78,13 +80,16 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
         newest = f"{head['entity']['version']:.1f}"
         wanted = (from_ or newest, to or newest)
         bodies = timeline.read_versions(services.stores.log, head["entity"]["id"], wanted)
+        then = head["entity"]["version"]
         for version in wanted:
-            if version not in bodies:
+            # Texts of versions that the entity has had are numbers.
+            if version not in bodies or float(version) > then:
                 raise NotFound(f"{at.kind.name} {at.name} never had a version {version[:40]!r}")
         withheld = at.access.withheld(Action.VIEW, at.kind.name)
         old, new = (_document(bodies[version], withheld) for version in wanted)
         rows, total, following = comparison.page_of(comparison.compare(old, new), start)
         address = entity_address(at.kind.name, head["entity"]["fullyQualifiedName"], "compare")
+        address = at.dated(address)
         kept: dict[str, str | None] = {"from": wanted[0], "to": wanted[1]}
         graded = _graded(at, head["entity"])
         return head | {
@@ -104,15 +109,27 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
 
     pages = EntityPages(services, renderer)
     return [
-        pages.page("history", may_view, history, _HISTORY),
-        pages.page("compare", may_view, compared, _COMPARED),
+        pages.page("history", may_view, history, _HISTORY, has_past=True),
+        pages.page("compare", may_view, compared, _COMPARED, has_past=True),
     ]
 
 
+def _earlier(at: EntityRequest, entity: Mapping[str, Any], before: int | None) -> int | None:
+    """The stream version before which a page shows versions: a bound given, and its moment's."""
+    if at.moment is None:
+        return before
+    log, position = at.services.stores.log, at.moment.position
+    then, _ = as_of(log, at.kind, entity["id"], position)
+    return min(then.stream_version + 1, before or then.stream_version + 1)
+
+
 def _graded(at: EntityRequest, entity: Mapping[str, Any]) -> str | None:
-    """The page that grades changes; None but for a live contract of which nothing is withheld."""
+    """The page that grades changes, which has no past.
+
+    None but for a live contract of which nothing is withheld.
+    """
     withheld = at.access.withheld(Action.VIEW, at.kind.name)
-    if at.kind.agreement is None or withheld or entity.get("deleted"):
+    if at.kind.agreement is None or withheld or entity.get("deleted") or at.moment is not None:
         return None
     return entity_address(at.kind.name, entity["fullyQualifiedName"], "impact")
 

@@ -40,6 +40,17 @@ FOR_ADMINS = ("/audit", "/audit/{position}", "/activity", "/operation")
 """Pages of ADDRESSES that a reader may not see at all."""
 NAMELESS = ("/", "/tree", "/activity", "/operation", "/badge/{kind}/{fqn}")
 """Pages that name no table."""
+WITH_PAST = (
+    "/",
+    "/browse/{kind}",
+    "/entity/{kind}/{fqn}",
+    "/raw/{kind}/{fqn}",
+    "/tree",
+    "/tree/{kind}/{fqn}",
+    "/history/{kind}/{fqn}",
+    "/compare/{kind}/{fqn}",
+)
+"""Pages of ADDRESSES that are shown as of a date, too."""
 CHANGING: dict[str, str] = {
     "/edit/{kind}/{fqn}": f"/edit/table/{TABLE}?field=displayName",
     "/choices/{kind}/{key}": "/choices/table/domains?add=sal",
@@ -180,6 +191,37 @@ def test_page_shows_no_withheld_field(guarded: Client, path: str) -> None:
     assert [secret for secret in SECRETS if secret in answer.text] == []
     if path.startswith(("/entity", "/raw")):
         assert [secret for secret in SECRETS if secret not in whole] == []
+
+
+@pytest.mark.parametrize("path", WITH_PAST)
+def test_page_of_the_past_shows_what_the_caller_may_see_now(guarded: Client, path: str) -> None:
+    for address in (f"{ADDRESSES[path]}?at=now", f"{ADDRESSES[path]}?asOf=2026-01-01"):
+        told = {
+            role: Browser(guarded, role).get(address)
+            for role in ("reader", "clerk", "outsider", "nobody")
+        }
+
+        then = "2026" in address and path.endswith("/{fqn}")
+        assert [told[role].status_code for role in ("reader", "clerk")] == [
+            404 if then else 200
+        ] * 2
+        assert [secret for secret in SECRETS if secret in told["clerk"].text] == []
+        of_one = path.endswith("/{fqn}") or path.startswith("/browse")
+        assert told["outsider"].status_code == (403 if of_one else 200)
+        assert told["nobody"].status_code == (200 if path in ("/", "/tree") else 403)
+        for role in ("outsider", "nobody"):
+            assert "Customer" not in told[role].text
+    if path.startswith(("/entity", "/raw")):
+        whole = Browser(guarded, "reader").get(f"{ADDRESSES[path]}?at=now").text
+        assert [secret for secret in SECRETS if secret not in whole] == []
+
+
+@pytest.mark.parametrize("path", [*ADDRESSES, *CHANGING, *OPEN])
+def test_page_takes_a_date_or_refuses_it(guarded: Client, path: str) -> None:
+    address = (ADDRESSES | CHANGING).get(path, path)
+    for date in ("at=now", "asOf=2026-01-01"):
+        answer = Browser(guarded, "admin").get(f"{address}{'&' if '?' in address else '?'}{date}")
+        assert (answer.status_code == 400) is (path not in WITH_PAST)
 
 
 @pytest.mark.parametrize("path", ADDRESSES)

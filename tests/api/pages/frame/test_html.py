@@ -29,6 +29,16 @@ OTHERS = (
     "/delete/databaseSchema/service.database.schema",
     "/entity/user/annabel",
     "/entity/tag/PII.Email",
+    "/?at=now",
+    "/browse/table?asOf=2026-01-01",
+    "/browse/table?at=2&beside=now",
+    "/browse/table?at=now&beside=now",
+    "/tree/databaseSchema/service.database.schema?at=now",
+    f"/entity/table/{TABLE}?at=now",
+    f"{CONTRACT}?at=now",
+    f"/history/table/{TABLE}?at=now",
+    f"/entity/table/{TABLE}?at=1",
+    f"/entity/table/{TABLE}?asOf=yesterday",
 )
 """Pages beside those of the walk: with other parts, or that say what went wrong."""
 

@@ -10,6 +10,7 @@ import pytest
 
 from api.pages.history.comparison import MOST_ROWS, MOST_VALUES
 from api.pages.history.history import STEPS_SHOWN
+from domain.aggregate.lifecycle import format_version
 from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser
 
@@ -200,3 +201,23 @@ def page(client: Client, address: str, role: str = "reader") -> str:
     assert answer.status_code == 200, answer.text
     text: str = answer.text
     return text
+
+
+def test_history_as_of_a_date_ends_there(changed: Client) -> None:
+    log = changed.services.stores.log
+    table = changed.get(f"/v1/tables/name/{FQN}", include="all")
+    versions = [
+        (recorded.position, format_version(recorded.event.version))
+        for recorded in log.stream(table["id"])
+    ]
+    position, version = versions[2]
+    whole, then = page(changed, HISTORY), page(changed, f"{HISTORY}?at={position}")
+
+    def numbers(text: str) -> list[str]:
+        return re.findall(r'<th scope="row">([\d.]+)</th>', text)
+
+    assert numbers(then) == [each for each in numbers(whole) if float(each) <= float(version)]
+    assert numbers(page(changed, f"{HISTORY}?at={position}&before=2")) == ["0.1"]
+    assert f"Version {version}" in page(changed, f"{COMPARE}?at={position}&from=0.1")
+    later = Browser(changed, "reader").get(f"{COMPARE}?at={position}&from=0.1&to=1.3")
+    assert later.status_code == 404
