@@ -103,15 +103,25 @@ def listed_names(model: SortedReadModel, request: ListRequest) -> list[tuple[str
         return [(name, entity_id) for part in parts for name, entity_id, *_ in part]
 
 
-def _place(request: ListRequest) -> Place | None:
-    """The place of the request's cursor, if it has one."""
+def place_asked(request: ListRequest) -> tuple[Place, int | None] | None:
+    """The place of the request's cursor, if it has one, and the position that the cursor is of.
+
+    Raises InvalidInput for a cursor of another list.
+    """
     before, after = request.before, request.after
     if before and after:
         raise InvalidInput("only one of before and after may be given")
     cursor = before or after
-    if not cursor:
+    return decode(cursor, request.identity, backward=bool(before)) if cursor else None
+
+
+def _place(request: ListRequest) -> Place | None:
+    """The place of the request's cursor, which must be of the past that is asked for."""
+    found = place_asked(request)
+    if found is None:
         return None
-    place, position = decode(cursor, request.identity, backward=bool(before))
+    place, position = found
+    before = request.before
     due = request.past and request.past.position
     if position != due:
         of = "the present" if position is None else f"position {position}"

@@ -6,9 +6,10 @@ statement depends on the form of a list alone and is put together once for it. W
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -26,6 +27,8 @@ _STATES = {Include.NON_DELETED: (0,), Include.DELETED: (1,), Include.ALL: (0, 1)
 """The values of the `deleted` column that a read sees."""
 _STATEMENTS = 256
 """Number of statements and selections of a database that are kept as they were put together."""
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 Parameters = tuple[Any, ...]
 Statement = tuple[str, Parameters]
@@ -163,10 +166,26 @@ class ListSql(ABC):
     def spell(self, sql: str) -> str:
         """A statement as the database takes it."""
 
-    def select(self, request: ListRequest) -> Selection:
-        """The rows of the list that a request pages through, but for its filter by names."""
+    def select(self, request: ListRequest, scopes: Mapping[str, str] = _NONE) -> Selection:
+        """The rows of the list that a request pages through, but for its filter by names.
+
+        `scopes` has the scopes that parameters mean, where these are known.
+        """
         filters = tuple(sorted(request.filters.items()))
-        return self._selected(request.kind.name, request.include, request.status, filters)
+        known = tuple(sorted(scopes.items()))
+        return self._selected(request.kind.name, request.include, request.status, filters, known)
+
+    def holder(self, kind: str, fqn: str, *, of_now: bool) -> Statement:
+        """A query for the id of the entity that has a qualified name, or had it before."""
+        if of_now:
+            sql = f"SELECT id FROM {{}}.entities WHERE {self.by_name}"
+            return self.spell(sql), self.name_values(kind, fqn)
+        sql = "SELECT id FROM {}.scopes WHERE scope = ? AND kind = ?"
+        return self.spell(sql), (former_scope(fqn), kind)
+
+    def kind_of(self, entity_id: str) -> Statement:
+        """A query for the kind and the id of an entity."""
+        return self.spell("SELECT kind, id FROM {}.entities WHERE id = ?"), (_text(entity_id),)
 
     def page(
         self,
@@ -309,10 +328,21 @@ class ListSql(ABC):
         )
 
     def _select(
-        self, kind: str, include: Include, status: str | None, filters: tuple[tuple[str, str], ...]
+        self,
+        kind: str,
+        include: Include,
+        status: str | None,
+        filters: tuple[tuple[str, str], ...],
+        known: tuple[tuple[str, str], ...],
     ) -> Selection:
         of_kind = (kind,) if status is None else (kind, _text(status))
-        sought = [sought_scope(ALL_KINDS[kind], *given) for given in filters]
+        scopes = dict(known)
+        sought = [
+            Sought(otherwise=scopes[parameter])
+            if parameter in scopes
+            else sought_scope(ALL_KINDS[kind], parameter, value)
+            for parameter, value in filters
+        ]
         shape = Shape(_STATES[include], status is not None, tuple(map(_scope_shape, sought)))
         return Selection(shape, of_kind, tuple(map(self._scope_values, sought)))
 

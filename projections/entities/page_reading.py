@@ -10,6 +10,7 @@ from projections.entities.name_filters import NameFilter
 from projections.entities.past_edges import PastEdges
 from projections.entities.past_list import PastList
 from projections.entities.port import ListedEntity, ListRequest, PastOfList, WholePage
+from projections.entities.scopes import LABEL_ROOTS, NOWHERE, Sought, scope_of_then, sought_scope
 
 _MOST_ROWS = 2_000
 """Rows that one statement reads at most: PostgreSQL measures all of them before it ends."""
@@ -96,13 +97,47 @@ class PageReader(ABC):
 
     def _passed_over_in_past(self, past: PastOfList, stored: int, replaced: int) -> int:
         """As `passed_over`, of a list that is not as it is now."""
-        selection, names = self._selection, self._request.names
+        names = self._request.names
+        selection = self._selection = self._selection_of_then(past)
         if selection.scopes:
             (counts,) = self.run(self._sql.counts(selection))
             selection, stored = selection.narrowest_first(counts), min(counts)
             ((replaced,),) = self.run(self._sql.ended(selection, _MOST_ROWS + 1))
         self._past = PastList(self._sql, self, selection, names, past)
         return self._past.passed_over(self._request.limit, stored, replaced)
+
+    def _selection_of_then(self, past: PastOfList) -> Selection:
+        """The rows of the list, with labels sought by the names that they had then.
+
+        A scope of a label has its name, and what it names may have been renamed since.
+        """
+        request, labels = self._request, dict[str, str]()
+        for parameter, value in request.filters.items():
+            sought = sought_scope(request.kind, parameter, value)
+            if sought.keyed:
+                labels[parameter] = self._scope_of_then(sought, value, past.position)
+        return self._sql.select(request, labels) if labels else self._selection
+
+    def _scope_of_then(self, sought: Sought, value: str, position: int) -> str:
+        roots = tuple((kind, value) for kind in LABEL_ROOTS)
+        for kind, entity_id in self._holders(sought, (*sought.names, *roots)):
+            named = self.run(self._sql.names_at([entity_id], position))
+            fqn = named[0][1] if named else None
+            # It may not have been there yet.
+            return NOWHERE if fqn is None else scope_of_then(sought, kind, fqn)
+        return sought.otherwise
+
+    def _holders(
+        self, sought: Sought, names: Sequence[tuple[str, str]]
+    ) -> Iterator[tuple[str, str]]:
+        """Kind and id of the entities that are meant, those with a name of now first."""
+        if sought.entity_id is not None:
+            yield from self.run(self._sql.kind_of(sought.entity_id))
+            return
+        for of_now in (True, False):
+            for kind, fqn in names:
+                for (entity_id,) in self.run(self._sql.holder(kind, fqn, of_now=of_now)):
+                    yield kind, entity_id
 
     def purged(self) -> int:
         """Return the entities of a list of the past that are purged; see `WholePage.purged`."""

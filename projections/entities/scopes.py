@@ -47,6 +47,8 @@ _OF_SOURCE = {"Classification": "tag", "Glossary": "glossaryTerm"}
 """Source of a label -> kind of the entity that it names."""
 _LABEL_KINDS = {"tag": ("tag", "glossaryTerm"), "tier": ("tag",)}
 """List parameter -> kinds of the entities that labels name."""
+LABEL_ROOTS = ("classification", "glossary")
+"""Kinds of what the first part of a label's name names."""
 _CONTAINERS = frozenset({dict, list})
 _FORMER = "former"
 _TIER = "Tier"
@@ -92,6 +94,16 @@ def sought_scope(kind: EntityKind, parameter: str, value: str) -> Sought:
         return Sought(otherwise=value)
     keys = kind.filter_keys(parameter)
     return Sought(names=_names(tuple(each for key in keys for each in kind.refers_to[key]), value))
+
+
+def scope_of_then(sought: Sought, kind: str, fqn: str) -> str:
+    """The scope of labels that named an entity of a kind when it had a qualified name.
+
+    A classification or glossary is found by the bare name of then.
+    """
+    if kind in LABEL_ROOTS:
+        return f"{sought.prefix}{_key(names.split(fqn)[-1])}"
+    return f"{sought.prefix}{name_key(kind, fqn).hex()}"
 
 
 def _sought_in_common(kind: EntityKind, parameter: str, value: str) -> Sought:

@@ -40,7 +40,7 @@ from domain.openmetadata import document
 from domain.openmetadata.document import stand_ins
 from domain.reading import history
 from projections.entities.cursors import is_pinned
-from projections.entities.list_pages import long_page, small_page
+from projections.entities.list_pages import long_page, place_asked, small_page
 from projections.entities.port import EntityTooLarge, Include, ListRequest
 from projections.visibility.withholding import Withheld
 from projections.wiring.stores import Stores
@@ -89,6 +89,8 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         cursor: str | None,
         request: AnyRequest,
     ) -> ASGIResponse:
+        # Before anybody waits for a position that somebody has made up.
+        place_asked(wanted)
         position = await position_of_list(services, request, at, as_of, cursor)
         past = await services.light_read(request, partial(past_of, services, position))
         wanted = msgspec.structs.replace(wanted, past=past)

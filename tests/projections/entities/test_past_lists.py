@@ -17,6 +17,7 @@ from domain.aggregate.entity import Entity
 from domain.event_store.entity_reads import RecordedEvent, StreamSpan
 from domain.event_store.port import EventStore
 from domain.events import EntityChanged, EntityCreated, Event, encode
+from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.openmetadata import document
 from domain.reading.history import folded
@@ -29,6 +30,7 @@ from projections.feeding.port import Folded
 from tests.commits import store
 from tests.contracts.plain_read_model import PlainReadModel
 from tests.depth import examples
+from tests.domain.conftest import World
 from tests.postgres_models import postgres_model
 from tests.projections.entities.random_log import OWNERS, STATUSES, RandomLog
 from tests.projections.entities.test_past_rows import is_kept, opened_log, project, states
@@ -158,9 +160,34 @@ def test_second_filter_is_of_the_position_too(tmp_path: Path) -> None:
             assert found == [0, 1, 0, 1, 0]
 
 
-def total(model: SortedReadModel, filters: dict[str, str], position: int) -> int:
+def total(
+    model: SortedReadModel, filters: dict[str, str], position: int, kind: EntityKind = TABLE
+) -> int:
     past = PastOfList(position, 0, lambda entity_id, position: (b"{}", b"{}"))
-    request = ListRequest(kind=TABLE, limit=5, filters=filters, past=past)
+    request = ListRequest(kind=kind, limit=5, filters=filters, past=past)
     page = json.loads(b"".join(list_page(model, request)))
     assert len(page["data"]) == page["paging"]["total"]
     return int(page["paging"]["total"])
+
+
+def test_label_is_sought_by_its_name_of_then(tmp_path: Path) -> None:
+    world = World(tmp_path / "events.db")
+    classification = world.create("classification", "Old", description="")
+    tag = world.create("tag", "Secret", classification="Old", description="")
+    service = world.create("databaseService", "s", serviceType="Mysql")
+    label = {"tagFQN": "Old.Secret", "source": "Classification"}
+    world.patch(service, {"op": "add", "path": "/tags", "value": [label]})
+    labelled = world.log.head()
+    world.patch(tag, {"op": "replace", "path": "/name", "value": "Private"})
+    renamed = world.log.head()
+    world.patch(classification, {"op": "replace", "path": "/name", "value": "New"})
+    with closing(open_read_model(tmp_path / "e.db")) as model:
+        project(model, world.log)
+        for value in ("Old.Secret", "Old.Private", "New.Private", tag.id, "New", "Old"):
+            found = [
+                total(model, {"tag": value}, position, KINDS["databaseService"])
+                for position in (labelled - 1, labelled, renamed, world.log.head())
+            ]
+            # By the former name of a classification alone nothing is found now.
+            assert found == [0, 1, 1, int(value != "Old")], value
+    world.log.close()
