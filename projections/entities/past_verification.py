@@ -8,11 +8,10 @@ from typing import Any
 import msgspec
 
 from domain.edges import EDGE
-from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from domain.event_store.stored import LiveStreams
 from projections.entities.bulk_folding import LoadedPast
-from projections.entities.folding_process import FoldedPart, fold_streams
+from projections.entities.folding_process import fold_streams
 from projections.entities.port import EntitySnapshot
 from projections.entities.replaced_states import ANY_STATUS, ReplacedState, Series
 from projections.entities.stored_entity import DIGEST_MODULUS, columns_digest
@@ -46,11 +45,6 @@ FROM (SELECT DISTINCT kind, deleted, status FROM {schema}kind_totals) s
 """
 """Gives the totals at a position, as they are kept."""
 
-
-class NotComparable(Exception):
-    """The log has an event that cannot be read, which the comparison of the log names."""
-
-
 Sums = dict[str, tuple[int, int]]
 """Kind -> number of its rows, and the sum of their digests modulo 2**128."""
 
@@ -59,7 +53,7 @@ def past_differences(log: EventStore, snapshot: EntitySnapshot) -> Iterator[Diff
     """Yield what differs in the past of a read model, state by state, and in its totals.
 
     Memberships of lists that differ are told by the sums of their kind. Totals are counted at
-    random positions, which are others once the read model is at another one. Raises NotComparable.
+    random positions, which are others once the read model is at another one.
     """
     replay = _Replay(log, snapshot.position)
     sums: Sums = {}
@@ -102,20 +96,11 @@ class _Replay:
             past = LoadedPast(LiveStreams(self._position, b"", snapshot.purged(self._position)))
         for start in range(0, len(streams), _STREAMS):
             some = streams.part(start, _STREAMS)
-            for part in self._folded(some):
+            for part in fold_streams(self._log, some, self._position):
                 replaced, ended = past.kept(part)
                 for row in ended:
                     _add(self.ended, row[1], columns_digest(row))
                 yield from replaced
-
-    def _folded(self, ids: list[str]) -> Iterator[FoldedPart]:
-        """The parts of some streams; raises NotComparable."""
-        try:
-            yield from fold_streams(self._log, ids, self._position)
-        except StoreUnavailable:
-            raise
-        except Exception as error:  # whatever a damaged payload or an upcaster raises
-            raise NotComparable(f"{type(error).__name__}: {error}") from error
 
 
 def _paired(

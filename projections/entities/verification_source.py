@@ -13,7 +13,7 @@ from domain.event_store.port import EventStore
 from domain.reading import changes
 from domain.reading.moments import Moment, recorded_moments
 from projections.entities.daily_verification import DayReplay
-from projections.entities.past_verification import NotComparable, past_differences
+from projections.entities.past_verification import past_differences
 from projections.entities.port import EntitySnapshot, SortedReadModel
 from projections.entities.stored_entity import (
     DIGEST_MODULUS,
@@ -65,13 +65,9 @@ class StoredEntities:
     def _compare_lists(self, days: DayReplay, differences: Differences) -> None:
         for difference in chain(self._snapshot.list_differences(), days.differences()):
             differences.add(difference)
-        try:
-            self._compare_moments(differences)
-            for difference in past_differences(self._log, self._snapshot):
-                differences.add(difference)
-        except (NotComparable, msgspec.DecodeError) as error:
-            # The comparison of the log names the event.
-            differences.add(Difference("past", "", "", f"not compared with the log: {error}"))
+        self._compare_moments(differences)
+        for difference in past_differences(self._log, self._snapshot):
+            differences.add(difference)
 
     def _compare_moments(self, differences: Differences) -> None:
         due = recorded_moments(self._log, self._snapshot.position)

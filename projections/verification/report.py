@@ -36,7 +36,7 @@ class Difference(msgspec.Struct, frozen=True, rename="camel"):
 
     sort: str
     """`missing`, `ghost` (only stored) or `different` for an entity; else `scope`, `counter`,
-    `moment`, `past`, `digest` or `file`."""
+    `moment`, `past`, `digest`, `file` or `log`."""
     kind: str
     id: str
     name: str

@@ -209,7 +209,7 @@ class _Run:
         model, differences = comparison.model, comparison.differences
         kinds = comparison.finish(sums=self._whole)
         if self._whole:
-            model.inner(differences)
+            self._compare_inside(model, differences)
             for line in self._damage[name].result():
                 differences.add(Difference("file", "", "", line))
         self._proofs[name] = ProjectionProof(
@@ -221,6 +221,17 @@ class _Run:
             found=dict(differences.counts),
             differences=differences.shown,
         )
+
+    def _compare_inside(self, model: Model[Any], differences: Differences) -> None:
+        try:
+            model.inner(differences)
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # whatever a damaged payload or an upcaster raises
+            if not self._problems.count:
+                raise
+            name = f"not compared with the log, which is damaged: {type(error).__name__}: {error}"
+            differences.add(Difference("log", "", "", name))
 
     def _fail(self, name: str, error: StoreUnavailable) -> None:
         """End the comparison of a read model, which differs when damaged and is else unknown."""
