@@ -2,13 +2,13 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from domain.edges import EDGE
-from domain.event_store.port import EventStore
+from domain.event_store.port import MAX_INTEGER, EventStore
 from domain.event_store.stored import LiveStreams
 from projections.entities.bulk_folding import LoadedPast
 from projections.entities.folding_process import fold_streams
@@ -26,13 +26,13 @@ _SIDES = ("entities", "lists")
 """The sides of differences within the read model: what follows from its rows, what it has."""
 
 _COUNTED = f"""
-SELECT kind, deleted, status, count(*) FROM (
-    SELECT kind, deleted, status FROM {{schema}}entities WHERE position <= {{position}}
-    UNION ALL SELECT kind, deleted, status FROM {{schema}}history
-    WHERE since <= {{position}} AND until > {{position}}) were
+SELECT kind, deleted, status, {{counts}} FROM (
+    SELECT kind, deleted, status, position AS since, {MAX_INTEGER} AS until FROM {{schema}}entities
+    UNION ALL SELECT kind, deleted, status, since, until FROM {{schema}}history) were
 WHERE kind <> '{EDGE}' GROUP BY kind, deleted, status
 """
-"""Gives the totals at a position, counted; NULL stands for no status."""
+"""Gives the totals at some positions, counted in one scan; NULL stands for no status."""
+_COUNT_AT = "count(*) FILTER (WHERE since <= {0} AND until > {0})"
 _KEPT = """
 SELECT s.kind, s.deleted, s.status,
     CAST(coalesce((SELECT t.n FROM {schema}kind_totals t
@@ -69,8 +69,8 @@ def past_differences(log: EventStore, snapshot: EntitySnapshot) -> Iterator[Diff
     yield from _wrong_sums("memberships that ended", replay.ended, ended)
     yield from _wrong_sums("kept number and digest", sums, dict(snapshot.pasts()))
     draw = random.Random(snapshot.position)
-    for position in {draw.randint(0, snapshot.position) for _ in range(_POSITIONS)}:
-        counted, kept = snapshot.totals_at(position)
+    positions = sorted({draw.randint(0, snapshot.position) for _ in range(_POSITIONS)})
+    for position, (counted, kept) in zip(positions, snapshot.totals_at(positions), strict=True):
         for kind, deleted, status in sorted(counted.keys() | kept.keys()):
             series = kind, deleted, status
             n, held_n = counted.get(series, 0), kept.get(series, 0)
@@ -167,14 +167,20 @@ def _shown(value: Any) -> Any:
 
 
 def totals_at(
-    ask: Callable[[str], Iterable[tuple[str, int, str | None, int]]],
-    position: int,
-    schema: str = "",
-) -> tuple[dict[Series, int], dict[Series, int]]:
-    """The totals of all kinds at a position, counted and as they are kept; `ask` runs SQL."""
-    counted: Counter[Series] = Counter()
-    for kind, deleted, status, n in ask(_COUNTED.format(schema=schema, position=position)):
-        for each in {ANY_STATUS, status or ANY_STATUS}:
-            counted[kind, deleted, each] += n
-    rows = ask(_KEPT.format(schema=schema, position=position))
-    return dict(counted), {(kind, deleted, status or ""): n for kind, deleted, status, n in rows}
+    ask: Callable[[str], Iterable[tuple[Any, ...]]], positions: Sequence[int], schema: str = ""
+) -> list[tuple[dict[Series, int], dict[Series, int]]]:
+    """The totals of all kinds at positions, counted and as they are kept; `ask` runs SQL."""
+    counts = ", ".join(map(_COUNT_AT.format, positions))
+    counted: list[Counter[Series]] = [Counter() for _ in positions]
+    for kind, deleted, status, *numbers in ask(_COUNTED.format(schema=schema, counts=counts)):
+        for totals, n in zip(counted, numbers, strict=True):
+            for each in {ANY_STATUS, status or ANY_STATUS}:
+                totals[kind, deleted, each] += n
+    kept = [
+        {
+            (kind, deleted, status): n
+            for kind, deleted, status, n in ask(_KEPT.format(schema=schema, position=position))
+        }
+        for position in positions
+    ]
+    return [(dict(totals), held) for totals, held in zip(counted, kept, strict=True)]

@@ -208,8 +208,10 @@ class EntitySnapshot(Protocol):
     def pasts(self) -> Mapping[str, tuple[int, int]]:
         """Kind -> number and digest of both, as kept while commits were applied."""
 
-    def totals_at(self, position: int) -> tuple[Mapping[Series, int], Mapping[Series, int]]:
-        """The totals of all kinds at a position: counted, and as they are kept."""
+    def totals_at(
+        self, positions: Sequence[int]
+    ) -> Sequence[tuple[Mapping[Series, int], Mapping[Series, int]]]:
+        """The totals of all kinds at some positions: counted, and as they are kept."""
 
     def days(self) -> Iterator[DayCount]:
         """The counts of days that are stored."""

@@ -197,8 +197,10 @@ class PlainSnapshot:
     def pasts(self) -> dict[str, tuple[int, int]]:
         return {}
 
-    def totals_at(self, position: int) -> tuple[Mapping[Series, int], Mapping[Series, int]]:
-        return {}, {}
+    def totals_at(
+        self, positions: Sequence[int]
+    ) -> Sequence[tuple[Mapping[Series, int], Mapping[Series, int]]]:
+        return [({}, {}) for _ in positions]
 
     def days(self) -> Iterator[DayCount]:
         return iter(())

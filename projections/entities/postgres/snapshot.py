@@ -132,9 +132,11 @@ class PostgresEntitySnapshot:
         """Kind -> number and digest of both, as kept while commits were applied."""
         return held_digests(self._rows("SELECT kind, n, sum FROM {}.pasts WHERE n <> 0"))
 
-    def totals_at(self, position: int) -> tuple[Mapping[Series, int], Mapping[Series, int]]:
-        """The totals of all kinds at a position: counted, and as they are kept."""
-        return totals_at(self._rows, position, "{}.")
+    def totals_at(
+        self, positions: Sequence[int]
+    ) -> Sequence[tuple[Mapping[Series, int], Mapping[Series, int]]]:
+        """The totals of all kinds at some positions: counted, and as they are kept."""
+        return totals_at(self._rows, positions, "{}.")
 
     def days(self) -> Iterator[DayCount]:
         """The counts of days that are stored."""

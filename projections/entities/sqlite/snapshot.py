@@ -100,10 +100,12 @@ class SqliteEntitySnapshot:
             rows = self._connection.execute("SELECT kind, n, sum FROM pasts WHERE n <> 0")
             return held_digests(rows)
 
-    def totals_at(self, position: int) -> tuple[Mapping[Series, int], Mapping[Series, int]]:
-        """The totals of all kinds at a position: counted, and as they are kept."""
+    def totals_at(
+        self, positions: Sequence[int]
+    ) -> Sequence[tuple[Mapping[Series, int], Mapping[Series, int]]]:
+        """The totals of all kinds at some positions: counted, and as they are kept."""
         with sqlite_errors():
-            return totals_at(self._connection.execute, position)
+            return totals_at(self._connection.execute, positions)
 
     def days(self) -> Iterator[DayCount]:
         """The counts of days that are stored."""

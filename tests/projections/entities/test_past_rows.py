@@ -16,6 +16,7 @@ from domain.aggregate.entity import Entity, evolve
 from domain.edges import EDGE, edge_ends
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
+from projections.entities.past_verification import past_differences
 from projections.entities.port import SortedReadModel
 from projections.entities.postgres.database import EntityDatabase
 from projections.entities.postgres.model import PostgresReadModel
@@ -86,6 +87,8 @@ def test_every_database_keeps_the_same_past(postgres: PostgresServer, seed: int)
             with postgres_model(postgres) as model:
                 project(model, log, size)
                 assert rows_of(model) == expected
+                with model.snapshot() as snapshot:
+                    assert [*past_differences(log, snapshot)] == []
         with loaded(postgres, log) as model:
             assert rows_of(model) == expected
 
