@@ -23,10 +23,11 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, sole_kinds_below
 from domain.openmetadata import document
 from domain.reading import changes, history
+from domain.reading.moments import time_at
 from projections.entities import cursors
 from projections.entities.lineage import Node
 from projections.entities.port import Include, PastOfList, SortedReadModel
-from projections.entities.single_entities import with_fields
+from projections.entities.single_entities import folded_fields, with_fields
 from projections.entities.stored_entity import split_fields
 from projections.search.language import dates
 
@@ -139,18 +140,11 @@ def past_of(services: Services, position: int) -> PastOfList:
     log = services.stores.log
 
     def fold(entity_id: str, position: int) -> tuple[bytes, bytes]:
-        state = next(history.folded(log.streams([StreamSpan(entity_id)], upto=position)), None)
-        assert state is not None
-        core, optional = split_fields(state[0])
-        return document.encode(core), document.encode(optional)
+        fields = folded_fields(log.streams([StreamSpan(entity_id)], upto=position))
+        assert fields is not None
+        return fields
 
-    return PastOfList(position, time_at(services, position), fold)
-
-
-def time_at(services: Services, position: int) -> int:
-    """The time of the last event up to a position, in ms since the Unix epoch; 0 without one."""
-    newest = services.stores.log.read(0, 1, position, newest_first=True)
-    return newest[0].event.at if newest else 0
+    return PastOfList(position, time_at(log, position), fold)
 
 
 async def positions_between(
@@ -233,7 +227,7 @@ def read_past_entity(
         state = "soft-deleted" if entity.deleted else "not soft-deleted"
         raise NotFound(f"{kind.name} instance for {entity_id} was {state} at position {position}")
     core, optional = map(document.encode, split_fields(entity))
-    now = time_at(services, position)
+    now = time_at(services.stores.log, position)
     body = with_fields(kind, core, optional, fields, large=kind.shown_alone, now=now)
     if withheld is not None:
         body = withheld.cut(body)

@@ -3,15 +3,13 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput, NotFound
 from domain.event_store.entity_reads import RecordedEvent, StreamSpan
 from domain.kinds.registry import KINDS
-from domain.openmetadata import document
 from domain.reading import history
+from domain.reading.moments import time_at
 from projections.entities.port import SortedReadModel
-from projections.entities.single_entities import with_fields
-from projections.entities.stored_entity import split_fields
+from projections.entities.single_entities import folded_fields, with_fields
 from projections.search.answers.queries import SearchAnswer
 from projections.search.answers.single_documents import single_document
 from projections.search.documents.sources import ReadSources
@@ -89,11 +87,7 @@ class PastDocuments:
 
     def _folded(self, entity_id: str) -> tuple[bytes, bytes] | None:
         streams = self._stores.log.streams([StreamSpan(entity_id)], upto=self._position)
-        state: tuple[Entity, int] | None = next(history.folded(self._counted(streams)), None)
-        if state is None:
-            return None
-        core, optional = map(document.encode, split_fields(state[0]))
-        return core, optional
+        return folded_fields(self._counted(streams))
 
     def _counted(self, events: Iterator[RecordedEvent]) -> Iterator[RecordedEvent]:
         for recorded in events:
@@ -108,6 +102,5 @@ class PastDocuments:
 
     def _time(self) -> int:
         if self._now is None:
-            (newest,) = self._stores.log.read(0, 1, self._position, newest_first=True)
-            self._now = newest.event.at
+            self._now = time_at(self._stores.log, self._position)
         return self._now

@@ -57,6 +57,12 @@ class LogDays:
             self._days.append(at // DAY)
 
 
+def time_at(log: EventStore, position: int) -> int:
+    """The time of the last event up to a position, in ms since the Unix epoch; 0 without one."""
+    newest = log.read(0, 1, position, newest_first=True)
+    return newest[0].event.at if newest else 0
+
+
 def moments_of(events: Iterable[RecordedEvent]) -> Iterator[Moment]:
     """The moments of events in log order, as far as these alone tell."""
     return _rising((recorded.event.at, recorded.position) for recorded in events)

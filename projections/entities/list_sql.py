@@ -21,7 +21,7 @@ from projections.entities.port import Include, ListRequest
 from projections.entities.replaced_states import ANY_STATUS
 from projections.entities.scopes import NOWHERE, Sought, former_scope, sought_scope
 
-_AFTER_ANY_ID = "~"
+AFTER_ANY_ID = "~"
 """An id above those of all entities."""
 _STATES = {Include.NON_DELETED: (0,), Include.DELETED: (1,), Include.ALL: (0, 1)}
 """The values of the `deleted` column that a read sees."""
@@ -126,7 +126,7 @@ def told_place(place: Place) -> Place:
     `place` has a name with a character that no name has.
     """
     # Those that begin with what is before the character come behind the place.
-    return Place(place.name.partition("\0")[0], _AFTER_ANY_ID)
+    return Place(place.name.partition("\0")[0], AFTER_ANY_ID)
 
 
 def _text(value: str) -> str:

@@ -6,7 +6,7 @@ import msgspec
 
 from domain.edges import EDGE, edge_ends
 from projections.entities.cursors import Place
-from projections.entities.list_sql import ListSql, ScopeShape, Selection, Shape
+from projections.entities.list_sql import AFTER_ANY_ID, ListSql, ScopeShape, Selection, Shape
 from projections.entities.past_list import Asking, PastList
 from projections.entities.port import EdgeReader, PastOfList
 
@@ -14,8 +14,6 @@ _AT_ONCE = 100
 """Edges that are asked for together."""
 _PART_BYTES = 1_000_000
 _IN_SCOPE = Shape((0,), False, (ScopeShape("", False, 0, False),))
-_AFTER_ANY_ID = "~"
-"""An id above those of all edges."""
 
 
 class _Beginning(msgspec.Struct):
@@ -49,7 +47,7 @@ class PastEdges(EdgeReader):
         place = {
             "<": None,
             "=": Place(entity_id, "", inclusive=True),
-            ">": Place(entity_id, _AFTER_ANY_ID),
+            ">": Place(entity_id, AFTER_ANY_ID),
         }[sign]
         for name, core in self._from(entity_id, place):
             if (sign == "<" and name >= entity_id) or (sign == "=" and name != entity_id):

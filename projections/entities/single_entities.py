@@ -6,10 +6,14 @@ from typing import Any
 import msgspec
 
 from domain.errors import NotFound
+from domain.event_store.entity_reads import RecordedEvent
 from domain.events import Body
 from domain.kinds.entity_kind import EntityKind
+from domain.openmetadata import document
 from domain.openmetadata.verdicts import as_it_reads
+from domain.reading.history import folded
 from projections.entities.port import Include, SortedReadModel
+from projections.entities.stored_entity import split_fields
 
 
 class EntityAnswer(msgspec.Struct, frozen=True):
@@ -81,6 +85,15 @@ def with_fields(
     if not wanted:
         return core
     return core[:-1] + b"," + msgspec.json.encode(wanted)[1:]
+
+
+def folded_fields(events: Iterable[RecordedEvent]) -> tuple[bytes, bytes] | None:
+    """JSON of the core and the optional fields of an entity after its events; None without any."""
+    state = next(folded(events), None)
+    if state is None:
+        return None
+    core, optional = map(document.encode, split_fields(state[0]))
+    return core, optional
 
 
 def with_all_fields(core: bytes, optional: bytes) -> bytes:
