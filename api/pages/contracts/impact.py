@@ -19,7 +19,7 @@ from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.comparisons import compare_stored
 from api.use_cases.edge_sight import sight_of
-from api.use_cases.impact import impact_on
+from api.use_cases.impact import impact_on_readers
 from domain.aggregate.entity import Entity
 from domain.contracts.changes.rules import RULES, Bump, Change, Level, Perspective
 
@@ -137,5 +137,5 @@ def _impact(
     services: Services, access: Access, contract: Entity, changes: list[Change]
 ) -> dict[str, Any] | None:
     """The impact as the API tells it, without what is withheld; None where all of it is."""
-    impact = impact_on(services, access, contract, changes, sight_of(access, Action.VIEW))
+    impact = impact_on_readers(services, access, contract, changes, sight_of(access, Action.VIEW))
     return None if impact is msgspec.UNSET else msgspec.to_builtins(impact)
