@@ -15,6 +15,7 @@ from domain.contracts.changes.reach import reach_of
 from domain.contracts.changes.rules import Change
 from domain.edges import EDGE
 from domain.errors import NotFound
+from domain.events import Body
 from domain.impact import Flow, Hit, Reach, Tier, impact_of
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import ColumnLineage
@@ -62,7 +63,7 @@ def impact_on(
             # Lists do not have it yet.
             return msgspec.UNSET
         columns, reaches = reached(walk.entity.fully_qualified_name)
-        flows = [flow_of(edge, sight) for edge in walk.downstream]
+        flows = [flow_of(edge, sight.details(edge.fields)) for edge in walk.downstream]
         hits = impact_of(walk.entity.id, columns, reaches, flows)
         truncated = walk.truncated or any(hit.steps == _MOST_STEPS for hit in hits.values())
         nodes = {node.id: node for node in walk.nodes}
@@ -96,9 +97,9 @@ def impact_on_readers(
     return impact_on(services, access, entity, partial(reach_of, changes, contract), sight)
 
 
-def flow_of(edge: Edge, sight: EdgeSight) -> Flow:
-    """An edge with the columns that flow over it, as far as the caller may see them."""
-    raw = sight.details(edge.fields).get("columnsLineage")
+def flow_of(edge: Edge, details: Body) -> Flow:
+    """An edge with the columns that flow over it, as far as its details show them."""
+    raw = details.get("columnsLineage")
     given = _mappings.decode(raw) if raw is not None else []
     mappings = [(each.from_columns or (), each.to_column) for each in given if each.to_column]
     return Flow(edge.from_id, edge.to_id, mappings)

@@ -14,6 +14,7 @@ from api.pages.entities import columns, relations
 from api.pages.entities.editable import edit_address, editable, may_set_status, sees_all
 from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, may_view
 from api.pages.entities.moments import DATE
+from api.pages.entities.picture import picture_beside
 from api.pages.entities.promises import IN_WORDS, agreement_with_contract, promises_of
 from api.pages.entities.quality import runs_of, tests_of
 from api.pages.frame.documents import cut, formatted, json_lines, plain
@@ -86,6 +87,7 @@ def entity_values(
             }
             for key in columns.column_keys(kind, entity)
         ],
+        "picture": picture_beside(at),
         "tests": tests,
         "runs": runs_of(at, entity) if is_now else None,
         "related": [
