@@ -20,7 +20,7 @@ from domain.impact import Flow, Hit, Reach, Tier, impact_of
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import ColumnLineage
 from domain.kinds.registry import KINDS
-from projections.entities.lineage import Edge, Node, read_lineage
+from projections.entities.lineage import BOUNDS, Bounds, Edge, Node, read_lineage
 from projections.entities.port import EntityTooLarge, Include, SortedReadModel
 from projections.entities.single_entities import read_one
 from projections.visibility.edges import EdgeSight
@@ -46,19 +46,23 @@ def impact_on(
     entity: Reference,
     reached: Callable[[str], tuple[Iterable[str], Collection[Reach]]],
     sight: EdgeSight,
+    bounds: Bounds = BOUNDS,
 ) -> Impact | msgspec.UnsetType:
     """The impact of a change of a live entity; UNSET for who may not view the lineage. Blocks.
 
     `entity` has the type, and the id or the qualified name. `reached` gives, for the qualified name
     of the entity, those of the columns that change, and the parts that the change is about. What
-    lies behind entities that the caller may not view is left out with them.
+    lies behind entities that the caller may not view is left out with them. What is soft-deleted is
+    not hit, but what is made of it may be.
     """
     seen = (EDGE, entity.type or "")
     if not all(access.may(Permission(Action.VIEW, kind)) for kind in seen):
         return msgspec.UNSET
     with services.stores.entities.use() as entities:
         try:
-            walk = read_lineage(entities, entity, sight, upstream=0, downstream=_MOST_STEPS)
+            walk = read_lineage(
+                entities, entity, sight, upstream=0, downstream=_MOST_STEPS, bounds=bounds
+            )
         except NotFound:
             # Lists do not have it yet.
             return msgspec.UNSET
@@ -67,6 +71,7 @@ def impact_on(
         hits = impact_of(walk.entity.id, columns, reaches, flows)
         truncated = walk.truncated or any(hit.steps == _MOST_STEPS for hit in hits.values())
         nodes = {node.id: node for node in walk.nodes}
+        hits = {each: hit for each, hit in hits.items() if not nodes[each].deleted}
         named = sorted(hits, key=lambda each: (_TIERS.index(hits[each].tier), hits[each].steps))
         shown = [nodes[each] for each in named[:MOST_HITS]]
         owners = _owners(entities, access, shown)
