@@ -8,7 +8,7 @@ from projections.entities.port import SortedReadModel
 
 LOOK_SECONDS = 3_600.0
 """Time between two looks at how far the horizon should be."""
-STEP_SECONDS = 0.008
+STEP_SECONDS = 0.006
 """Time that one step is to take: a commit of a write may have to wait for it."""
 _REST = 9
 """Times as long as a step took there is none after it, for commits of writes."""

@@ -141,7 +141,7 @@ class SqliteReadModel(SortedReadModel):
 
     def prune(self, upto: int, most: int) -> Horizon:
         """Move the horizon on to a position, by `most` positions at most; see the port."""
-        with self.database.transaction() as connection:
+        with self.database.short_transaction() as connection:
             return prune(connection, upto, most)
 
     def daily_figures(self, days: range, series: Sequence[tuple[str, str]]) -> DailyFigures:
