@@ -1,4 +1,4 @@
-"""The horizon of a sorted read model: what was replaced before it is gone, the rest is as it was."""
+"""The horizon of a sorted read model: the past before it is gone, all else is as it was."""
 
 import json
 import random
