@@ -5,6 +5,7 @@ import random
 import tempfile
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,23 +14,26 @@ from benchmarks.postgres_server import PostgresServer
 from domain.errors import BeforeHorizon
 from domain.event_store.port import EventStore
 from domain.reading.horizon import Horizon
-from domain.reading.moments import recorded_moments
+from domain.reading.moments import LogDays, recorded_moments
+from projections.entities.daily_counts import DailyFigures
 from projections.entities.list_pages import list_page
 from projections.entities.past_verification import past_differences
 from projections.entities.port import ListRequest, PastOfList, SortedReadModel
 from projections.entities.postgres.model import PostgresReadModel
 from projections.entities.projection import EntityProjection
+from projections.entities.replaced_states import ANY_STATUS
 from projections.entities.sqlite import bulk_load
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.feeding.projector import Projector
 from tests.depth import examples
 from tests.postgres_models import postgres_model
-from tests.projections.entities.random_log import RandomLog
+from tests.projections.entities.random_log import STATUSES, RandomLog
 from tests.projections.entities.test_past_lists import CONTRACT, assert_past_is_that_of_then
 from tests.projections.entities.test_past_rows import opened_log, project, rows_of
 
 PRUNED = ("entities", "scopes", "history", "history_scopes", "kind_totals", "pasts", "days")
 """Tables whose rows depend on the log and the horizon alone, however it got there."""
+KINDS = ("databaseSchema", "table", "dataContract")
 
 Model = SqliteReadModel | PostgresReadModel
 
@@ -79,9 +83,25 @@ def assert_right_from_the_horizon_on(model: Model, log: EventStore, rng: random.
     assert model.horizon() == Horizon(horizon, at)
 
 
-def pruned_rows(model: Model) -> dict[str, list[tuple[object, ...]]]:
+def pruned_rows(model: Model) -> dict[str, list[tuple[Any, ...]]]:
     rows = rows_of(model)
     return {table: rows[table] for table in PRUNED}
+
+
+def figures_of(model: Model) -> DailyFigures:
+    """All that is told of days, with the totals at their ends."""
+    series = [(kind, status) for kind in KINDS for status in (ANY_STATUS, *STATUSES)]
+    return model.daily_figures(range(19_600, 19_800), series)
+
+
+def assert_totals_are_thinned(model: Model, log: EventStore) -> None:
+    """Before the horizon there is one total of a day, and one row of what is forgotten."""
+    horizon, rows = model.horizon().position, rows_of(model)
+    days = LogDays(recorded_moments(log, log.head()))
+    totals = [(*row[:3], days.of(row[3])) for row in rows["kind_totals"] if row[3] <= horizon]
+    forgotten = [row[:3] for row in rows["forgotten WHERE n <> 0"] if row[3] <= horizon]
+    for each in (totals, forgotten):
+        assert len(each) == len({*each})
 
 
 @settings(max_examples=examples(40), deadline=None)
@@ -93,13 +113,15 @@ def test_past_from_the_horizon_on_is_that_of_then(seed: int) -> None:
         with closing(open_read_model(Path(folder) / "entities.db")) as model:
             grown(model, log, rng)
             assert_right_from_the_horizon_on(model, log, rng)
-            expected, figures = pruned_rows(model), model.daily_figures(range(19_600, 19_800), [])
+            expected, figures = pruned_rows(model), figures_of(model)
             horizon = model.horizon().position
         bulk_load.load(Path(folder) / "loaded.db", log, lambda done, total: None)
         with closing(open_read_model(Path(folder) / "loaded.db")) as model:
+            assert figures_of(model) == figures
             prune(model, horizon)
             assert pruned_rows(model) == expected
-            assert model.daily_figures(range(19_600, 19_800), []) == figures
+            assert figures_of(model) == figures
+            assert_totals_are_thinned(model, log)
 
 
 @settings(max_examples=examples(5), deadline=None)
