@@ -3,32 +3,36 @@
 import json
 import random
 import tempfile
-from contextlib import closing
+import threading
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.postgres_server import PostgresServer
 from domain.errors import BeforeHorizon
+from domain.event_store.entity_reads import StreamSpan
 from domain.event_store.port import EventStore
 from domain.reading.horizon import Horizon
 from domain.reading.moments import LogDays, recorded_moments
 from projections.entities.daily_counts import DailyFigures
 from projections.entities.list_pages import list_page
 from projections.entities.past_verification import past_differences
-from projections.entities.port import ListRequest, PastOfList, SortedReadModel
+from projections.entities.port import Include, ListRequest, PastOfList, SortedReadModel
 from projections.entities.postgres.model import PostgresReadModel
 from projections.entities.projection import EntityProjection
 from projections.entities.replaced_states import ANY_STATUS
+from projections.entities.single_entities import folded_fields
 from projections.entities.sqlite import bulk_load
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.feeding.projector import Projector
 from tests.depth import examples
 from tests.postgres_models import postgres_model
 from tests.projections.entities.random_log import STATUSES, RandomLog
-from tests.projections.entities.test_past_lists import CONTRACT, assert_past_is_that_of_then
+from tests.projections.entities.test_past_lists import CONTRACT, TABLE, assert_past_is_that_of_then
 from tests.projections.entities.test_past_rows import opened_log, project, rows_of
 
 PRUNED = ("entities", "scopes", "history", "history_scopes", "kind_totals", "pasts", "days")
@@ -138,3 +142,50 @@ def test_every_database_removes_the_same(postgres: PostgresServer, seed: int) ->
             project(file, log)
             prune(file, horizon, 7)
             assert pruned_rows(file) == expected
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+def test_read_beside_a_moving_horizon_is_right_or_refused(
+    request: pytest.FixtureRequest, tmp_path: Path, backend: str
+) -> None:
+    with opened_log(str(tmp_path)) as log, ExitStack() as stack:
+        RandomLog(random.Random(11), log).fill(60)
+        model: Model
+        if backend == "sqlite":
+            model = stack.enter_context(closing(open_read_model(tmp_path / "entities.db")))
+        else:
+            model = stack.enter_context(postgres_model(request.getfixturevalue("postgres")))
+        project(model, log)
+        head = log.head()
+        shown = [listed(model, log, position) for position in range(head + 1)]
+        assert len({*shown}) > 10
+        pruning = threading.Thread(target=prune, args=(model, head, 1))
+        pruning.start()
+        rng, answers = random.Random(12), list[bool]()
+        while pruning.is_alive() or not answers:
+            for _ in range(5):
+                position = rng.randint(0, head)
+                reached = model.horizon().position
+                try:
+                    assert listed(model, log, position) == shown[position]
+                    assert position >= reached
+                    answers.append(True)
+                except BeforeHorizon:
+                    assert position < model.horizon().position
+                    answers.append(False)
+        pruning.join()
+        assert {*answers} == {True, False}
+        assert listed(model, log, head) == shown[head]
+
+
+def listed(model: SortedReadModel, log: EventStore, position: int) -> bytes:
+    """The list of all tables at a position, with their total."""
+
+    def fold(entity_id: str, position: int) -> tuple[bytes, bytes]:
+        fields = folded_fields(log.streams([StreamSpan(entity_id)], upto=position))
+        assert fields is not None
+        return fields
+
+    past = PastOfList(position, 0, fold)
+    asked = ListRequest(kind=TABLE, limit=100, include=Include.ALL, fields=("owners",), past=past)
+    return b"".join(list_page(model, asked))
