@@ -88,8 +88,32 @@ async def position_asked(
     """The position that a read of a kind's entities is of, once this host has applied it.
 
     A search, which needs its index to have applied the position too, says so by `searched`. Raises
-    InvalidInput, and what `ReadPositions.reach` raises.
+    InvalidInput, BeforeHorizon, and what `ReadPositions.reach` raises.
     """
+    position = await _position_asked(services, request, at, as_of, searched=searched)
+    if at != NOW:
+        await refuse_before_horizon(services, request, position)
+    return position
+
+
+async def refuse_before_horizon(services: Services, request: AnyRequest, position: int) -> None:
+    """Raise BeforeHorizon for a position as of which nothing can be read any more."""
+    await services.light_read(request, partial(_refuse_before_horizon, services, position))
+
+
+def _refuse_before_horizon(services: Services, position: int) -> None:
+    services.stores.entities.read(lambda entities: entities.horizon()).refuse(position)
+
+
+async def _position_asked(
+    services: Services,
+    request: AnyRequest,
+    at: str | None,
+    as_of: str | None,
+    *,
+    searched: bool = False,
+) -> int:
+    """As `position_asked`, before the horizon too."""
     if at is not None and as_of is not None:
         raise InvalidInput("at and asOf both say which past is meant: give one of them")
     if at is None:
@@ -119,13 +143,13 @@ async def position_of_list(
     """As `position_asked`, of a list: a pinned cursor says the position where nothing else does.
 
     Raises InvalidInput for a cursor of another position; whether it is one of the list at all is
-    for the list to say.
+    for the list to say, and `past_of` whether the position comes before the horizon.
     """
     pinned = cursors.position_of(cursor) if cursor else None
     if as_of is None and at in (None, NOW):
         # A cursor without a position is told from one of this list when the list is read.
         at = NOW if pinned is None else str(pinned)
-    position = await position_asked(services, request, at, as_of)
+    position = await _position_asked(services, request, at, as_of)
     if pinned not in (None, position):
         given = "asOf" if at is None else "at"
         raise InvalidInput(
@@ -136,7 +160,8 @@ async def position_of_list(
 
 
 def past_of(services: Services, position: int) -> PastOfList:
-    """The past of lists at a position; blocks."""
+    """The past of lists at a position; blocks. Raises BeforeHorizon."""
+    _refuse_before_horizon(services, position)
     log = services.stores.log
 
     def fold(entity_id: str, position: int) -> tuple[bytes, bytes]:
@@ -152,12 +177,13 @@ async def positions_between(
 ) -> tuple[int, int]:
     """The positions for the two points of the log that a comparison is of; see `position_asked`.
 
-    Raises InvalidInput too where the second is before the first.
+    Raises InvalidInput too where the second is before the first, and BeforeHorizon.
     """
     before = await position_of_point(services, request, "from", from_)
     after = await position_of_point(services, request, "to", to)
     if after < before:
         raise InvalidInput(f"to is position {after}, which is before from, position {before}")
+    await refuse_before_horizon(services, request, before)
     return before, after
 
 
