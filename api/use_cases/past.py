@@ -114,7 +114,13 @@ def _shown_now(services: Services, *, searched: bool) -> int:
 
 
 async def position_of_list(
-    services: Services, request: AnyRequest, at: str | None, as_of: str | None, cursor: str | None
+    services: Services,
+    request: AnyRequest,
+    at: str | None,
+    as_of: str | None,
+    cursor: str | None,
+    *,
+    searched: bool = False,
 ) -> int:
     """As `position_asked`, of a list: a pinned cursor says the position where nothing else does.
 
@@ -125,7 +131,7 @@ async def position_of_list(
     if as_of is None and at in (None, NOW):
         # A cursor without a position is told from one of this list when the list is read.
         at = NOW if pinned is None else str(pinned)
-    position = await position_asked(services, request, at, as_of)
+    position = await position_asked(services, request, at, as_of, searched=searched)
     if pinned not in (None, position):
         given = "asOf" if at is None else "at"
         raise InvalidInput(

@@ -42,6 +42,8 @@ NAMELESS = ("/", "/tree", "/activity", "/operation", "/badge/{kind}/{fqn}")
 """Pages that name no table."""
 WITH_PAST = (
     "/",
+    "/search",
+    "/search/suggestions",
     "/browse/{kind}",
     "/entity/{kind}/{fqn}",
     "/raw/{kind}/{fqn}",

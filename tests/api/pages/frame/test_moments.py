@@ -9,12 +9,13 @@ from urllib.parse import quote
 import pytest
 
 from tests.api.conftest import Client, running
-from tests.api.pages.conftest import Browser
-from tests.api.pages.entities.conftest import CONTRACT, TABLE, Story
+from tests.api.pages.conftest import CONTRACT, TABLE, Browser, Story
 from tests.waiting import until
 
 DATED = (
     "/",
+    "/search?q=orders",
+    "/search?q=orders&kind=table&sort=name&deleted=true",
     "/browse/table",
     "/browse/table?databaseSchema=service.database.schema",
     "/browse/dataContract?status=Draft",
@@ -31,8 +32,6 @@ DATED = (
     f"/compare/table/{TABLE}",
 )
 OF_THE_PRESENT = (
-    "/search?q=orders",
-    "/search/suggestions?q=ord",
     f"/results/dataContract/{CONTRACT}",
     f"/impact/dataContract/{CONTRACT}",
     f"/badge/dataContract/{CONTRACT}",
@@ -135,7 +134,7 @@ def test_page_of_the_present_has_a_form_for_a_date_and_no_bar(story: Story, addr
     assert FORM in text
     assert "asOf=" not in text
     path, _, query = address.partition("?")
-    form = text.partition('<div class="dates">')[2].partition("</form>")[0]
+    form = text.partition('<div id="dates" class="dates">')[2].partition("</form>")[0]
     assert f'<form action="{path}" method="get">' in form
     kept = re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form)
     assert "&".join("=".join(pair) for pair in kept) == query
