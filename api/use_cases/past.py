@@ -15,6 +15,7 @@ from api.services import Services
 from api.use_cases.entity_reads import etag
 from api.use_cases.list_parameters import named_in, parse_fields
 from api.use_cases.measured import measured_fields
+from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.entity_reads import StreamSpan
@@ -283,6 +284,19 @@ def _id_of_name(services: Services, kind: EntityKind, fqn: str) -> str:
     return claim.id
 
 
+def live_of_then(services: Services, kind: EntityKind, entity_id: str, position: int) -> Entity:
+    """An entity that was not soft-deleted at a position, as it was.
+
+    Blocks. Raises NotFound, and Purged.
+    """
+    entity, _ = history.as_of(services.stores.log, kind, entity_id, position)
+    if entity.deleted:
+        raise NotFound(
+            f"{kind.name} instance for {entity_id} was soft-deleted at position {position}"
+        )
+    return entity
+
+
 def node_of_then(services: Services, which: Reference, position: int) -> Node:
     """The reference to an entity as it was at a position, by its id or its name of now.
 
@@ -290,9 +304,5 @@ def node_of_then(services: Services, which: Reference, position: int) -> Node:
     """
     kind = KINDS[which.type or ""]
     entity_id = which.id or _id_of_name(services, kind, which.fully_qualified_name or "")
-    entity, _ = history.as_of(services.stores.log, kind, entity_id, position)
-    if entity.deleted:
-        raise NotFound(
-            f"{kind.name} instance for {entity_id} was soft-deleted at position {position}"
-        )
+    entity = live_of_then(services, kind, entity_id, position)
     return Node(kind.name, entity.id, entity.name, entity.fqn)

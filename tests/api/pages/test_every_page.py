@@ -51,6 +51,7 @@ WITH_PAST = (
     "/tree/{kind}/{fqn}",
     "/history/{kind}/{fqn}",
     "/compare/{kind}/{fqn}",
+    "/impact/{kind}/{fqn}",
 )
 """Pages of ADDRESSES that are shown as of a date, too."""
 CHANGING: dict[str, str] = {
