@@ -164,7 +164,7 @@ async def positions_between(
     before = await position_of_point(services, request, "from", from_)
     after = await position_of_point(services, request, "to", to)
     if after < before:
-        raise InvalidInput(f"to is position {after}, which is before from, position {before}")
+        raise InvalidInput(f"from is position {before}, which is after the end, position {after}")
     return before, after
 
 

@@ -31,6 +31,10 @@ DATED = (
     f"/history/table/{TABLE}",
     f"/compare/table/{TABLE}",
     f"/impact/dataContract/{CONTRACT}",
+    f"/changed/table/{TABLE}",
+    f"/changed/table/{TABLE}?from=0",
+    "/changed/databaseSchema/service.database.schema?from=1",
+    "/changed/domain/selling?from=0",
 )
 OF_THE_PRESENT = (
     f"/results/dataContract/{CONTRACT}",
