@@ -40,6 +40,12 @@ OTHERS = (
     f"/entity/table/{TABLE}?at=now",
     f"{CONTRACT}?at=now",
     f"/history/table/{TABLE}?at=now",
+    f"/changed/table/{TABLE}?at=now",
+    f"/changed/table/{TABLE}?from=1&at=now",
+    f"{CONTRACT.replace('entity', 'impact')}?at=now",
+    "/audit?at=2",
+    "/audit/2?at=now",
+    "/activity?at=now",
     f"/entity/table/{TABLE}?at=1",
     f"/entity/table/{TABLE}?asOf=yesterday",
 )
