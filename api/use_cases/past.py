@@ -15,6 +15,7 @@ from api.services import Services
 from api.use_cases.entity_reads import etag
 from api.use_cases.list_parameters import named_in, parse_fields
 from api.use_cases.measured import measured_fields
+from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.entity_reads import StreamSpan
@@ -138,7 +139,13 @@ def _shown_now(services: Services, *, searched: bool) -> int:
 
 
 async def position_of_list(
-    services: Services, request: AnyRequest, at: str | None, as_of: str | None, cursor: str | None
+    services: Services,
+    request: AnyRequest,
+    at: str | None,
+    as_of: str | None,
+    cursor: str | None,
+    *,
+    searched: bool = False,
 ) -> int:
     """As `position_asked`, of a list: a pinned cursor says the position where nothing else does.
 
@@ -149,7 +156,7 @@ async def position_of_list(
     if as_of is None and at in (None, NOW):
         # A cursor without a position is told from one of this list when the list is read.
         at = NOW if pinned is None else str(pinned)
-    position = await _position_asked(services, request, at, as_of)
+    position = await _position_asked(services, request, at, as_of, searched=searched)
     if pinned not in (None, position):
         given = "asOf" if at is None else "at"
         raise InvalidInput(
@@ -182,7 +189,7 @@ async def positions_between(
     before = await position_of_point(services, request, "from", from_)
     after = await position_of_point(services, request, "to", to)
     if after < before:
-        raise InvalidInput(f"to is position {after}, which is before from, position {before}")
+        raise InvalidInput(f"from is position {before}, which is after the end, position {after}")
     await refuse_before_horizon(services, request, before)
     return before, after
 
@@ -303,6 +310,19 @@ def _id_of_name(services: Services, kind: EntityKind, fqn: str) -> str:
     return claim.id
 
 
+def live_of_then(services: Services, kind: EntityKind, entity_id: str, position: int) -> Entity:
+    """An entity that was not soft-deleted at a position, as it was.
+
+    Blocks. Raises NotFound, and Purged.
+    """
+    entity, _ = history.as_of(services.stores.log, kind, entity_id, position)
+    if entity.deleted:
+        raise NotFound(
+            f"{kind.name} instance for {entity_id} was soft-deleted at position {position}"
+        )
+    return entity
+
+
 def node_of_then(services: Services, which: Reference, position: int) -> Node:
     """The reference to an entity as it was at a position, by its id or its name of now.
 
@@ -310,9 +330,5 @@ def node_of_then(services: Services, which: Reference, position: int) -> Node:
     """
     kind = KINDS[which.type or ""]
     entity_id = which.id or _id_of_name(services, kind, which.fully_qualified_name or "")
-    entity, _ = history.as_of(services.stores.log, kind, entity_id, position)
-    if entity.deleted:
-        raise NotFound(
-            f"{kind.name} instance for {entity_id} was soft-deleted at position {position}"
-        )
+    entity = live_of_then(services, kind, entity_id, position)
     return Node(kind.name, entity.id, entity.name, entity.fqn)
