@@ -91,7 +91,7 @@ def then(log: EventStore, position: int, alive: dict[str, Entity], last: dict[st
 
 
 def assert_past_is_that_of_then(
-    model: SortedReadModel, log: EventStore, rng: random.Random
+    model: SortedReadModel, log: EventStore, rng: random.Random, positions: int = 12
 ) -> None:
     def fold(entity_id: str, position: int) -> tuple[bytes, bytes]:
         ((entity, _),) = folded(log.streams([StreamSpan(entity_id)], upto=position))
@@ -99,7 +99,7 @@ def assert_past_is_that_of_then(
         return document.encode(core), document.encode(optional)
 
     lives = [*states(log)]
-    for position, alive in rng.sample(lives, min(len(lives), 12)):
+    for position, alive in rng.sample(lives, min(len(lives), positions)):
         plain = then(log, position, alive, lives[-1][1])
         for _ in range(4):
             request = requests(rng)
