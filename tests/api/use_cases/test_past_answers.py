@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from api.answers.read_positions import MAX_POSITION, MAX_WAITING
+from projections.entities import cursors
 from tests.api.conftest import Client, running
 from tests.api.pages.conftest import Browser
 from tests.waiting import until
@@ -170,6 +171,14 @@ def test_cursor_of_another_position_is_refused(shop: Shop, path: str) -> None:
     finally:
         for other in others:
             shop.client.request("DELETE", f"/v1/tables/{other}?hardDelete=true")
+
+
+@pytest.mark.parametrize("path", [*OF_LISTS[:2], "/browse/table"])
+def test_cursor_that_somebody_made_up_is_refused_without_waiting(shop: Shop, path: str) -> None:
+    place = cursors.Place("orders", shop.table["id"])
+    made_up = cursors.encode(place, "any list", backward=False, position=2**60).decode()
+    status, said = shop.get(f"{path}{'&' if '?' in path else '?'}after={made_up}")
+    assert (status, "after is not a cursor of this list" in said) == (400, True), said
 
 
 def test_reads_that_wait_for_a_position_are_bounded_for_each_caller(tmp_path: Path) -> None:

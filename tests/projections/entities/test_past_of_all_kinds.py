@@ -116,7 +116,7 @@ def assert_searches_are_those_of_then(log: EventStore, lives: Lives, rng: random
         assert engine.search(at) == of_then.search(query), (position, kind)
 
 
-@settings(max_examples=max(1, examples(100) // 8), deadline=None)
+@settings(max_examples=max(1, examples(100) // 12), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_past_of_every_kind_is_that_of_then(seed: int) -> None:
     rng = random.Random(seed)
