@@ -194,8 +194,11 @@ def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
         make_new_catalog(settings.directory, settings.database_url)
         stores = open_stores(settings.directory, settings.database_url, settings.search_url)
         try:
-            with closing(open_measurements(settings)) as measurements:
-                daemon = make_daemon(stores, settings, [judging(stores, measurements)])
+            with (
+                closing(open_measurements(settings)) as measurements,
+                judging(stores, measurements) as judge,
+            ):
+                daemon = make_daemon(stores, settings, [judge])
                 try:
                     daemon.start()
                     with _sweeping(measurements, stores):
