@@ -199,8 +199,11 @@ def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
             history_days=settings.history_days,
         )
         try:
-            with closing(open_measurements(settings)) as measurements:
-                daemon = make_daemon(stores, settings, [judging(stores, measurements)])
+            with (
+                closing(open_measurements(settings)) as measurements,
+                judging(stores, measurements) as judge,
+            ):
+                daemon = make_daemon(stores, settings, [judge])
                 try:
                     daemon.start()
                     with _sweeping(measurements, stores):

@@ -1,6 +1,8 @@
 """Reactions to the log, each in the one process of a directory, or of all hosts, that leads."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from domain.judging.judge import NAME, Judge
 from domain.measurements.port import Measurements
@@ -35,10 +37,19 @@ class LedJudge:
         return self._judge.step()
 
 
-def judging(stores: Stores, measurements: Measurements) -> Steps:
-    """The judge over opened stores, whose log takes what it finds."""
+@contextmanager
+def judging(stores: Stores, measurements: Measurements) -> Iterator[Steps]:
+    """The judge over opened stores, whose log takes what it finds; it leads until the block ends.
+
+    Whoever does its steps has ended by then.
+    """
     judge = Judge(stores.log, measurements)
     entities = stores.backends[0]
     if not entities.is_shared:
-        return judge  # this process has the lock of the directory
-    return LedJudge(judge, entities.leadership_of(NAME))
+        yield judge  # this process has the lock of the directory
+        return
+    leader = entities.leadership_of(NAME)
+    try:
+        yield LedJudge(judge, leader)
+    finally:
+        leader.release()

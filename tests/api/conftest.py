@@ -7,7 +7,7 @@ test has put into a directory before.
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -170,10 +170,12 @@ def running(
         **options,
     }
     settings = Settings(data=str(directory), **given)
-    with ProjectorLock(directory):
+    with ProjectorLock(directory), ExitStack() as stack:
         stores = open_stores(directory, settings.database_url, settings.search_url)
-        measured = open_measurements(settings)
-        daemon = make_daemon(stores, settings, [judging(stores, measured)] if judged else [])
+        stack.callback(stores.close)
+        measured = stack.enter_context(closing(open_measurements(settings)))
+        reactions = [stack.enter_context(judging(stores, measured))] if judged else []
+        daemon = make_daemon(stores, settings, reactions)
         made = replace(make_services(settings, stores, daemon), **services)
         if patience is not None:
             made.listed.seconds = made.searchable.seconds = patience
@@ -191,8 +193,6 @@ def running(
         finally:
             made.close()
             daemon.stop()
-            measured.close()
-            stores.close()
             opened.close()
 
 
