@@ -103,7 +103,10 @@ class PipelineRun(Part, kw_only=True):
     execution_status: RunState
     task_status: Annotated[list[TaskRun], Meta(max_length=MAX_TASKS)] | None = None
     execution_id: str | None = None
+    start_time: Timestamp | None = None
     end_time: Timestamp | None = None
+    nominal_start_time: Annotated[str, Meta(max_length=64)] | None = None
+    """The time for which an orchestrator has planned the run, as it writes times."""
     version: str | None = None
     parameters: dict[str, Any] | None = None
     executed_by: Reference | None = None
