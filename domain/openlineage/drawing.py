@@ -141,7 +141,7 @@ class Drawer:
             if drawing.lineage.inputs or drawing.lineage.outputs:
                 outcome.pipeline = self._pipelines.pipeline_of(said, outcome.told)
             else:
-                outcome.pipeline = self._pipelines.known(said)
+                outcome.pipeline = self._pipelines.known(said, outcome.told)
         key, older = "", False
         if drawing.draws and said.job is not None:
             key = _job_key(said)

@@ -68,15 +68,15 @@ class Keeping:
         """Id -> body of those that are kept."""
         return _read(self._measurements.read_beside, sort, ids)
 
-    def labelled(self, sort: Sort, label: str, limit: int) -> list[bytes]:
-        """The bodies of at most `limit` rows of a label."""
+    def labelled(self, sort: Sort, label: str, limit: int) -> list[str]:
+        """The ids of at most `limit` rows of a label."""
         rows = self._measurements.read_beside(
-            "SELECT body FROM kept_beside WHERE sort = ? AND label = ? ORDER BY id LIMIT ?",
+            "SELECT id FROM kept_beside WHERE sort = ? AND label = ? ORDER BY id LIMIT ?",
             sort.name,
             label,
             limit,
         )
-        return [body for (body,) in rows]
+        return [id_ for (id_,) in rows]
 
     def after(self, sort: Sort, last: str, limit: int) -> list[tuple[str, bytes]]:
         """Id and body of at most `limit` rows whose ids come after one."""
@@ -86,7 +86,7 @@ class Keeping:
             last,
             limit,
         )
-        return [(id_, body) for id_, body in rows]
+        return [(id_, bytes(body)) for id_, body in rows]
 
     def counted(self, sort: Sort) -> list[tuple[bytes, int, int]]:
         """Each body with the number of its rows, and the newest of their times."""

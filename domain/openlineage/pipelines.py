@@ -57,10 +57,14 @@ class Pipelines:
             return None
         return claim
 
-    def known(self, said: Statement) -> Claim | None:
-        """The pipeline of a statement's root, if there is one already."""
+    def known(self, said: Statement, told: Told) -> Claim | None:
+        """The pipeline of a statement's root, if there is one already, with the root's texts."""
         claim = self._plans.log.claim(PIPELINE.name, child(*self._name(said)))
-        return None if claim is None or claim.deleted else claim
+        if claim is None or claim.deleted:
+            return None
+        if said.task is None:
+            self._complete(claim, said, told)
+        return claim
 
     def _name(self, said: Statement) -> tuple[str, str]:
         """The qualified name of the service of a statement's pipeline, and the name of this."""

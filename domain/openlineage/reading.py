@@ -72,8 +72,9 @@ def _of_dataset(dataset: Dataset, at: int, told: Told) -> Statement:
     name, texts = DatasetName(dataset.namespace, dataset.name), _Texts()
     facets = Facets(dataset.facets, place("dataset", *_pair(name)), told)
     texts.add(name, facets)
-    _tell_of_life(name, facets, told)
-    return Statement(at=at, texts=texts.said, mentioned=(name,), told=tuple(told.sentences))
+    # One that is gone, or has another name, is not missing.
+    mentioned = () if _tell_of_life(name, facets, told) else (name,)
+    return Statement(at=at, texts=texts.said, mentioned=mentioned, told=tuple(told.sentences))
 
 
 def _pair(name: DatasetName | JobName) -> tuple[str, str]:
@@ -230,11 +231,14 @@ def _checked(name: DatasetName, given: read.Assertion) -> CheckedAssertion:
     )
 
 
-def _tell_of_life(name: DatasetName, facets: Facets, told: Told) -> None:
+def _tell_of_life(name: DatasetName, facets: Facets, told: Told) -> bool:
+    """Tell that a dataset was dropped or renamed; True if it was."""
     change = facets.read("lifecycleStateChange", read.lifecycle_change)
-    if change is not None and change.lifecycle_state_change in ("DROP", "RENAME"):
-        what = change.lifecycle_state_change
-        told.add(f"{place('dataset', *_pair(name))}: {what} deletes and renames nothing here")
+    if change is None or change.lifecycle_state_change not in ("DROP", "RENAME"):
+        return False
+    what = change.lifecycle_state_change
+    told.add(f"{place('dataset', *_pair(name))}: {what} deletes and renames nothing here")
+    return True
 
 
 class _Texts:

@@ -7,7 +7,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from domain.measurements.reports import Point
-from domain.measurements.runs import RUN, PipelineRun, RunError, RunState, points
+from domain.measurements.runs import (
+    PipelineRun,
+    RunError,
+    RunState,
+    TaskRun,
+    points,
+    task_point,
+)
 from domain.openlineage.keeping import RUNS, Keeping, Row, key_of
 from domain.openlineage.statements import JobName, Lineage, State, Statement
 
@@ -139,8 +146,8 @@ def _row(key: str, record: RunRecord) -> Row:
     return Row(key, record.ended or record.started or record.shown_at, body)
 
 
-def run_points(record: RunRecord, run_id: str, part: str, oldest: int) -> Iterable[Point]:
-    """The point of a run of a pipeline, or of one of its tasks (`part`)."""
+def run_points(record: RunRecord, run_id: str, oldest: int) -> Iterable[Point]:
+    """The point of a run of a pipeline, unless it is from before `oldest`."""
     run = PipelineRun(
         timestamp=record.shown_at,
         execution_status=_STATUS.get(record.state, "Pending"),
@@ -148,7 +155,24 @@ def run_points(record: RunRecord, run_id: str, part: str, oldest: int) -> Iterab
         start_time=record.started,
         end_time=record.ended,
         nominal_start_time=record.nominal,
-        error=RunError(error_message=record.message) if record.message else None,
+        error=_error(record),
     )
-    for point in points([run], oldest):
-        yield Point(RUN, part, point.at, point.body)
+    return points([run], oldest)
+
+
+def task_points(record: RunRecord, task: str, at: int, oldest: int) -> Iterable[Point]:
+    """The point of a task of the run that is shown at a time, unless that is before `oldest`."""
+    if at < oldest:
+        return
+    run = TaskRun(
+        name=task,
+        execution_status=_STATUS.get(record.state, "Pending"),
+        start_time=record.started,
+        end_time=record.ended,
+        error=_error(record),
+    )
+    yield task_point(run, at)
+
+
+def _error(record: RunRecord) -> RunError | None:
+    return RunError(error_message=record.message) if record.message else None

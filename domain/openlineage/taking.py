@@ -7,6 +7,7 @@ same events once more lead to the same.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -21,7 +22,7 @@ from domain.openlineage.outcomes import Outcome
 from domain.openlineage.places import Places
 from domain.openlineage.quality import result_points, written_points
 from domain.openlineage.rights import Rights
-from domain.openlineage.runs import KnownRun, known_runs, merge_runs, run_points
+from domain.openlineage.runs import KnownRun, known_runs, merge_runs, run_points, task_points
 from domain.openlineage.statements import State, Statement
 from domain.write_context import WriteContext
 from domain.writing.catalog import Catalog, Proposal
@@ -97,6 +98,14 @@ class Taker:
             if known == before:
                 return
 
+    def store(
+        self, drawings: Sequence[Drawing], context: WriteContext, rights: Rights
+    ) -> list[Outcome]:
+        """Draw, append and settle at once, for a caller that waits in a thread of its own."""
+        _, outcomes = self._catalog.until_stored(partial(self.propose, drawings, context, rights))
+        self.settle(outcomes)
+        return outcomes
+
     def has_come(self, outcomes: Sequence[Outcome]) -> bool:
         """True if a dataset that was missing is there by now."""
         missing = [name for outcome in outcomes for name in outcome.missing]
@@ -159,9 +168,8 @@ def _points(
         if outcome.pipeline is not None:
             of_pipeline = points.setdefault(outcome.pipeline.id, [])
             if said.task is not None:
-                shown = replace(run.own, shown_at=run.root.shown_at)
-                of_pipeline += run_points(shown, said.run_id, said.task, oldest)
-            of_pipeline += run_points(run.root, said.root_run_id, "", oldest)
+                of_pipeline += task_points(run.own, said.task, run.root.shown_at, oldest)
+            of_pipeline += run_points(run.root, said.root_run_id, oldest)
         at = run.own.ended or said.at
         if at >= oldest:
             for case_id, fqn, assertion in outcome.tests:
