@@ -13,7 +13,7 @@ from domain.errors import CatalogError, StoreUnavailable
 from domain.event_store.stored import Claim
 from domain.kinds.names import join, quote, split
 from domain.kinds.registry import KINDS
-from domain.openlineage.edges import SaidEdge, edges_of
+from domain.openlineage.edges import SaidEdge
 from domain.openlineage.facets import Told
 from domain.openlineage.keeping import EDGES, JOBS, Keeping, Row, key_of
 from domain.openlineage.outcomes import Outcome
@@ -40,8 +40,8 @@ class Drawing(Struct, frozen=True):
     """What is said of datasets by all events of the run."""
     draws: bool
     """True if the datasets are read and written for sure."""
-    edges: Sequence[SaidEdge] | None = None
-    """The edges to be drawn, where they are not all that the lineage means."""
+    edges: Sequence[SaidEdge] = ()
+    """The edges to be drawn: all that the lineage means, or a part of them."""
 
 
 class EdgeNote(Struct, frozen=True, array_like=True):
@@ -85,17 +85,10 @@ class Drawer:
     def draw(self, drawings: Sequence[Drawing]) -> list[Outcome]:
         """Plan and stage what the statements say; returns the outcome of each."""
         self._find(drawings)
-        edges = [
-            [] if not each.draws else [*(each.edges if each.edges is not None else ())]
-            for each in drawings
-        ]
+        self._read_notes(drawings)
         outcomes = [Outcome(each.statement) for each in drawings]
-        for number, each in enumerate(drawings):
-            if each.draws and each.edges is None:
-                edges[number] = edges_of(each.lineage, outcomes[number].told)
-        self._read_notes(drawings, edges)
-        for each, outcome, of_event in zip(drawings, outcomes, edges, strict=True):
-            self._draw(each, outcome, of_event)
+        for each, outcome in zip(drawings, outcomes, strict=True):
+            self._draw(each, outcome)
         return outcomes
 
     def _find(self, drawings: Sequence[Drawing]) -> None:
@@ -114,13 +107,13 @@ class Drawer:
             links.update(each.lineage.symlinks)
         self._found = self._places.find(names, links, self._plans.log)
 
-    def _read_notes(self, drawings: Sequence[Drawing], edges: Sequence[Sequence[SaidEdge]]) -> None:
+    def _read_notes(self, drawings: Sequence[Drawing]) -> None:
+        """Look up together what is remembered of edges and jobs."""
         ids = []
-        for of_event in edges:
-            for edge in of_event:
-                ends = self._claim(edge.source), self._claim(edge.target)
-                if ends[0] is not None and ends[1] is not None:
-                    ids.append(edge_name(ends[0].id, ends[1].id))
+        for edge in (edge for each in drawings for edge in each.edges):
+            ends = self._claim(edge.source), self._claim(edge.target)
+            if ends[0] is not None and ends[1] is not None:
+                ids.append(edge_name(ends[0].id, ends[1].id))
         self._notes = {
             id_: _decode_note(body) for id_, body in self._keeping.read(EDGES, ids).items()
         }
@@ -133,8 +126,8 @@ class Drawer:
     def _claim(self, name: DatasetName) -> Claim | None:
         return self._found[name].claim
 
-    def _draw(self, drawing: Drawing, outcome: Outcome, edges: Sequence[SaidEdge]) -> None:
-        said = drawing.statement
+    def _draw(self, drawing: Drawing, outcome: Outcome) -> None:
+        said, edges = drawing.statement, drawing.edges
         if said.state is not State.ABORT:
             self._make_missing(said)
         if said.root is not None and said.is_entity:

@@ -15,7 +15,6 @@ from domain.event_store.port import EventStore
 from domain.event_store.reactions import ReactionMemory
 from domain.events import EntityChanged, EntityCreated, EntityRenamed, EntityRestored, Event
 from domain.kinds.ids import new_id
-from domain.openlineage.drawing import Drawing
 from domain.openlineage.keeping import MISSING, WAITING, Keeping, Work, key_of
 from domain.openlineage.mapping_file import MappingFile
 from domain.openlineage.naming import KIND_OF, SERVICE_KINDS
@@ -153,10 +152,8 @@ class LateDatasets:
     def _draw_of(self, actor: str, late: list["_Late"]) -> None:
         """Draw what a caller has said, in the name of the caller."""
         context = WriteContext(actor=actor, request_id=new_id(), by_bot=True)
-        drawings = [
-            Drawing(each.waiting.statement, each.waiting.lineage, draws=True) for each in late
-        ]
-        outcomes = self._taker.store(drawings, context, EDGES_ALONE)
+        statements = [each.waiting.statement for each in late]
+        outcomes = self._taker.store(self._taker.drawings(statements), context, EDGES_ALONE)
         work = Work()
         for each, outcome in zip(late, outcomes, strict=True):
             _forget(work, each, outcome)

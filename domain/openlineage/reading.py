@@ -311,7 +311,8 @@ class _Job:
     def state(self, event: Event) -> State:
         """The state that the event says; OTHER for one that is not known."""
         given = event.event_type
-        return State(given) if given in State.__members__ else State.OTHER
+        known = isinstance(given, str) and given in State.__members__
+        return State(given) if known else State.OTHER
 
     def explicit(self) -> dict[DatasetName, Output]:
         """The outputs that the `lineage` of the run or of the job is about."""

@@ -119,14 +119,17 @@ class Taker:
 
 
 def _drawing(said: Statement, known: KnownRun | None) -> Drawing:
-    if known is None:
-        return Drawing(said, said.lineage, said.draws)
-    run = known.own
-    if run.state is State.COMPLETE and run.ended is not None:
+    run = known.own if known is not None else None
+    lineage, draws = said.lineage, said.draws
+    if run is not None and run.state is State.COMPLETE and run.ended is not None:
         # The run says all of this once it is complete, whichever of its events came last.
-        return Drawing(replace(said, at=run.ended), run.lineage, draws=True)
-    lineage = run.lineage if said.state is State.COMPLETE else said.lineage
-    return Drawing(said, lineage, said.draws)
+        said, lineage, draws = replace(said, at=run.ended), run.lineage, True
+    elif run is not None and said.state is State.COMPLETE:
+        lineage = run.lineage
+    told = Told()
+    edges = edges_of(lineage, told) if draws else []
+    said = replace(said, told=(*said.told, *told.sentences))
+    return Drawing(said, lineage, draws, edges)
 
 
 def parts(drawings: Sequence[Drawing]) -> Iterator[list[tuple[int, Drawing]]]:
@@ -134,18 +137,14 @@ def parts(drawings: Sequence[Drawing]) -> Iterator[list[tuple[int, Drawing]]]:
     some: list[tuple[int, Drawing]] = []
     size = 0
     for number, drawing in enumerate(drawings):
-        edges = edges_of(drawing.lineage, Told()) if drawing.draws else []
-        for start in range(0, len(edges) or 1, MOST_EDGES):
-            cut = edges[start : start + MOST_EDGES]
-            part = drawing
-            if len(edges) > MOST_EDGES:
-                said = drawing.statement if start == 0 else _bare(drawing.statement)
-                part = replace(drawing, statement=said, edges=cut)
-            weight = len(cut) + len(part.statement.texts) + len(part.statement.assertions) + 1
+        for start in range(0, len(drawing.edges) or 1, MOST_EDGES):
+            said = drawing.statement if start == 0 else _bare(drawing.statement)
+            cut = drawing.edges[start : start + MOST_EDGES]
+            weight = len(cut) + len(said.texts) + len(said.assertions) + 1
             if some and size + weight > MOST_EDGES:
                 yield some
                 some, size = [], 0
-            some.append((number, part))
+            some.append((number, replace(drawing, statement=said, edges=cut)))
             size += weight
     if some:
         yield some
