@@ -30,7 +30,8 @@ MOST_SQL = 10_000
 MOST_MESSAGE = 1_000
 """Characters of the message of a run that failed."""
 _MOST_OWNERS = 100
-_MOST_ASSERTIONS = 1_000
+MOST_ASSERTIONS = 1_000
+"""Assertions of one event."""
 
 
 def statement_of(event: Event, now: int) -> Statement:
@@ -155,9 +156,9 @@ class _Datasets:
                 for given in (facet and facet.assertions) or ():
                     checked = _checked(each.name, given)
                     seen[each.name, f"{checked.column}\0{checked.name}"] = checked
-        if len(seen) > _MOST_ASSERTIONS:
-            self._told.add(f"assertions left out: an event may have {_MOST_ASSERTIONS:,}")
-        yield from [*seen.values()][:_MOST_ASSERTIONS]
+        if len(seen) > MOST_ASSERTIONS:
+            self._told.add(f"assertions left out: an event may have {MOST_ASSERTIONS:,}")
+        yield from [*seen.values()][:MOST_ASSERTIONS]
 
     def written(self) -> Iterator[tuple[DatasetName, int]]:
         """The numbers of rows written."""
