@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from api.errors import Overloaded, TooManyRequests
 from api.openlineage.answers import FailedEvent, answer_of, batch_answer
 from api.openlineage.bodies import read_packed
 from api.openlineage.caller_rights import check_door, rights_of
+from api.openlineage.gathering import Gatherer
 from api.openlineage.remembered import Key, RememberedEvents, Taken
 from api.paths.openlineage import RETRY_SECONDS
 from api.services import Services
@@ -53,11 +55,12 @@ class Door:
         """Raises InvalidInput for a wrong file of `CATALOG_OPENLINEAGE`."""
         self._services = services
         self._mapping = MappingFile(services.settings.openlineage)
-        self._places = LineagePlaces()
+        self._known_places = LineagePlaces()
         self.taker = Taker(services.catalog, services.measurements, self._read_places)
         self._remembered = RememberedEvents(services.stores.log)
-        waiting = Places(MOST_WAITING, "events")
-        self._turns = WorkQueue(_THREADS, waiting, _THREADS_EACH, together=_TOGETHER)
+        self._places = Places(MOST_WAITING, "events")
+        self._turns = WorkQueue(_THREADS, each=_THREADS_EACH, together=_TOGETHER)
+        self._gathered = Gatherer[_Item, bytes](self._take)
 
     async def one(self, request: AnyRequest) -> bytes:
         """Take the event in the body of a request; returns the answer.
@@ -75,10 +78,11 @@ class Door:
             self._remembered.follow()
             if (answer := self._remembered.get(key)) is not None:
                 return answer
-        read = await self._in_turn(request, partial(self._read_one, request, packed.whole))
-        if isinstance(read, bytes):
-            return read
-        (answer,) = await self._take(request, read)
+        async with self._place(request.user.name):
+            read = await self._in_turn(request, partial(self._read_one, request, packed.whole))
+            if isinstance(read, bytes):
+                return read
+            (answer,) = await self._gathered.taken(self._caller(request), [read])
         return answer
 
     async def batch(self, request: AnyRequest) -> bytes:
@@ -89,62 +93,85 @@ class Door:
         check_door(request.auth)
         refuse_headers_of_one(request, "a batch")
         packed = await _placed(partial(read_packed, request))
-        read = await self._in_turn(request, partial(self._read_batch, request, packed.whole))
-        if read.keys:
-            await self._take(request, read)
-        return batch_answer(read.received, read.failed)
+        async with self._place(request.user.name):
+            work = partial(self._read_batch, request, packed.whole)
+            received, items, failed = await self._in_turn(request, work)
+            if items:
+                await self._gathered.taken(self._caller(request), items)
+        return batch_answer(received, failed)
 
-    async def _take(self, request: AnyRequest, read: "_Read") -> list[bytes]:
-        """Have the events stored that are not remembered; returns the answer to each of them."""
-        context = replace(context_of(request), by_bot=True)
-        rights = rights_of(request.auth)
-        drawings, outcomes = (
-            read.drawings,
-            await self._drawn(request, read.drawings, context, rights),
-        )
+    @asynccontextmanager
+    async def _place(self, caller: str) -> AsyncIterator[None]:
+        """One of a caller's places for a block; raises Overloaded."""
+
+        async def take() -> None:
+            self._places.take(caller)
+
+        await _placed(take)
+        try:
+            yield
+        finally:
+            self._places.give_back(caller)
+
+    def _caller(self, request: AnyRequest) -> tuple[str, int]:
+        """What the events of a caller have in common that are taken together."""
+        return request.user.name, id(request.auth)
+
+    async def _take(self, items: Sequence["_Item"]) -> list[bytes]:
+        """Have events of one caller stored; returns the answer to each of them."""
+        first = items[0]
+        caller, rights = first.context.actor, first.rights
+        statements = [each.statement for each in items]
+        drawings = [
+            replace(drawing, request_id=item.context.request_id)
+            for drawing, item in zip(
+                await self._run(caller, partial(self.taker.drawings, statements)),
+                items,
+                strict=True,
+            )
+        ]
+        outcomes = await self._drawn(first, drawings)
         late = [n for n, some in enumerate(outcomes) if any(each.missing for each in some)]
         missing = [each for n in late for each in outcomes[n]]
         has_come = False
         if missing:
-            has_come = await self._in_turn(request, partial(self.taker.has_come, missing))
+            has_come = await self._run(caller, partial(self.taker.has_come, missing))
         if has_come:
             # A table was made while the event was on its way, and nothing else would look again.
-            again = await self._drawn(request, [drawings[n] for n in late], context, rights)
+            again = await self._drawn(first, [drawings[n] for n in late])
             for n, some in zip(late, again, strict=True):
                 outcomes[n] = some
         answers = [
             msgspec.json.encode(answer_of(some, sees_all=rights.sees_all)) for some in outcomes
         ]
-        for key, some, answer in zip(read.keys, outcomes, answers, strict=True):
+        for item, some, answer in zip(items, outcomes, answers, strict=True):
             concerned = frozenset().union(*(each.concerned for each in some))
             misses = any(each.missing for each in some)
-            self._remembered.keep(key, Taken(answer, read.position, concerned, misses=misses))
+            self._remembered.keep(item.key, Taken(answer, item.position, concerned, misses=misses))
         return answers
 
-    async def _drawn(
-        self,
-        request: AnyRequest,
-        drawings: Sequence[Drawing],
-        context: WriteContext,
-        rights: Rights,
-    ) -> list[list[Outcome]]:
+    async def _drawn(self, first: "_Item", drawings: Sequence[Drawing]) -> list[list[Outcome]]:
         """The outcomes of drawings, each in as many parts as it was drawn in."""
-        outcomes: list[list[Outcome]] = [[] for _ in drawings]
+        caller, outcomes = first.context.actor, [list[Outcome]() for _ in drawings]
         for some in parts(drawings):
             planned = [drawing for _, drawing in some]
-            propose = partial(self.taker.propose, planned, context, rights)
-            _, drawn = await _placed(partial(self._services.write, request, propose))
-            await self._in_turn(request, partial(self.taker.settle, drawn))
+            propose = partial(self.taker.propose, planned, first.context, first.rights)
+            _, drawn = await _placed(partial(self._services.write_for, caller, propose))
+            await self._run(caller, partial(self.taker.settle, drawn))
             for (number, _), outcome in zip(some, drawn, strict=True):
                 outcomes[number].append(outcome)
         return outcomes
 
-    async def _in_turn(self, request: AnyRequest, work: Callable[[], T]) -> T:
-        """Do work in a thread, in the turn of a request's caller."""
-        left = partial(has_left, request.receive)
-        return await _placed(lambda: self._turns.run(request.user.name, work, left))
+    async def _run(self, caller: str, work: Callable[[], T]) -> T:
+        """Do work in a thread, in a caller's turn."""
+        return await self._turns.go_on(caller, work)
 
-    def _read_one(self, request: AnyRequest, unpacked: Callable[[], bytes]) -> "_Read | bytes":
+    async def _in_turn(self, request: AnyRequest, work: Callable[[], T]) -> T:
+        """Do work for a request that may be given up, in a thread, in the turn of its caller."""
+        left = partial(has_left, request.receive)
+        return await self._turns.go_on(request.user.name, work, left)
+
+    def _read_one(self, request: AnyRequest, unpacked: Callable[[], bytes]) -> "_Item | bytes":
         """The event of a body, or the answer to it if it is remembered."""
         data = unpacked()
         key = self._key(request, digest_of(data))
@@ -152,44 +179,49 @@ class Door:
         if (answer := self._remembered.get(key)) is not None:
             return answer
         statement = statement_of(read_event(data), self.taker.now())
-        return _Read(1, [key], self.taker.drawings([statement]), [], position)
+        return _Item(key, statement, _context(request), rights_of(request.auth), position)
 
-    def _read_batch(self, request: AnyRequest, unpacked: Callable[[], bytes]) -> "_Read":
-        """The events of a body that are not remembered, and those that are none."""
+    def _read_batch(
+        self, request: AnyRequest, unpacked: Callable[[], bytes]
+    ) -> "tuple[int, list[_Item], list[FailedEvent]]":
+        """The number of events of a body, those that are new, and those that are none."""
         events, position = read_batch(unpacked()), self._remembered.follow()
-        keys: list[Key] = []
-        statements: list[Statement] = []
+        items: list[_Item] = []
         failed: list[FailedEvent] = []
-        now = self.taker.now()
+        now, context, rights = self.taker.now(), _context(request), rights_of(request.auth)
         for number, event in enumerate(events):
             try:
                 key = self._key(request, digest_of(event))
                 if self._remembered.get(key) is None:
-                    statements.append(statement_of(read_event(event), now))
-                    keys.append(key)
+                    statement = statement_of(read_event(event), now)
+                    items.append(_Item(key, statement, context, rights, position))
             except InvalidInput as error:
                 failed.append(FailedEvent(number, error.message))
-        return _Read(len(events), keys, self.taker.drawings(statements), failed, position)
+        return len(events), items, failed
 
     def _read_places(self) -> DatasetPlaces:
         with self._services.stores.entities.use() as entities:
-            return self._places.read(entities, lambda: self._mapping.rules)
+            return self._known_places.read(entities, lambda: self._mapping.rules)
 
     def _key(self, request: AnyRequest, digest: bytes) -> Key:
         """What the answer to an event of a caller depends on, beside what is stored."""
         return (request.user.name, request.auth, self._mapping.version), digest
 
 
-class _Read(Struct):
-    """Events that were read of a body."""
+class _Item(Struct, frozen=True):
+    """An event that was read, and who has sent it."""
 
-    received: int
-    keys: Sequence[Key]
-    """Those under which the events are to be remembered."""
-    drawings: Sequence[Drawing]
-    failed: Sequence[FailedEvent]
+    key: Key
+    """The key under which it is to be remembered."""
+    statement: Statement
+    context: WriteContext
+    rights: Rights
     position: int
     """Position in the log up to which all is known that is decided later."""
+
+
+def _context(request: AnyRequest) -> WriteContext:
+    return replace(context_of(request), by_bot=True)
 
 
 async def _placed(work: Callable[[], Awaitable[T]]) -> T:

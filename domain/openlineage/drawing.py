@@ -42,6 +42,8 @@ class Drawing(Struct, frozen=True):
     """True if the datasets are read and written for sure."""
     edges: Sequence[SaidEdge] = ()
     """The edges to be drawn: all that the lineage means, or a part of them."""
+    request_id: str = ""
+    """The request that has brought it, where several are drawn together."""
 
 
 class EdgeNote(Struct, frozen=True, array_like=True):
@@ -76,7 +78,7 @@ class Drawer:
         self._keeping = keeping
         self._context = context
         self._rights = rights
-        self._pipelines = Pipelines(plans, places.rules, context)
+        self._pipelines = Pipelines(plans, places.rules)
         self._found: dict[DatasetName, Found] = {}
         self._notes: dict[str, EdgeNote] = {}
         self._times: dict[str, int] = {}
@@ -128,13 +130,15 @@ class Drawer:
 
     def _draw(self, drawing: Drawing, outcome: Outcome) -> None:
         said, edges = drawing.statement, drawing.edges
+        if drawing.request_id:
+            self._context = replace(self._context, request_id=drawing.request_id)
         if said.state is not State.ABORT:
             self._make_missing(said)
         if said.root is not None and said.is_entity:
             if drawing.lineage.inputs or drawing.lineage.outputs:
-                outcome.pipeline = self._pipelines.pipeline_of(said, outcome.told)
+                outcome.pipeline = self._pipelines.pipeline_of(said, self._context, outcome.told)
             else:
-                outcome.pipeline = self._pipelines.known(said, outcome.told)
+                outcome.pipeline = self._pipelines.known(said, self._context, outcome.told)
         key, older = "", False
         if drawing.draws and said.job is not None:
             key = _job_key(said)

@@ -28,13 +28,12 @@ _SERVICE_TYPES = {
 class Pipelines:
     """Finds or makes the pipelines of statements, in one transaction."""
 
-    def __init__(self, plans: StagedPlans, rules: Rules, context: WriteContext) -> None:
+    def __init__(self, plans: StagedPlans, rules: Rules) -> None:
         self._plans = plans
         self._rules = rules
-        self._context = context
         self._known: dict[str, Claim | None] = {}
 
-    def pipeline_of(self, said: Statement, told: Told) -> Claim | None:
+    def pipeline_of(self, said: Statement, context: WriteContext, told: Told) -> Claim | None:
         """The pipeline of a statement's root, with the statement's task; None where there is none.
 
         What cannot be made is told, such as a name that is too long. A pipeline that somebody has
@@ -43,13 +42,13 @@ class Pipelines:
         assert said.root is not None
         where = place("job", said.root.namespace, said.root.name)
         try:
-            claim = self._found(said)
+            claim = self._found(said, context)
             if claim is None:
                 return None
             if claim.deleted:
                 told.add(f"{where}: its pipeline is deleted")
                 return None
-            self._complete(claim, said, told)
+            self._complete(claim, said, context, told)
         except StoreUnavailable:
             raise
         except CatalogError as error:
@@ -57,13 +56,13 @@ class Pipelines:
             return None
         return claim
 
-    def known(self, said: Statement, told: Told) -> Claim | None:
+    def known(self, said: Statement, context: WriteContext, told: Told) -> Claim | None:
         """The pipeline of a statement's root, if there is one already, with the root's texts."""
         claim = self._plans.log.claim(PIPELINE.name, child(*self._name(said)))
         if claim is None or claim.deleted:
             return None
         if said.task is None:
-            self._complete(claim, said, told)
+            self._complete(claim, said, context, told)
         return claim
 
     def _name(self, said: Statement) -> tuple[str, str]:
@@ -72,7 +71,7 @@ class Pipelines:
         rule = self._rules.of_job(said.root.namespace)
         return rule.service if rule else quote(said.root.namespace), said.root.name
 
-    def _found(self, said: Statement) -> Claim | None:
+    def _found(self, said: Statement, context: WriteContext) -> Claim | None:
         service, name = self._name(said)
         fqn = child(service, name)
         if fqn in self._known:
@@ -80,22 +79,22 @@ class Pipelines:
         claim = self._plans.log.claim(PIPELINE.name, fqn)
         if claim is None:
             if self._plans.log.claim(SERVICE.name, service) is None:
-                self._make_service(service, said)
+                self._make_service(service, said, context)
             values = {"name": name, "service": service}
-            self._plans.stage(self._plans.planner.create(PIPELINE, values, self._context))
+            self._plans.stage(self._plans.planner.create(PIPELINE, values, context))
             claim = self._plans.log.claim(PIPELINE.name, fqn)
         self._known[fqn] = claim
         return claim
 
-    def _make_service(self, fqn: str, said: Statement) -> None:
+    def _make_service(self, fqn: str, said: Statement, context: WriteContext) -> None:
         parts = split(fqn)
         if len(parts) > 1:
             raise InvalidInput(f"CATALOG_OPENLINEAGE: {shown(fqn)} is not the name of a service")
         type_ = _SERVICE_TYPES.get(said.integration, "OpenLineage")
         values = {"name": parts[0], "serviceType": type_}
-        self._plans.stage(self._plans.planner.create(SERVICE, values, self._context))
+        self._plans.stage(self._plans.planner.create(SERVICE, values, context))
 
-    def _complete(self, claim: Claim, said: Statement, told: Told) -> None:
+    def _complete(self, claim: Claim, said: Statement, context: WriteContext, told: Told) -> None:
         """Add a task that is new, and texts where there are none."""
         state = self._plans.entities.known(claim.id)
         operations = []
@@ -108,7 +107,7 @@ class Pipelines:
         else:
             operations += self._task(state, said, told)
         if operations:
-            plan = self._plans.planner.patch(PIPELINE, claim.id, operations, self._context)
+            plan = self._plans.planner.patch(PIPELINE, claim.id, operations, context)
             self._plans.stage(plan)
 
     def _task(self, state: Entity, said: Statement, told: Told) -> list[dict[str, object]]:
