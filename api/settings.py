@@ -67,6 +67,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Scopes to request from that provider, separated by spaces."""
     policies: Text | None = None
     """TOML file of roles and their permissions (`docs/permissions.md`); changes apply at once."""
+    openlineage: Text | None = None
+    """TOML file of what OpenLineage's namespaces mean (`docs/openlineage.md`); it is followed."""
     contract_gate: Literal["none", "consumer", "producer", "full"] = "none"
     """View in which no write may break an Active contract, unless its version announces it."""
     rate_limit: Annotated[float, Meta(ge=0.0, le=1e6)] = 0.0
