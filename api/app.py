@@ -24,6 +24,7 @@ from api.edge.quick_path import QuickPath
 from api.edge.request_log import RequestRecorder
 from api.errors import progress_of, render
 from api.openapi.docs import docs_routes
+from api.openlineage.routes import openlineage_routes
 from api.pages.contracts.impact import impact_pages
 from api.pages.contracts.results import result_pages
 from api.pages.entities.browse import browse_pages
@@ -157,6 +158,7 @@ def create_app(
         *document_routes(services, searcher),
         *lineage_read_routes(services),
         *lineage_write_routes(services),
+        *openlineage_routes(services),
         *audit_routes(services),
         *difference_routes(services),
         *first_question_routes(),

@@ -10,6 +10,8 @@ from litestar.exceptions import HTTPException
 
 from api.comparisons import Comparison
 from api.paths.base_path import as_asked
+from api.paths.openlineage import RETRY_SECONDS as RETRY_AFTER
+from api.paths.openlineage import takes_no_429
 from api.refusals import Denial, Refusal
 from domain import errors
 from domain.machine.disk import is_of_full_disk
@@ -136,6 +138,7 @@ CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
     (errors.NotPermitted, 403, "FORBIDDEN"),
     (errors.NotFound, 404, "ENTITY_NOT_FOUND"),
     (errors.Purged, 410, "ENTITY_PURGED"),
+    (errors.BeforeHorizon, 410, "BEFORE_HORIZON"),
     (ContractBroken, 409, _BROKEN),
     (ContractBreaks, 409, _BROKEN),
     (errors.AlreadyExists, 409, "ENTITY_ALREADY_EXISTS"),
@@ -207,6 +210,8 @@ def render(request: Request[Any, Any, Any], error: Exception, instead: str = "")
     if isinstance(error, TooManyRequests | Overloaded):
         status = 429 if isinstance(error, TooManyRequests) else 503
         headers = {"Retry-After": str(error.retry_after)}
+        if takes_no_429(request.scope):
+            status, headers = 503, {"Retry-After": str(RETRY_AFTER)}
         return respond(status, ERROR_TYPES[status], str(error), headers)
     if (refused := _OF_REQUESTS.get(type(error))) is not None:
         return respond(refused, ERROR_TYPES[refused], str(error))

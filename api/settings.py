@@ -67,6 +67,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Scopes to request from that provider, separated by spaces."""
     policies: Text | None = None
     """TOML file of roles and their permissions (`docs/permissions.md`); changes apply at once."""
+    openlineage: Text | None = None
+    """TOML file of what OpenLineage's namespaces mean (`docs/openlineage.md`); it is followed."""
     contract_gate: Literal["none", "consumer", "producer", "full"] = "none"
     """View in which no write may break an Active contract, unless its version announces it."""
     rate_limit: Annotated[float, Meta(ge=0.0, le=1e6)] = 0.0
@@ -83,6 +85,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Days after which measurements (profiles, test results, use) are deleted."""
     measurement_bytes: Annotated[int, Meta(ge=1_000_000, le=2**50)] = 10_000_000_000
     """Bytes that all measurements may take together; beyond, new ones are refused (503)."""
+    history_days: Annotated[int, Meta(ge=1, le=36_500)] | None = None
+    """Days of which the past can be read, in lists and searches as of then; None for all of it."""
     search_refresh: Annotated[float, Meta(ge=0.0, le=60.0)] = 0.2
     """Seconds for which writes are collected before they become searchable together."""
     ready_lag: Annotated[float, Meta(gt=0.0)] = 30.0

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from domain.errors import InvalidInput, StoreUnavailable
+from domain.reading.horizon import Horizon
 from projections.feeding.port import Checkpoint, Damaged
 from projections.search.answers.decisions import decided
 from projections.search.documents.sources import ReadObjects
@@ -271,6 +272,10 @@ class OpenSearchEngine(SearchEngine):
     def apply(self, changes: DocumentChanges) -> None:
         """Commit documents with position and fingerprint; see the port."""
         self._writing().apply(changes)
+
+    def forget(self, horizon: Horizon) -> bool:
+        """Nothing: an index in a cluster keeps no past."""
+        return False
 
     def reset(self) -> None:
         """Forget all documents; the checkpoint becomes 0. Raises StoreUnavailable."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from domain.errors import StoreUnavailable
+from domain.reading.horizon import Horizon
 from projections.feeding.port import Checkpoint, Damaged
 from projections.search.engine import SearchedPaths
 from projections.search.opensearch import pages
@@ -55,6 +56,7 @@ class Pinned:
         """`search` gives the answer to a search of this commit."""
         self._search = search
         self.checkpoint, self.searched = committed.checkpoint, committed.searched
+        self.horizon = Horizon()
 
     def digests(self) -> dict[str, tuple[int, int]]:
         """Kind -> number of its documents and sum of their digests modulo 2**64."""
