@@ -6,10 +6,11 @@ from typing import Any, Literal
 import msgspec
 
 from api.callers.permissions import Access, Action, Permission
-from api.pages.entities.columns import COLUMNS_SHOWN, ShownColumn, unfold
+from api.pages.entities.columns import COLUMNS_SHOWN
 from api.pages.entities.entity_routes import EntityRequest
 from api.pages.frame.addresses import with_query
 from api.paths.entity_pages import entity_address
+from api.use_cases.columns import ShownColumn, unfold
 from api.use_cases.entity_writes import expected_state
 from domain.aggregate.entity import STATUS
 from domain.aggregate.lifecycle import format_version
