@@ -50,6 +50,8 @@ class TimelineStep(msgspec.Struct, Generic[Told], frozen=True):
     version: str
     stream_version: int
     """That of the first of its events."""
+    position: int
+    """Position in the log of the last of its events."""
     at: int
     actor: str
     request_id: str
@@ -103,10 +105,19 @@ def read_steps(
             changes = map(tell, entity.changes(recorded.event))
             told += [each for each in changes if each is not None]
         if request:
-            first, event = request[0].stream_version, _changing(request).event
-            types = tuple(TYPE_NAMES[type(each.event)] for each in request)
-            who = event.at, event.actor, event.request_id
-            steps.append(TimelineStep(format_version(version), first, *who, types, tuple(told)))
+            event = _changing(request).event
+            steps.append(
+                TimelineStep(
+                    version=format_version(version),
+                    stream_version=request[0].stream_version,
+                    position=request[-1].position,
+                    at=event.at,
+                    actor=event.actor,
+                    request_id=event.request_id,
+                    event_types=tuple(TYPE_NAMES[type(each.event)] for each in request),
+                    changes=tuple(told),
+                )
+            )
     return steps[::-1]
 
 

@@ -7,11 +7,11 @@ import msgspec
 
 from api.callers.permissions import Access
 from api.pages.entities.moments import Moment
-from api.pages.entities.relations import read_list, wanted_list
 from api.pages.frame.addresses import with_query
 from api.pages.frame.documents import complete
 from api.paths.entity_pages import entity_address
 from api.services import Services
+from api.use_cases.lists import read_list, wanted_list
 from api.use_cases.past import NOW
 from domain.kinds.entity_kind import EntityKind
 from projections.entities.cursors import Place, decode, encode
