@@ -21,6 +21,7 @@ from api.use_cases.searcher import Searcher
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.port import EventStore
+from domain.events import Via
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
 from domain.kinds.registry import KINDS
@@ -64,8 +65,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     cursors: Cursors
     most: int
     """Characters that the answer may have."""
-    client: str | None
-    """The name that the client gives itself."""
+    via: Via
+    """The door, the tool, and who acts for the caller, as events record them."""
 
     @property
     def access(self) -> Access:

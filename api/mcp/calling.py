@@ -21,6 +21,7 @@ from api.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS, Call
 from api.services import Services
 from api.use_cases.searcher import Searcher
 from domain.errors import CatalogError, InvalidInput, NotFound, StoreUnavailable, shown
+from domain.events import Via
 
 MOST_MESSAGE = 1_000
 """Characters of what a refusal says."""
@@ -92,7 +93,7 @@ class Calls:
             request=request,
             cursors=Cursors(sessions.seal, sessions.open, request.user.name, tool.name, alike),
             most=self._services.settings.mcp_answer,
-            client=call.client,
+            via=Via(door="mcp", what=tool.name, agent=request.user.agent, client=call.client),
         )
 
 

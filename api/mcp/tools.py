@@ -9,6 +9,7 @@ import msgspec
 
 from api.callers.permissions import Access, Action, Permission
 from api.mcp.asking import Asked
+from api.mcp.changing import Changed, ChangeEntity, change_entity
 from api.mcp.reading.columns import Columns, ListColumns, list_columns
 from api.mcp.reading.entities import Entities, GetEntities, get_entities
 from api.mcp.reading.history import GetHistory, History, get_history
@@ -89,6 +90,18 @@ _ROWS = (
         call=get_quality,
         needs=_VIEWING,
     ),
+    Tool(
+        name="change_entity",
+        about=(
+            "Change texts, owners, tags, terms and domains of an entity or a column. A dry run"
+            " shows the difference; show it to the person, then store it with dry_run false."
+        ),
+        takes=ChangeEntity,
+        gives=Changed,
+        call=change_entity,
+        needs=Permission(Action.EDIT),
+        writes=True,
+    ),
 )
 TOOLS: Mapping[str, Tool] = MappingProxyType({tool.name: tool for tool in _ROWS})
 
@@ -102,6 +115,6 @@ def definition(name: str) -> dict[str, Any]:
         "name": name,
         "description": tool.about,
         "inputSchema": schema_of(tool.takes),
-        "outputSchema": schema_of(tool.gives),
+        "outputSchema": schema_of(tool.gives, whole=False),
         "annotations": {**hints, "idempotentHint": True},
     }

@@ -19,7 +19,7 @@ from domain.aggregate.entity import STATUS, Entity, evolve
 from domain.aggregate.lifecycle import format_version
 from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.port import EventStore
-from domain.events import TYPE_NAMES, Body, Event, encode
+from domain.events import TYPE_NAMES, Body, Event, Via, encode
 from domain.patches import json_patch
 
 _NESTED = "children"
@@ -55,6 +55,8 @@ class TimelineStep(msgspec.Struct, Generic[Told], frozen=True):
     at: int
     actor: str
     request_id: str
+    via: Via | None
+    """The door that the request came through, where its actor did not ask in person."""
     event_types: tuple[str, ...]
     changes: tuple[Told, ...]
 
@@ -114,6 +116,7 @@ def read_steps(
                     at=event.at,
                     actor=event.actor,
                     request_id=event.request_id,
+                    via=event.via,
                     event_types=tuple(TYPE_NAMES[type(each.event)] for each in request),
                     changes=tuple(told),
                 )

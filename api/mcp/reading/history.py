@@ -13,6 +13,7 @@ from api.mcp.answers import Answer, fill, short
 from api.mcp.asking import Asked, Cursor, Named, first_moment, id_of_named, viewed
 from api.mcp.cleaning import plain
 from api.use_cases.seen_changes import is_withheld
+from domain.events import Via
 from domain.reading.timeline import TimelineChange, TimelineStep, read_steps
 from projections.operation.proofs import LOG, read_proofs
 from projections.visibility.withholding import Withheld
@@ -54,6 +55,8 @@ class Version(msgspec.Struct, kw_only=True, omit_defaults=True):
     time: int | UnsetType = UNSET
     """Milliseconds since 1970."""
     actor: str | UnsetType = UNSET
+    via: Via | None = None
+    """The door that the request came through, and who acted for the actor."""
     changes: list[Change]
     more_changes: int = 0
 
@@ -182,6 +185,7 @@ def _version(step: TimelineStep[Change], withheld: Withheld | None) -> Version:
         events=step.event_types,
         time=UNSET if at else step.at,
         actor=UNSET if actor else plain(step.actor),
+        via=None if actor else step.via,
         changes=list(step.changes[:MOST_CHANGES]),
         more_changes=max(0, len(step.changes) - MOST_CHANGES),
     )

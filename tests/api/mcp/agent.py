@@ -1,10 +1,13 @@
 """An agent in either era of the protocol, which checks that answers fit the schemas of tools."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from jsonschema_rs import Draft202012Validator
 
+from api.mcp.schemas import schema_of
+from api.mcp.tools import TOOLS
 from tests.api.conftest import Client
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
@@ -75,7 +78,7 @@ class Agent:
         answer = result["structuredContent"]
         (text,) = result["content"]
         assert len(text["text"]) <= 16_000
-        _schema(self.client.directory, tool, self).validate(answer)
+        _schema(tool).validate(answer)
         return answer
 
     def refusal(self, tool: str, **arguments: Any) -> str:
@@ -95,14 +98,10 @@ class Agent:
             yield answer
 
 
-_schemas: dict[tuple[str, str], Draft202012Validator] = {}
-
-
-def _schema(directory: Any, tool: str, agent: Agent) -> Draft202012Validator:
-    key = str(directory), tool
-    if key not in _schemas:
-        _schemas[key] = Draft202012Validator(agent.tools()[tool]["outputSchema"])
-    return _schemas[key]
+@cache
+def _schema(tool: str) -> Draft202012Validator:
+    """The schema of all that a tool answers, of which clients are shown the beginning."""
+    return Draft202012Validator(schema_of(TOOLS[tool].gives))
 
 
 def table(name: str) -> dict[str, str]:

@@ -71,6 +71,7 @@ def test_name_that_no_header_holds_is_forwarded(server: Server) -> None:
 @pytest.mark.parametrize(
     ("line", "code"),
     [("{", -32700), ("[]", -32700), ("x" * (MOST_LINE + 10), -32700), ('{"id": 1}', -32600)],
+    ids=["no JSON", "a batch", "too long", "no method"],
 )
 def test_line_that_is_no_message_is_refused(server: Server, line: str, code: int) -> None:
     refused, answered = forwarded(server, line, message("ping", modern=False))
