@@ -59,6 +59,8 @@ class _Door:
         self._calls: Any = None
 
     async def answer(self, request: AnyRequest) -> Finished:
+        if not request.auth.allowed:
+            raise Forbidden(f"{request.user.name!r} has no permission to anything here")
         headers = request.scope["headers"]
         for name, value in headers:
             if name == b"origin" and not self._is_own(value, request):
