@@ -23,6 +23,7 @@ from api.edge.known_routes import routes_instead
 from api.edge.quick_path import QuickPath
 from api.edge.request_log import RequestRecorder
 from api.errors import progress_of, render
+from api.mcp.door import mcp_routes
 from api.openapi.docs import docs_routes
 from api.openlineage.routes import openlineage_routes
 from api.pages.contracts.impact import impact_pages
@@ -181,6 +182,7 @@ def create_app(
         *ingestion_run_routes(services),
         *system_routes(services, metrics, verifier),
         *docs_routes(),
+        *mcp_routes(services, searcher, sessions),
         *browse_pages(services, renderer),
         *list_pages(services, renderer),
         *search_pages(services, searcher, renderer),

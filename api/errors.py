@@ -180,7 +180,7 @@ def render(request: Request[Any, Any, Any], error: Exception, instead: str = "")
     """
     state = request.scope["state"]
     request_id: str = state.get("request_id", "")
-    if (denial := _denial(error)) is not None:
+    if (denial := denial_of(error)) is not None:
         state["refusal"] = denial.value
 
     def respond(
@@ -232,7 +232,7 @@ def render(request: Request[Any, Any, Any], error: Exception, instead: str = "")
     return respond(500, "INTERNAL_ERROR", "the catalog failed to answer; the log says why")
 
 
-def _denial(error: Exception) -> Denial | None:
+def denial_of(error: Exception) -> Denial | None:
     """The reason of a refusal to a known caller: its permissions, or the amount it asks for."""
     if isinstance(error, TooManyRequests):
         return error.reason

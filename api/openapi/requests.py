@@ -120,6 +120,17 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
                 "apiVersion": {**TEXT, "pattern": r"^v3\.[0-9]{1,4}\.[0-9]{1,4}$"},
             },
         },
+        "McpMessage": {
+            "type": "object",
+            "description": "A request of the Model Context Protocol.",
+            "required": ["jsonrpc", "id", "method"],
+            "properties": {
+                "jsonrpc": {"const": "2.0"},
+                "id": {"anyOf": [TEXT, {"type": "integer"}]},
+                "method": TEXT,
+                "params": {"type": "object"},
+            },
+        },
         "JudgedDocument": {
             "type": "object",
             "description": "Any mapping, which may be no document of the standard.",
