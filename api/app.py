@@ -40,6 +40,7 @@ from api.pages.history.activity import activity_pages
 from api.pages.history.audit import audit_pages
 from api.pages.history.changed import changed_pages
 from api.pages.history.history import history_pages
+from api.pages.lineage.unresolved import unresolved_pages
 from api.pages.operation.operation import operation_pages
 from api.pages.search.search import search_pages
 from api.pages.sign_in import sign_in_routes
@@ -191,6 +192,7 @@ def create_app(
         *changed_pages(services, renderer),
         *impact_pages(services, renderer),
         *lineage_pages(services, renderer),
+        *unresolved_pages(services, renderer),
         *result_pages(services, sessions, renderer),
         *audit_pages(services, renderer),
         *activity_pages(services, renderer),

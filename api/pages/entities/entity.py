@@ -15,6 +15,7 @@ from api.pages.entities.dependents import dependents_of
 from api.pages.entities.editable import edit_address, editable, may_set_status, sees_all
 from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, may_view
 from api.pages.entities.picture import picture_beside
+from api.pages.entities.pipeline_runs import pipeline_runs_of
 from api.pages.entities.promises import IN_WORDS, agreement_with_contract, promises_of
 from api.pages.entities.quality import runs_of, tests_of
 from api.pages.frame.documents import cut, formatted, json_lines, plain
@@ -93,6 +94,7 @@ def entity_values(
         "picture": picture_beside(at),
         "tests": tests,
         "runs": runs_of(at, entity) if is_now else None,
+        "pipeline_runs": pipeline_runs_of(at, entity) if is_now else None,
         "related": [
             {**each, "agreement": agreement_with_contract(at, each) if is_now else None}
             for each in relations.related_lists(at, entity)

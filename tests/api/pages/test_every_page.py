@@ -25,6 +25,7 @@ ADDRESSES: dict[str, str] = {
     "/tree": "/tree",
     "/tree/{kind}/{fqn}": "/tree/databaseSchema/service.database.schema",
     "/lineage/{kind}/{fqn}": f"/lineage/table/{TABLE}",
+    "/unresolved": "/unresolved",
     "/history/{kind}/{fqn}": f"/history/table/{TABLE}",
     "/compare/{kind}/{fqn}": f"/compare/table/{TABLE}",
     "/changed/{kind}/{fqn}": "/changed/databaseSchema/service.database.schema?from=0",
@@ -39,7 +40,7 @@ ADDRESSES: dict[str, str] = {
 """An address of each page that shows anything of the catalog."""
 FOR_ADMINS = ("/audit", "/audit/{position}", "/activity", "/operation")
 """Pages of ADDRESSES that a reader may not see at all."""
-NAMELESS = ("/", "/tree", "/activity", "/operation", "/badge/{kind}/{fqn}")
+NAMELESS = ("/", "/tree", "/unresolved", "/activity", "/operation", "/badge/{kind}/{fqn}")
 """Pages that name no table."""
 WITH_PAST = (
     "/",
@@ -243,7 +244,7 @@ def test_page_shows_nothing_of_kinds_that_the_caller_may_not_see(
 ) -> None:
     answer = Browser(guarded, "outsider").get(ADDRESSES[path])
 
-    of_one = path.endswith("/{fqn}") or path.startswith("/browse")
+    of_one = path.endswith("/{fqn}") or path.startswith(("/browse", "/unresolved"))
     assert answer.status_code == (403 if of_one or path in FOR_ADMINS else 200)
     assert "Customer" not in answer.text
     assert "/browse/table" not in answer.text
