@@ -4,6 +4,8 @@ import gzip
 import http.client
 import sys
 import time
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from urllib.parse import quote, urlencode
@@ -19,8 +21,10 @@ from benchmarks.list_pages import get
 from benchmarks.running import Server, answers, running
 from benchmarks.workspace import Workspace, catch_up, load
 from domain.events import EntityCreated
+from domain.kinds.bodies.components import Reference
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
+from domain.writing.lineage import Ends
 from projections.wiring.stores import open_stores
 
 BUDGETS = {
@@ -29,13 +33,14 @@ BUDGETS = {
     "table of 20 columns": 15.0,
     "table of 13,395 columns": 200.0,
     "history of 200 versions": 15.0,
+    "lineage of 2,000 tables": 200.0,
     "audit": 15.0,
     "operation": 15.0,
 }
 """Milliseconds that the answer to a page may take, for those that have a budget."""
 LOAD_BYTES = 100_000
 """Bytes that the first load may have, compressed: page, style, script and icon."""
-_ENTITIES, _WIDE, _VERSIONS, _ROUNDS = 100_000, 13_395, 200, 15
+_ENTITIES, _WIDE, _VERSIONS, _LINKED, _ROUNDS = 100_000, 13_395, 200, 2_000, 15
 _PATIENCE = 900.0
 _HTML = {"Accept": "text/html", "Accept-Encoding": "gzip"}
 _ME = WriteContext(actor="benchmark", request_id="benchmark")
@@ -132,9 +137,9 @@ def _sign_in(server: Server) -> str:
         connection.close()
 
 
-def _addresses(server: Server, named: tuple[str, str]) -> dict[str, str]:
-    """Addresses of the pages; `named` are the tables with many columns and with many versions."""
-    wide, changed = map(quote, named)
+def _addresses(server: Server, named: tuple[str, str, str]) -> dict[str, str]:
+    """Addresses of the pages; `named` are the tables that `_prepare` makes."""
+    wide, changed, linked = map(quote, named)
     tables = msgspec.json.decode(get(server, "/v1/tables?limit=200&fields=columns"))["data"]
     usual = min(tables, key=lambda table: abs(len(table.get("columns", ())) - 20))
     return {
@@ -144,29 +149,61 @@ def _addresses(server: Server, named: tuple[str, str]) -> dict[str, str]:
         f"{quote(usual['fullyQualifiedName'])}",
         f"table of {_WIDE:,} columns": f"/entity/table/{wide}",
         f"history of {_VERSIONS} versions": f"/history/table/{changed}",
+        f"lineage of {_LINKED:,} tables": f"/lineage/table/{linked}?up=50&down=50",
         "audit": "/audit",
         "operation": "/operation",
     }
 
 
-def _prepare(directory: Path, count: int) -> tuple[str, str]:
-    """Fill a data directory; returns the names of a wide table and of one with many versions."""
+def _prepare(directory: Path, count: int) -> tuple[str, str, str]:
+    """Fill a data directory.
+
+    Returns the names of a wide table, of one with many versions and of one with much lineage.
+    """
     stores = open_stores(directory)
     try:
         load(stores.log, lines(count))
         catalog, kind = DirectCatalog(stores.log), KINDS["table"]
-        schema = next(
+        schemas = [
             event.fqn
             for recorded in stores.log.read(0, count)
             if isinstance(event := recorded.event, EntityCreated) and event.kind == "databaseSchema"
-        )
+        ]
+        schema = schemas[0]
         columns = [{"name": f"column_{number}", "dataType": "INT"} for number in range(_WIDE)]
         made = {"databaseSchema": schema, "columns": columns}
         wide = catalog.create(kind, {"name": "wide", **made}, _ME).entity.fqn
         given = {"name": "changed", **made, "columns": columns[:20]}
         for number in range(_VERSIONS):
             catalog.put(kind, {**given, "description": f"In its version {number}"}, _ME)
+        linked = _link(catalog, schemas)
         catch_up(stores)
-        return wide, f"{schema}.changed"
+        return wide, f"{schema}.changed", linked
     finally:
         stores.close()
+
+
+def _link(catalog: DirectCatalog, schemas: Sequence[str]) -> str:
+    """Draw the lineage of a table over four steps and many schemas; returns the table's name."""
+    made = [
+        catalog.create(
+            KINDS["table"],
+            {
+                "name": f"linked_{number}",
+                "databaseSchema": schemas[number % len(schemas)],
+                "columns": [{"name": "id", "dataType": "INT"}],
+            },
+            _ME,
+        ).entity
+        for number in range(_LINKED)
+    ]
+    for number, entity in enumerate(made[1:], 1):
+        # The last tenth is what the first table is made of, the others are made of it.
+        ends = [made[(number - 1) // 12], entity]
+        if number >= _LINKED * 9 // 10:
+            ends = [entity, made[0]]
+        columns = [f"{each.fqn}.id" for each in ends]
+        details = {"columnsLineage": [{"fromColumns": columns[:1], "toColumn": columns[1]}]}
+        named = Ends(*(Reference(type="table", id=each.id) for each in ends))
+        catalog.write(_ME, partial(catalog.lineage.put, named, details, _ME))
+    return made[0].fqn

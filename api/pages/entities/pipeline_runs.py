@@ -54,7 +54,7 @@ def _row(run: PipelineRun) -> dict[str, Any]:
     start = run.start_time or run.timestamp
     return {
         "run": run,
-        "seconds": (end - start) / 1_000 if end >= start else None,
+        "seconds": (end - start) / 1_000 if end > start else None,
         "tasks": tasks[:TASKS_NAMED],
         "more_tasks": len(tasks[TASKS_NAMED:]),
         "succeeded": sum(task.execution_status == "Successful" for task in tasks),
