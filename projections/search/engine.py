@@ -137,6 +137,9 @@ class EngineHits(msgspec.Struct, frozen=True, kw_only=True):
     """
     facets: tuple[FacetResult, ...] = ()
     """Results of the facets, in their order."""
+    approximate_scores: bool = False
+    """True if scores, and the order by them, are near those of an index that was made at the
+    position that was asked for, and not equal to them."""
 
 
 class SearchedPaths(msgspec.Struct, frozen=True, dict=True):
@@ -204,11 +207,8 @@ class IndexSnapshot(Protocol):
     def entries(self) -> Iterator[tuple[str, str, int]]:
         """Id, kind and digest of every document, soft-deleted ones included, in any order."""
 
-    def states(self) -> Iterator[StateEntry] | None:
-        """Every state that the index has a document of, the current ones included, in any order.
-
-        None where the engine keeps no past.
-        """
+    def states(self) -> Iterator[StateEntry]:
+        """Every state that the index has a document of, the current ones included, in any order."""
 
 
 class Searches(Protocol):
@@ -219,8 +219,8 @@ class Searches(Protocol):
 
         Nested queries with several conditions need `read_objects`. Raises InvalidInput for what
         the engine cannot do, such as an answer of more than MAX_BUCKETS buckets or MAX_TOP_HITS
-        documents in them (`aggregations`), for a path that it does not search, and for a past
-        where the engine keeps none. Raises StoreUnavailable for a position that no commit has yet.
+        documents in them (`aggregations`), and for a path that it does not search. Raises
+        StoreUnavailable for a position that no commit has yet.
         """
 
 

@@ -2,13 +2,13 @@
 
 Each document has the log position as its version, and an older one never replaces a newer one. So
 what is sent twice changes nothing, by whichever process: a commit that failed in part is sent again
-as a whole. Nothing is shown to searches before all of a commit is there, and all of it is kept by
+as a whole. The states that it replaces are sent with it, and their documents never change. Nothing
+is shown to searches before all of a commit is there, and all of it is kept by
 the cluster, by its own log of operations, before `apply` returns.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator
-from typing import IO
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from uuid import uuid4
 
 from domain.errors import StoreUnavailable
@@ -17,10 +17,11 @@ from projections.search.engine import DocumentChanges
 from projections.search.opensearch.cluster import (
     Cluster,
     IndexMissing,
+    Json,
     VersionConflict,
     reason_of,
 )
-from projections.search.opensearch.mapping import mappings, settings
+from projections.search.opensearch.mapping import MAX_TERMS, mappings, settings
 from projections.search.opensearch.pinned import Committed
 from projections.search.opensearch.rows import Lines
 
@@ -92,6 +93,8 @@ class Commits:
         self._index = index
         self._feed = feed
         self._newest = newest
+        self._is_first = True
+        """True until a commit was made: one that was not may have sent documents."""
 
     def apply(self, changes: DocumentChanges) -> None:
         """Commit documents with a checkpoint; see the port of engines.
@@ -103,19 +106,26 @@ class Commits:
         if newest.checkpoint != changes.after:
             raise moved_on("search index", changes.after)
         made = Lines(newest.life)
+        removed: list[str] = []
         # All are made before any is sent: one that cannot be made must leave nothing behind.
         with tempfile.SpooledTemporaryFile(_HELD_BYTES) as lines:
             sizes = []
             for entity_id, document in changes.documents.items():
-                line = (
-                    made.delete(entity_id, position)
-                    if document is None
-                    else made.index(document, position)
-                )
+                if document is None:
+                    removed.append(entity_id)
+                    line = made.delete(entity_id, position)
+                else:
+                    line = made.index(document, position)
                 sizes.append(len(line))
                 lines.write(line)
             lines.seek(0)
-            for body in _parts(lines, sizes):
+            is_first, self._is_first = self._is_first, True
+            self._remove_past(removed, is_first=is_first)
+            # Those of replaced states may be many: each is sent once it is made. What is behind
+            # when another cannot be made is what the commit sends again.
+            for body in _bodies(made.replaced(each, position) for each in changes.replaced):
+                self._send(body)
+            for body in _bodies(lines.read(size) for size in sizes):
                 self._send(body)
         kept = newest.searched if changes.searched is None else changes.searched
         if self._send(made.checkpoint(position, changes.fingerprint, kept)):
@@ -123,22 +133,36 @@ class Commits:
                 f"another process has projected beyond position {position} already"
             )
         self._show()
+        self._is_first = False
 
     def reset(self) -> None:
         """Forget all documents and the checkpoint."""
         self._show()
+        self._delete({"match_all": {}}, conflicts="proceed")
+        self._send(new_life().checkpoint(0, ""))
+        self._show()
+
+    def _remove_past(self, ids: Sequence[str], *, is_first: bool) -> None:
+        """Remove the documents of the replaced states of entities, from the next commit on."""
+        if ids and is_first:
+            # What was sent and not shown would not be found, and would stay.
+            self._show()
+        for start in range(0, len(ids), MAX_TERMS):
+            some = {"terms": {"id": ids[start : start + MAX_TERMS]}}
+            self._delete({"bool": {"filter": [some, {"exists": {"field": "until"}}]}})
+
+    def _delete(self, query: Json, **parameters: str) -> None:
+        """Delete the documents of a query that searches see."""
         try:
             self._cluster.request(
                 "POST",
                 f"/{self._feed}/_delete_by_query",
-                {"query": {"match_all": {}}},
+                {"query": query},
                 seconds=_RESET_SECONDS,
-                conflicts="proceed",
+                **parameters,
             )
         except IndexMissing:
             raise self._overtaken() from None
-        self._send(new_life().checkpoint(0, ""))
-        self._show()
 
     def _show(self) -> None:
         """Show all that was written to searches, at once."""
@@ -174,13 +198,15 @@ class Commits:
         return Overtaken(f"another process writes to {self._index}, or has removed it")
 
 
-def _parts(lines: IO[bytes], sizes: list[int]) -> Iterator[bytes]:
+def _bodies(lines: Iterable[bytes]) -> Iterator[bytes]:
     """The lines of several documents at a time."""
+    held: list[bytes] = []
     size = 0
-    for each in sizes:
-        size += each
+    for line in lines:
+        held.append(line)
+        size += len(line)
         if size >= REQUEST_BYTES:
-            yield lines.read(size)
-            size = 0
-    if size:
-        yield lines.read(size)
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from domain.errors import InvalidInput, StoreUnavailable
+from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint, Damaged
 from projections.search.answers.decisions import decided
 from projections.search.documents.sources import ReadObjects
@@ -20,12 +20,13 @@ from projections.search.engine import (
     IndexSnapshot,
     SearchedPaths,
     SearchEngine,
+    check_applied,
     nothing,
 )
 from projections.search.matching.candidates import MAX_CANDIDATES, Candidates, SearchObjects
 from projections.search.matching.deadline import Clock, Deadline, OutOfTime
 from projections.search.matching.stored_document import StoredDocument
-from projections.search.opensearch import commits, facets, mapping, pages
+from projections.search.opensearch import commits, facets, mapping, pages, past
 from projections.search.opensearch.cluster import Cluster, TooManyBuckets
 from projections.search.opensearch.leaves import Dsl
 from projections.search.opensearch.pinned import Committed, check_shards, pinned, read_checkpoint
@@ -121,14 +122,26 @@ class OpenSearchEngine(SearchEngine):
     def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
         """The page of hits; see the port."""
         self._check_open()
-        if query.at is not None:
-            raise InvalidInput(
-                "searches over OpenSearch are of the present alone: at and asOf need the catalog's"
-                " own search index"
-            )
-        if asked_paths(query):
-            check_searched(query, self.searched())
         deadline = Deadline(self._deadline, self._clock)
+        if query.at is None:
+            if asked_paths(query):
+                check_searched(query, self.searched())
+            return self._page(query, read_objects, deadline)
+        newest = self._newest()
+        check_applied(query.at, newest.checkpoint)
+        check_searched(query, newest.searched)
+        position = newest.checkpoint[0]
+        while True:
+            hits = self._page(query, read_objects, deadline)
+            seen = past.newest_commit(self._search, position)
+            if seen == position or hits.timed_out:
+                return hits
+            # What was seen before the new commit may have been a part of it.
+            position = seen
+
+    def _page(
+        self, query: EngineQuery, read_objects: ReadObjects | None, deadline: Deadline
+    ) -> EngineHits:
         after = None
         if query.search_after is not None:
             after = pages.after(query.search_after, query.sort or pages.BEST_FIRST)
@@ -136,7 +149,7 @@ class OpenSearchEngine(SearchEngine):
             query = decided(query, lambda node: self._is_found(query, node, deadline))
             body, undecided = self._compiled(query, read_objects, deadline, after)
             deadline.check()
-            response = self._search(body, deadline)
+            response = self._search(body, deadline, query.at)
         except OutOfTime:
             none = tuple(nothing(facet.aggregation) for facet in query.facets)
             return EngineHits(
@@ -156,7 +169,7 @@ class OpenSearchEngine(SearchEngine):
 
         def read(candidates: Dsl) -> Iterator[StoredDocument]:
             asked = {"bool": {"filter": [*kinds, candidates]}}
-            return self._rows(asked, MAX_CANDIDATES + 1, deadline)
+            return self._rows(asked, MAX_CANDIDATES + 1, deadline, query.at)
 
         nested = NestedSearch(read, Candidates(read_objects, deadline, self._search_objects))
         compiler = Compiler(nested)
@@ -217,6 +230,7 @@ class OpenSearchEngine(SearchEngine):
             max_score=response["hits"]["max_score"] if sort.field == SCORE else None,
             timed_out=timed_out,
             facets=tuple(results),
+            approximate_scores=query.at is not None,
         )
 
     def _is_found(self, query: EngineQuery, node: Node, deadline: Deadline) -> bool:
@@ -232,16 +246,18 @@ class OpenSearchEngine(SearchEngine):
             "track_total_hits": 1,
             "terminate_after": 1,
         }
-        return bool(self._search(body, deadline)["hits"]["total"]["value"])
+        return bool(self._search(body, deadline, query.at)["hits"]["total"]["value"])
 
-    def _rows(self, asked: Dsl, most: int, deadline: Deadline) -> Iterator[StoredDocument]:
+    def _rows(
+        self, asked: Dsl, most: int, deadline: Deadline, at: int | None
+    ) -> Iterator[StoredDocument]:
         """Yield the stored parts of the documents of a clause, in order of name and id."""
         body: Dsl = {"query": asked, "sort": pages.order(pages.BEST_FIRST)[1:], **pages.ROW}
         body["track_total_hits"] = False
         while most > 0:
             deadline.check()
             body["size"] = min(most, mapping.MAX_WINDOW)
-            hits = self._search(body, deadline)["hits"]["hits"]
+            hits = self._search(body, deadline, at)["hits"]["hits"]
             for hit in hits:
                 yield pages.row_of(hit)
             most -= len(hits)
@@ -249,9 +265,16 @@ class OpenSearchEngine(SearchEngine):
                 return
             body["search_after"] = hits[-1]["sort"]
 
-    def _search(self, body: Dsl, deadline: Deadline | None = None) -> Mapping[str, Any]:
-        """The answer to a search; raises StoreUnavailable unless every shard answered."""
+    def _search(
+        self, body: Dsl, deadline: Deadline | None = None, at: int | None = None
+    ) -> Mapping[str, Any]:
+        """The answer to a search, as of a position if one is given.
+
+        Raises StoreUnavailable unless every shard answered.
+        """
         self._check_open()
+        if at is not None:
+            body = past.as_of(body, at)
         seconds = self._cluster.look_seconds
         if deadline is not None:
             seconds = deadline.left() + self.grace

@@ -8,10 +8,11 @@ import msgspec
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint, Damaged
-from projections.search.engine import SearchedPaths
+from projections.search.documents.documents import HOLDS_STILL
+from projections.search.engine import SearchedPaths, StateEntry
 from projections.search.opensearch import pages
 from projections.search.opensearch.cluster import Cluster, reason_of
-from projections.search.opensearch.mapping import DIGEST_PARTS, MAX_WINDOW
+from projections.search.opensearch.mapping import DIGEST_PARTS, EVER, MAX_WINDOW
 
 _KEPT = "5m"
 """Time for which a state is kept after it was read last."""
@@ -71,22 +72,31 @@ class Pinned:
             for bucket in response["aggregations"]["kinds"]["buckets"]
         }
 
-    def states(self) -> None:
-        """None: an index in a cluster has no past."""
-
     def entries(self) -> Iterator[tuple[str, str, int]]:
         """Id, kind and digest of every document, in order of id."""
+        for hit in self._hits("kind"):
+            row = pages.row_of(hit)
+            yield row.id, row.kind, row.digest
+
+    def states(self) -> Iterator[StateEntry]:
+        """Every state that the index has a document of, in order of id and time."""
+        for hit in self._hits(EVER["kind"], docvalue_fields=["since", "until"]):
+            row, fields = pages.row_of(hit), hit["fields"]
+            (since,), (until,) = fields["since"], fields.get("until", (HOLDS_STILL,))
+            yield StateEntry(row.id, row.kind, row.digest, since, until)
+
+    def _hits(self, field: str, **more: Any) -> Iterator[Mapping[str, Any]]:
+        """All documents that have a field, in order of id and time."""
         body: dict[str, Any] = {
-            "query": {"exists": {"field": "kind"}},
-            "sort": [{"id": "asc"}],
+            "query": {"exists": {"field": field}},
+            "sort": [{"id": "asc"}, {"since": "asc"}],
             "size": MAX_WINDOW,
             "track_total_hits": False,
             **pages.ROW,
+            **more,
         }
         while hits := self._search(body)["hits"]["hits"]:
-            for hit in hits:
-                row = pages.row_of(hit)
-                yield row.id, row.kind, row.digest
+            yield from hits
             body["search_after"] = hits[-1]["sort"]
 
 

@@ -26,6 +26,7 @@ from projections.search.matching.terms import (
 from projections.search.opensearch.mapping import (
     BESIDE,
     DIGEST_PARTS,
+    EVER,
     FREQUENCY,
     PLACE_END,
     SAID,
@@ -56,6 +57,12 @@ class Lines:
     def index(self, document: SearchDocument, position: int) -> bytes:
         """The lines that replace or add a document, unless a newer one is there."""
         return self._lines("index", document.id, position, _fields(document))
+
+    def replaced(self, document: SearchDocument, position: int) -> bytes:
+        """The lines that add the document of a state that another one replaced."""
+        fields = {EVER.get(name, name): field for name, field in _fields(document).items()}
+        fields["until"] = document.until
+        return self._lines("index", f"{document.id}~{document.since}", position, fields)
 
     def delete(self, entity_id: str, position: int) -> bytes:
         """The line that removes a document, unless a newer one is there."""
@@ -96,6 +103,7 @@ def _fields(document: SearchDocument) -> dict[str, Any]:
         "id": document.id,
         "kind": document.kind,
         "deleted": document.deleted,
+        "since": document.since,
         "row": _encode(row).decode(),
     }
     for path, value in zip(SORTABLE, row.sort, strict=True):
