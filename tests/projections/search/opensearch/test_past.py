@@ -1,0 +1,141 @@
+"""The past in an index of a cluster: what it is to the present, and to commits that were
+interrupted. What it finds is held by `tests/contracts/test_search_engine_past.py`."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from random import Random
+from uuid import uuid4
+
+import pytest
+from msgspec.structs import replace
+
+from benchmarks.opensearch_server import OpenSearchServer
+from domain.errors import StoreUnavailable
+from domain.event_store.port import EventStore
+from projections.search.aggregations import Terms
+from projections.search.documents.documents import SearchDocument
+from projections.search.engine import (
+    DocumentChanges,
+    EngineHits,
+    EngineQuery,
+    Facet,
+    SearchEngine,
+    Sort,
+)
+from projections.search.language import text
+from projections.search.opensearch.address import read_search_address
+from projections.search.opensearch.cluster import Cluster
+from projections.search.opensearch.engine import OpenSearchEngine
+from tests.commits import commit
+from tests.contracts.search_engines import ids, made
+from tests.opensearch_indexes import SharedIndex
+from tests.projections.search.random_histories import RandomHistory, index
+from tests.projections.search.test_past import opened_log
+
+pytestmark = pytest.mark.xdist_group("opensearch")
+LARGE = "word " * 1_000_000
+"""More than is sent in one request."""
+
+
+@pytest.fixture
+def cluster(opensearch: OpenSearchServer) -> Iterator[Cluster]:
+    with closing(Cluster(read_search_address(opensearch.url))) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def name() -> str:
+    return f"past-{uuid4().hex}"
+
+
+@pytest.fixture
+def shared(opensearch: OpenSearchServer, name: str) -> SharedIndex:
+    return SharedIndex(opensearch, name)
+
+
+@pytest.fixture
+def engine(shared: SharedIndex) -> Iterator[OpenSearchEngine]:
+    with closing(shared.open()) as engine:
+        yield engine
+
+
+def interrupted(engine: SearchEngine, document: SearchDocument, until: int) -> None:
+    """Begin a commit that replaces a state, and fail once its document was sent."""
+
+    def replaced() -> Iterator[SearchDocument]:
+        yield replace(document, until=until)
+        raise StoreUnavailable("the log cannot be read")
+
+    documents = {document.id: replace(made(document.id), since=until)}
+    with pytest.raises(StoreUnavailable, match="the log cannot be read"):
+        commit(engine, documents, until, replaced=replaced())
+
+
+def test_part_of_a_commit_that_is_seen_is_told(
+    engine: OpenSearchEngine, cluster: Cluster, name: str
+) -> None:
+    """As it may be seen after a node was killed in the middle of a commit."""
+    first = replace(made("a", description=LARGE), since=1)
+    commit(engine, {"a": first}, 1)
+    interrupted(engine, first, 3)
+    assert ids(engine, at=1) == {"a"}
+    cluster.request("POST", f"/{name}/_refresh")
+    with pytest.raises(StoreUnavailable, match="a part of the commit after position 1 is seen"):
+        ids(engine, at=1)
+    assert ids(engine) == {"a"}
+    second = replace(made("a"), since=3)
+    commit(engine, {"a": second}, 3, replaced=[replace(first, until=3)])
+    assert [ids(engine, at=at) for at in range(4)] == [set(), {"a"}, {"a"}, {"a"}]
+
+
+def test_purge_removes_what_an_interrupted_commit_has_left(
+    engine: OpenSearchEngine, shared: SharedIndex
+) -> None:
+    first = replace(made("a", description=LARGE), since=1)
+    commit(engine, {"a": first, "b": replace(made("b"), since=2)}, 2)
+    interrupted(engine, first, 3)
+    with closing(shared.open()) as other:
+        commit(other, {"a": None}, 4)
+        with other.snapshot() as snapshot:
+            assert [state.id for state in snapshot.states()] == ["b"]
+        assert [ids(other, at=at) for at in range(5)] == [set(), set(), {"b"}, {"b"}, {"b"}]
+
+
+class WithoutPast(OpenSearchEngine):
+    """An engine that is given no states that were replaced."""
+
+    def apply(self, changes: DocumentChanges) -> None:
+        super().apply(replace(changes, replaced=()))
+
+
+def asked(random: Random) -> Iterator[EngineQuery]:
+    """Searches of the present."""
+    for words in ("order*", "customer id", "description:order", "columns.name:fact", "dim~ -box"):
+        facet = Facet(Terms(name="f", field="columns.name.keyword", size=50))
+        sort = random.choice((None, Sort("updatedAt")))
+        yield EngineQuery(tree=text.parsed(words).node, size=50, facets=(facet,), sort=sort)
+
+
+def fill(engine: SearchEngine, log: EventStore, cluster: Cluster, name: str) -> None:
+    index(engine, log, 50)
+    # Without what was replaced or deleted, which counts until it is merged away.
+    cluster.request("POST", f"/{name}/_forcemerge", max_num_segments="1", seconds=60.0)
+    cluster.request("POST", f"/{name}/_refresh")
+
+
+def test_present_is_found_and_scored_as_without_a_past(
+    opensearch: OpenSearchServer, cluster: Cluster
+) -> None:
+    answers: list[list[EngineHits]] = []
+    with opened_log() as log, ExitStack() as opened:
+        RandomHistory(log, Random(5)).grow(200)
+        for kind in (OpenSearchEngine, WithoutPast):
+            name = f"past-{uuid4().hex}"
+            engine = opened.enter_context(closing(SharedIndex(opensearch, name).open(kind)))
+            fill(engine, log, cluster, name)
+            answers.append([engine.search(query) for query in asked(Random(5))])
+            with engine.snapshot() as snapshot:
+                states = sum(1 for _ in snapshot.states())
+            assert (states > engine.count()) == (kind is OpenSearchEngine)
+    assert answers[0] == answers[1]
+    assert all(hits.total for hits in answers[0])
