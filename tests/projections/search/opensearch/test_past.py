@@ -33,8 +33,8 @@ from tests.projections.search.random_histories import RandomHistory, index
 from tests.projections.search.test_past import opened_log
 
 pytestmark = pytest.mark.xdist_group("opensearch")
-LARGE = "word " * 1_000_000
-"""More than is sent in one request."""
+LARGE = replace(made("a", sort={"displayName": "x" * 4_000_000}), since=1)
+"""A document that is sent in a request of its own."""
 
 
 @pytest.fixture
@@ -75,25 +75,23 @@ def test_part_of_a_commit_that_is_seen_is_told(
     engine: OpenSearchEngine, cluster: Cluster, name: str
 ) -> None:
     """As it may be seen after a node was killed in the middle of a commit."""
-    first = replace(made("a", description=LARGE), since=1)
-    commit(engine, {"a": first}, 1)
-    interrupted(engine, first, 3)
+    commit(engine, {"a": LARGE}, 1)
+    interrupted(engine, LARGE, 3)
     assert ids(engine, at=1) == {"a"}
     cluster.request("POST", f"/{name}/_refresh")
     with pytest.raises(StoreUnavailable, match="a part of the commit after position 1 is seen"):
         ids(engine, at=1)
     assert ids(engine) == {"a"}
     second = replace(made("a"), since=3)
-    commit(engine, {"a": second}, 3, replaced=[replace(first, until=3)])
+    commit(engine, {"a": second}, 3, replaced=[replace(LARGE, until=3)])
     assert [ids(engine, at=at) for at in range(4)] == [set(), {"a"}, {"a"}, {"a"}]
 
 
 def test_purge_removes_what_an_interrupted_commit_has_left(
     engine: OpenSearchEngine, shared: SharedIndex
 ) -> None:
-    first = replace(made("a", description=LARGE), since=1)
-    commit(engine, {"a": first, "b": replace(made("b"), since=2)}, 2)
-    interrupted(engine, first, 3)
+    commit(engine, {"a": LARGE, "b": replace(made("b"), since=2)}, 2)
+    interrupted(engine, LARGE, 3)
     with closing(shared.open()) as other:
         commit(other, {"a": None}, 4)
         with other.snapshot() as snapshot:
