@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -123,38 +124,44 @@ class OpenSearchEngine(SearchEngine):
         """The page of hits; see the port."""
         self._check_open()
         deadline = Deadline(self._deadline, self._clock)
-        if query.at is None:
+        try:
+            if query.at is not None:
+                return self._page_as_of(query.at, query, read_objects, deadline)
             if asked_paths(query):
                 check_searched(query, self.searched())
             return self._page(query, read_objects, deadline)
-        newest = self._newest()
-        check_applied(query.at, newest.checkpoint)
-        check_searched(query, newest.searched)
-        position = newest.checkpoint[0]
-        while True:
-            hits = self._page(query, read_objects, deadline)
-            seen = past.newest_commit(self._search, position)
-            if seen == position or hits.timed_out:
-                return hits
-            # What was seen before the new commit may have been a part of it.
-            position = seen
-
-    def _page(
-        self, query: EngineQuery, read_objects: ReadObjects | None, deadline: Deadline
-    ) -> EngineHits:
-        after = None
-        if query.search_after is not None:
-            after = pages.after(query.search_after, query.sort or pages.BEST_FIRST)
-        try:
-            query = decided(query, lambda node: self._is_found(query, node, deadline))
-            body, undecided = self._compiled(query, read_objects, deadline, after)
-            deadline.check()
-            response = self._search(body, deadline, query.at)
         except OutOfTime:
             none = tuple(nothing(facet.aggregation) for facet in query.facets)
             return EngineHits(
                 total=0, relation="gte", hits=(), max_score=None, timed_out=True, facets=none
             )
+
+    def _page_as_of(
+        self, at: int, query: EngineQuery, read_objects: ReadObjects | None, deadline: Deadline
+    ) -> EngineHits:
+        newest = read_checkpoint(partial(self._search, deadline=deadline))
+        check_applied(at, newest.checkpoint)
+        check_searched(query, newest.searched)
+        position = newest.checkpoint[0]
+        while True:
+            hits = self._page(query, read_objects, deadline)
+            seen = past.newest_commit(partial(self._ask, seconds=self.grace), position)
+            if seen == position:
+                return hits
+            # What was seen may have been a part of the commit that is whole now.
+            position = seen
+
+    def _page(
+        self, query: EngineQuery, read_objects: ReadObjects | None, deadline: Deadline
+    ) -> EngineHits:
+        """The page of hits; raises OutOfTime."""
+        after = None
+        if query.search_after is not None:
+            after = pages.after(query.search_after, query.sort or pages.BEST_FIRST)
+        query = decided(query, lambda node: self._is_found(query, node, deadline))
+        body, undecided = self._compiled(query, read_objects, deadline, after)
+        deadline.check()
+        response = self._search(body, deadline, query.at)
         return self._answer(query, response, deadline, timed_out=undecided)
 
     def _compiled(
@@ -268,17 +275,17 @@ class OpenSearchEngine(SearchEngine):
     def _search(
         self, body: Dsl, deadline: Deadline | None = None, at: int | None = None
     ) -> Mapping[str, Any]:
-        """The answer to a search, as of a position if one is given.
-
-        Raises StoreUnavailable unless every shard answered.
-        """
-        self._check_open()
+        """The answer to a search, as of a position if one is given; raises what `_ask` raises."""
         if at is not None:
             body = past.as_of(body, at)
-        seconds = self._cluster.look_seconds
-        if deadline is not None:
-            seconds = deadline.left() + self.grace
-            body = body | {"timeout": f"{max(1, int(1000 * deadline.left()))}ms"}
+        if deadline is None:
+            return self._ask(body, self._cluster.look_seconds)
+        left = deadline.left()
+        return self._ask(body | {"timeout": f"{max(1, int(1000 * left))}ms"}, left + self.grace)
+
+    def _ask(self, body: Dsl, seconds: float) -> Mapping[str, Any]:
+        """The answer to a search; raises StoreUnavailable unless every shard gave it in time."""
+        self._check_open()
         path = f"/{self._index}/_search"
         try:
             response: Mapping[str, Any] = self._cluster.request(

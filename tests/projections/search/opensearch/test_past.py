@@ -1,9 +1,11 @@
 """The past in an index of a cluster: what it is to the present, and to commits that were
 interrupted. What it finds is held by `tests/contracts/test_search_engine_past.py`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from itertools import count
 from random import Random
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -22,10 +24,12 @@ from projections.search.engine import (
     SearchEngine,
     Sort,
 )
+from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.language import text
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
 from projections.search.opensearch.engine import OpenSearchEngine
+from projections.search.tree import MatchAll
 from tests.commits import commit
 from tests.contracts.search_engines import ids, made
 from tests.opensearch_indexes import SharedIndex
@@ -85,6 +89,53 @@ def test_part_of_a_commit_that_is_seen_is_told(
     second = replace(made("a"), since=3)
     commit(engine, {"a": second}, 3, replaced=[replace(LARGE, until=3)])
     assert [ids(engine, at=at) for at in range(4)] == [set(), {"a"}, {"a"}, {"a"}]
+
+
+class Interrupting(Cluster):
+    """A connection by which something happens right after a search is answered."""
+
+    def __init__(self, server: OpenSearchServer) -> None:
+        super().__init__(read_search_address(server.url))
+        self.happens: Callable[[], None] | None = None
+
+    def request(self, method: str, path: str, *values: Any, **options: Any) -> Any:
+        answer = super().request(method, path, *values, **options)
+        if self.happens is not None and path.endswith("/_search") and answer["hits"]["hits"]:
+            is_page = "row" in answer["hits"]["hits"][0].get("fields", {})
+            if is_page:
+                happens, self.happens = self.happens, None
+                happens()
+        return answer
+
+
+def test_part_of_a_commit_that_is_whole_by_the_end_of_a_search_is_not_answered(
+    engine: OpenSearchEngine, opensearch: OpenSearchServer, name: str
+) -> None:
+    commit(engine, {"a": LARGE}, 1)
+    interrupted(engine, LARGE, 3)
+    cluster = Interrupting(opensearch)
+    cluster.request("POST", f"/{name}/_refresh")
+    second = replace(made("a"), since=3)
+
+    def be_whole() -> None:
+        commit(engine, {"a": second}, 3, replaced=[replace(LARGE, until=3)])
+
+    reader = OpenSearchEngine(
+        cluster, name, search_objects=ObjectSearch, writable=False, deadline=60.0
+    )
+    with closing(reader):
+        cluster.happens = be_whole
+        assert reader.search(EngineQuery(tree=MatchAll(), at=1)).total == 1
+    assert cluster.happens is None
+
+
+def test_search_of_the_past_that_runs_out_of_time_says_so(shared: SharedIndex) -> None:
+    with closing(shared.open()) as engine:
+        commit(engine, {"a": replace(made("a"), since=1)}, 1)
+    ticks = count()
+    with closing(shared.open(deadline=1.0, clock=lambda: float(next(ticks)))) as engine:
+        hits = engine.search(EngineQuery(tree=MatchAll(), at=1))
+    assert (hits.timed_out, hits.total, hits.relation) == (True, 0, "gte")
 
 
 def test_purge_removes_what_an_interrupted_commit_has_left(
