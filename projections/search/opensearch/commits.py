@@ -93,8 +93,6 @@ class Commits:
         self._index = index
         self._feed = feed
         self._newest = newest
-        self._is_first = True
-        """True until a commit was made: one that was not may have sent documents."""
 
     def apply(self, changes: DocumentChanges) -> None:
         """Commit documents with a checkpoint; see the port of engines.
@@ -119,8 +117,7 @@ class Commits:
                 sizes.append(len(line))
                 lines.write(line)
             lines.seek(0)
-            is_first, self._is_first = self._is_first, True
-            self._remove_past(removed, is_first=is_first)
+            self._remove_past(removed)
             # Those of replaced states may be many: each is sent once it is made. What is behind
             # when another cannot be made is what the commit sends again.
             for body in _bodies(made.replaced(each, position) for each in changes.replaced):
@@ -133,7 +130,6 @@ class Commits:
                 f"another process has projected beyond position {position} already"
             )
         self._show()
-        self._is_first = False
 
     def reset(self) -> None:
         """Forget all documents and the checkpoint."""
@@ -142,10 +138,10 @@ class Commits:
         self._send(new_life().checkpoint(0, ""))
         self._show()
 
-    def _remove_past(self, ids: Sequence[str], *, is_first: bool) -> None:
+    def _remove_past(self, ids: Sequence[str]) -> None:
         """Remove the documents of the replaced states of entities, from the next commit on."""
-        if ids and is_first:
-            # What was sent and not shown would not be found, and would stay.
+        if ids:
+            # What a commit that was interrupted has sent would not be found otherwise, and stay.
             self._show()
         for start in range(0, len(ids), MAX_TERMS):
             some = {"terms": {"id": ids[start : start + MAX_TERMS]}}

@@ -2,18 +2,21 @@
 interrupted. What it finds is held by `tests/contracts/test_search_engine_past.py`."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from itertools import count
 from random import Random
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from benchmarks.opensearch_server import OpenSearchServer
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
+from projections.feeding.projector import Projector
 from projections.search.aggregations import Terms
 from projections.search.documents.documents import SearchDocument
 from projections.search.engine import (
@@ -29,9 +32,12 @@ from projections.search.language import text
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
 from projections.search.opensearch.engine import OpenSearchEngine
+from projections.search.projection import SearchProjection
 from projections.search.tree import MatchAll
+from tests.brief_engines import brief_engine
 from tests.commits import commit
 from tests.contracts.search_engines import ids, made
+from tests.depth import examples
 from tests.opensearch_indexes import SharedIndex
 from tests.projections.search.random_histories import RandomHistory, index
 from tests.projections.search.test_past import opened_log
@@ -148,6 +154,79 @@ def test_purge_removes_what_an_interrupted_commit_has_left(
         with other.snapshot() as snapshot:
             assert [state.id for state in snapshot.states()] == ["b"]
         assert [ids(other, at=at) for at in range(5)] == [set(), set(), {"b"}, {"b"}, {"b"}]
+
+
+class Dying(Cluster):
+    """A connection of a host that dies before, or after, one of its writes."""
+
+    def __init__(self, server: OpenSearchServer, writes: int, *, answered: bool) -> None:
+        super().__init__(read_search_address(server.url))
+        self._writes = writes
+        self._answered = answered
+
+    def request(self, method: str, path: str, *values: Any, **options: Any) -> Any:
+        if not path.endswith(("/_bulk", "/_delete_by_query", "/_refresh")):
+            return super().request(method, path, *values, **options)
+        self._writes -= 1
+        if self._writes < 0 and not self._answered:
+            raise StoreUnavailable("the host has died")
+        answer = super().request(method, path, *values, **options)
+        if self._writes < 0:
+            raise StoreUnavailable("the host has died")
+        return answer
+
+
+def check_past(engine: SearchEngine, history: RandomHistory, random: Random) -> int:
+    """Compare what is found as of some positions with the log; returns how many were refused."""
+    refused = 0
+    for position in random.sample(range(engine.checkpoint() + 1), 3):
+        expected = {state.entity.id for state in history.states_at(position)}
+        try:
+            hits = engine.search(
+                EngineQuery(tree=MatchAll(), include_deleted=True, size=100, at=position)
+            )
+        except StoreUnavailable as error:
+            if "a part of the commit" not in error.message:
+                raise
+            refused += 1
+            continue
+        # What is purged by a commit under way may be gone from a part of the past.
+        lasting = [hit.id for hit in hits.hits if hit.id not in history.purged]
+        assert (sorted(lasting), hits.total) == (sorted(expected), len(hits.hits))
+    return refused
+
+
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_death_of_a_host_or_node_in_a_commit_shows_a_state_twice_or_none(
+    engine: OpenSearchEngine,
+    opensearch: OpenSearchServer,
+    cluster: Cluster,
+    name: str,
+    seed: int,
+) -> None:
+    random = Random(seed)
+    engine.reset()
+    with opened_log() as log:
+        history = RandomHistory(log, random, entities=6)
+        history.grow(60)
+        Projector(SearchProjection(engine), log, batch_size=20).step()
+        dying = Dying(opensearch, random.randint(0, 6), answered=random.random() < 0.5)
+        first = OpenSearchEngine(dying, name, search_objects=ObjectSearch, writable=True)
+        with closing(first), suppress(StoreUnavailable):
+            Projector(SearchProjection(first), log, batch_size=20).step()
+        if is_node_killed := random.random() < 0.5:
+            cluster.request("POST", f"/{name}/_refresh")
+        refused = check_past(engine, history, random)
+        assert is_node_killed or not refused, f"seed {seed}"
+        following = Projector(SearchProjection(engine), log, batch_size=random.choice((7, 25)))
+        while following.step():
+            check_past(engine, history, random)
+        assert check_past(engine, history, random) == 0
+        whole = brief_engine()
+        index(whole, log, 500)
+        with engine.snapshot() as one, whole.snapshot() as other:
+            assert sorted(one.states()) == sorted(other.states()), f"seed {seed}"
 
 
 class WithoutPast(OpenSearchEngine):
