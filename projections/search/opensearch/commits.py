@@ -3,8 +3,9 @@
 Each document has the log position as its version, and an older one never replaces a newer one. So
 what is sent twice changes nothing, by whichever process: a commit that failed in part is sent again
 as a whole. The states that it replaces are sent with it, and their documents never change. Nothing
-is shown to searches before all of a commit is there, and all of it is kept by
-the cluster, by its own log of operations, before `apply` returns.
+is shown to searches before all of a commit is there, but for what an interrupted one has sent,
+which the next one may show where it purges. All of a commit is kept by the cluster, by its own log
+of operations, before `apply` returns.
 """
 
 import tempfile
@@ -104,6 +105,13 @@ class Commits:
         if newest.checkpoint != changes.after:
             raise moved_on("search index", changes.after)
         made = Lines(newest.life)
+        if self._position_sent(made) > newest.checkpoint[0]:
+            # Its writer has died before it was shown. What follows it must go on from it: it may
+            # have purged what this commit brings.
+            self._show()
+            raise VersionConflict(
+                f"another process has projected beyond position {newest.checkpoint[0]} already"
+            )
         removed: list[str] = []
         # All are made before any is sent: one that cannot be made must leave nothing behind.
         with tempfile.SpooledTemporaryFile(_HELD_BYTES) as lines:
@@ -130,6 +138,11 @@ class Commits:
                 f"another process has projected beyond position {position} already"
             )
         self._show()
+
+    def _position_sent(self, made: Lines) -> int:
+        """The position of the newest checkpoint that was sent, shown or not."""
+        path = f"/{self._index}/_doc/{made.checkpoint_id}"
+        return made.position(self._cluster.look(path, _source="false")["_version"])
 
     def reset(self) -> None:
         """Forget all documents and the checkpoint."""

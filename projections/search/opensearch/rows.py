@@ -53,6 +53,7 @@ class Lines:
 
     def __init__(self, life: str) -> None:
         self.life = life
+        self.checkpoint_id = f"{life}.{_CHECKPOINT}"
 
     def index(self, document: SearchDocument, position: int) -> bytes:
         """The lines that replace or add a document, unless a newer one is there."""
@@ -80,8 +81,13 @@ class Lines:
         }
         return self._lines("index", _CHECKPOINT, position, fields)
 
-    def _lines(self, action: str, name: str, position: int, fields: Any) -> bytes:
+    @staticmethod
+    def position(version: int) -> int:
+        """The position at which a document was sent, by its version."""
         # A version of 0 could not be deleted by a query.
+        return version - 1
+
+    def _lines(self, action: str, name: str, position: int, fields: Any) -> bytes:
         version = {"version": position + 1, "version_type": "external_gte"}
         lines = [_encode({action: {"_id": f"{self.life}.{name}", **version}}), b"\n"]
         if fields is not None:

@@ -30,7 +30,7 @@ from projections.search.engine import (
 from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.language import text
 from projections.search.opensearch.address import read_search_address
-from projections.search.opensearch.cluster import Cluster
+from projections.search.opensearch.cluster import Cluster, VersionConflict
 from projections.search.opensearch.engine import OpenSearchEngine
 from projections.search.projection import SearchProjection
 from projections.search.tree import MatchAll
@@ -176,6 +176,14 @@ class Dying(Cluster):
         return answer
 
 
+def goes_on(projector: Projector) -> bool:
+    """Step; True too where the host that died has come further than that, which is seen then."""
+    try:
+        return projector.step()
+    except VersionConflict:
+        return True
+
+
 def check_past(engine: SearchEngine, history: RandomHistory, random: Random) -> int:
     """Compare what is found as of some positions with the log; returns how many were refused."""
     refused = 0
@@ -196,7 +204,7 @@ def check_past(engine: SearchEngine, history: RandomHistory, random: Random) -> 
     return refused
 
 
-@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_death_of_a_host_or_node_in_a_commit_shows_a_state_twice_or_none(
     engine: OpenSearchEngine,
@@ -220,8 +228,11 @@ def test_no_death_of_a_host_or_node_in_a_commit_shows_a_state_twice_or_none(
         refused = check_past(engine, history, random)
         assert is_node_killed or not refused, f"seed {seed}"
         following = Projector(SearchProjection(engine), log, batch_size=random.choice((7, 25)))
-        while following.step():
+        steps = 0
+        while goes_on(following):
             check_past(engine, history, random)
+            steps += 1
+            assert steps < 20, f"seed {seed}"
         assert check_past(engine, history, random) == 0
         whole = brief_engine()
         index(whole, log, 500)
