@@ -136,6 +136,7 @@ CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
     (errors.NotPermitted, 403, "FORBIDDEN"),
     (errors.NotFound, 404, "ENTITY_NOT_FOUND"),
     (errors.Purged, 410, "ENTITY_PURGED"),
+    (errors.BeforeHorizon, 410, "BEFORE_HORIZON"),
     (ContractBroken, 409, _BROKEN),
     (ContractBreaks, 409, _BROKEN),
     (errors.AlreadyExists, 409, "ENTITY_ALREADY_EXISTS"),

@@ -83,6 +83,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Days after which measurements (profiles, test results, use) are deleted."""
     measurement_bytes: Annotated[int, Meta(ge=1_000_000, le=2**50)] = 10_000_000_000
     """Bytes that all measurements may take together; beyond, new ones are refused (503)."""
+    history_days: Annotated[int, Meta(ge=1, le=36_500)] | None = None
+    """Days of which the past can be read, in lists and searches as of then; None for all of it."""
     search_refresh: Annotated[float, Meta(ge=0.0, le=60.0)] = 0.2
     """Seconds for which writes are collected before they become searchable together."""
     ready_lag: Annotated[float, Meta(gt=0.0)] = 30.0

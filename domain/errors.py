@@ -7,6 +7,8 @@ CatalogError
 │   └── NotEmpty            an entity with children was to be deleted without `recursive`
 ├── NotPermitted            the write needs something that its caller may not do
 ├── NotFound                no such entity, or it is soft-deleted where a live one is needed
+├── Purged                  the entity was there, and has been purged with its past
+├── BeforeHorizon           the past that is asked for is not kept any more
 ├── Conflict                the request is right, the state of the catalog does not allow it
 │   ├── AlreadyExists       the qualified name (or the id) is taken
 │   ├── InvalidTransition   the contract's state machine has no such step
@@ -68,6 +70,10 @@ class NotFound(CatalogError):
 
 class Purged(CatalogError):
     """The entity was there, and has been purged with its past."""
+
+
+class BeforeHorizon(CatalogError):
+    """The position lies before the earliest one as of which the past is kept."""
 
 
 class Conflict(CatalogError):

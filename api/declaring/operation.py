@@ -121,6 +121,7 @@ class Search(Operation, frozen=True, kw_only=True):
     """A search, which is answered with hits or facets."""
 
     answer: type | str | None = "SearchResponse"
+    errors: tuple[int, ...] = (410,)
 
 
 class Write(Operation, frozen=True, kw_only=True):

@@ -192,7 +192,12 @@ def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
     make_directory(settings.directory)
     with ProjectorLock(settings.directory):
         make_new_catalog(settings.directory, settings.database_url)
-        stores = open_stores(settings.directory, settings.database_url, settings.search_url)
+        stores = open_stores(
+            settings.directory,
+            settings.database_url,
+            settings.search_url,
+            history_days=settings.history_days,
+        )
         try:
             with closing(open_measurements(settings)) as measurements:
                 daemon = make_daemon(stores, settings, [judging(stores, measurements)])

@@ -11,7 +11,7 @@ from api.declaring.signatures import AnyRequest
 from api.errors import Forbidden
 from api.services import Services
 from api.use_cases.differences import DOMAINS, Comparison, Key
-from api.use_cases.past import positions_between
+from api.use_cases.past import positions_between, refuse_before_horizon
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.port import EventStore
 from domain.kinds.ids import parse_id
@@ -90,12 +90,13 @@ async def place_asked(
     """The two positions that a page is of, and the place after which it begins.
 
     Those of a cursor are the positions of the page before. Raises InvalidInput, and what
-    `ReadPositions.reach` raises.
+    `ReadPositions.reach` raises, and BeforeHorizon.
     """
     if not cursor:
         return *await positions_between(services, request, from_, to), None
     before, after, start = decode_cursor(cursor, listing)
     await services.positions.reach(after, request.user.name)
+    await refuse_before_horizon(services, request, before)
     return before, after, start
 
 

@@ -15,6 +15,7 @@ from api.services import Services
 from api.use_cases.entity_reads import etag
 from api.use_cases.list_parameters import named_in, parse_fields
 from api.use_cases.measured import measured_fields
+from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.entity_reads import StreamSpan
@@ -88,8 +89,32 @@ async def position_asked(
     """The position that a read of a kind's entities is of, once this host has applied it.
 
     A search, which needs its index to have applied the position too, says so by `searched`. Raises
-    InvalidInput, and what `ReadPositions.reach` raises.
+    InvalidInput, BeforeHorizon, and what `ReadPositions.reach` raises.
     """
+    position = await _position_asked(services, request, at, as_of, searched=searched)
+    if at != NOW:
+        await refuse_before_horizon(services, request, position)
+    return position
+
+
+async def refuse_before_horizon(services: Services, request: AnyRequest, position: int) -> None:
+    """Raise BeforeHorizon for a position as of which nothing can be read any more."""
+    await services.light_read(request, partial(_refuse_before_horizon, services, position))
+
+
+def _refuse_before_horizon(services: Services, position: int) -> None:
+    services.stores.entities.read(lambda entities: entities.horizon()).refuse(position)
+
+
+async def _position_asked(
+    services: Services,
+    request: AnyRequest,
+    at: str | None,
+    as_of: str | None,
+    *,
+    searched: bool = False,
+) -> int:
+    """As `position_asked`, before the horizon too."""
     if at is not None and as_of is not None:
         raise InvalidInput("at and asOf both say which past is meant: give one of them")
     if at is None:
@@ -114,18 +139,24 @@ def _shown_now(services: Services, *, searched: bool) -> int:
 
 
 async def position_of_list(
-    services: Services, request: AnyRequest, at: str | None, as_of: str | None, cursor: str | None
+    services: Services,
+    request: AnyRequest,
+    at: str | None,
+    as_of: str | None,
+    cursor: str | None,
+    *,
+    searched: bool = False,
 ) -> int:
     """As `position_asked`, of a list: a pinned cursor says the position where nothing else does.
 
     Raises InvalidInput for a cursor of another position; whether it is one of the list at all is
-    for the list to say.
+    for the list to say, and `past_of` whether the position comes before the horizon.
     """
     pinned = cursors.position_of(cursor) if cursor else None
     if as_of is None and at in (None, NOW):
         # A cursor without a position is told from one of this list when the list is read.
         at = NOW if pinned is None else str(pinned)
-    position = await position_asked(services, request, at, as_of)
+    position = await _position_asked(services, request, at, as_of, searched=searched)
     if pinned not in (None, position):
         given = "asOf" if at is None else "at"
         raise InvalidInput(
@@ -136,7 +167,8 @@ async def position_of_list(
 
 
 def past_of(services: Services, position: int) -> PastOfList:
-    """The past of lists at a position; blocks."""
+    """The past of lists at a position; blocks. Raises BeforeHorizon."""
+    _refuse_before_horizon(services, position)
     log = services.stores.log
 
     def fold(entity_id: str, position: int) -> tuple[bytes, bytes]:
@@ -152,12 +184,13 @@ async def positions_between(
 ) -> tuple[int, int]:
     """The positions for the two points of the log that a comparison is of; see `position_asked`.
 
-    Raises InvalidInput too where the second is before the first.
+    Raises InvalidInput too where the second is before the first, and BeforeHorizon.
     """
     before = await position_of_point(services, request, "from", from_)
     after = await position_of_point(services, request, "to", to)
     if after < before:
-        raise InvalidInput(f"to is position {after}, which is before from, position {before}")
+        raise InvalidInput(f"from is position {before}, which is after the end, position {after}")
+    await refuse_before_horizon(services, request, before)
     return before, after
 
 
@@ -277,6 +310,19 @@ def _id_of_name(services: Services, kind: EntityKind, fqn: str) -> str:
     return claim.id
 
 
+def live_of_then(services: Services, kind: EntityKind, entity_id: str, position: int) -> Entity:
+    """An entity that was not soft-deleted at a position, as it was.
+
+    Blocks. Raises NotFound, and Purged.
+    """
+    entity, _ = history.as_of(services.stores.log, kind, entity_id, position)
+    if entity.deleted:
+        raise NotFound(
+            f"{kind.name} instance for {entity_id} was soft-deleted at position {position}"
+        )
+    return entity
+
+
 def node_of_then(services: Services, which: Reference, position: int) -> Node:
     """The reference to an entity as it was at a position, by its id or its name of now.
 
@@ -284,9 +330,5 @@ def node_of_then(services: Services, which: Reference, position: int) -> Node:
     """
     kind = KINDS[which.type or ""]
     entity_id = which.id or _id_of_name(services, kind, which.fully_qualified_name or "")
-    entity, _ = history.as_of(services.stores.log, kind, entity_id, position)
-    if entity.deleted:
-        raise NotFound(
-            f"{kind.name} instance for {entity_id} was soft-deleted at position {position}"
-        )
+    entity = live_of_then(services, kind, entity_id, position)
     return Node(kind.name, entity.id, entity.name, entity.fqn)

@@ -283,6 +283,8 @@ class ListSql(ABC):
     def past_of(self, selection: Selection) -> Statement:
         """A query for the newest position of a list's kind, the rows that are kept of its past, and
         the entities that are stored; the first two are NULL for a kind that was never there.
+
+        Two columns more have the position and the time of the horizon, NULL before any commit.
         """
         return self._spelled(self._past_of, selection.shape.states), selection.of_kind[:1] * 2
 
@@ -403,7 +405,9 @@ class ListSql(ABC):
     def _past_of(self, states: tuple[int, ...]) -> str:
         stored = self._kept(Shape(states, False))
         return (
-            f"SELECT max(position), CAST(sum(n) AS int8), {stored} FROM {{}}.pasts WHERE kind = ?"
+            f"SELECT max(position), CAST(sum(n) AS int8), {stored},"
+            " (SELECT horizon FROM {}.checkpoint), (SELECT horizon_at FROM {}.checkpoint)"
+            " FROM {}.pasts WHERE kind = ?"
         )
 
     def _total_at(self, states: tuple[int, ...]) -> str:

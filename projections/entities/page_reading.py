@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from domain.reading.horizon import Horizon
 from projections.entities.cursors import Place
 from projections.entities.list_sql import ListSql, Selection, Statement, told_place
 from projections.entities.name_filters import NameFilter
@@ -78,14 +79,20 @@ class PageReader(ABC):
         return self._is_own
 
     def passed_over(self) -> int:
-        """Return the most rows that are looked at to find those of the list; 0 by keys."""
+        """Return the most rows that are looked at to find those of the list; 0 by keys.
+
+        Raises BeforeHorizon for a list of a past that is not kept any more.
+        """
         past = self._request.past
         if self.has_keys and past is None:
             return 0
         if not self.in_transaction:
             self.begin(own=False)
         if past is not None:
-            ((newest, replaced, stored),) = self.run(self._sql.past_of(self._selection))
+            ((newest, replaced, stored, horizon, at),) = self.run(
+                self._sql.past_of(self._selection)
+            )
+            Horizon(horizon or 0, at or 0).refuse(past.position)
             if (newest or 0) > past.position:
                 return self._passed_over_in_past(past, stored, replaced)
             if self.has_keys:

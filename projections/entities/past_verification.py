@@ -20,7 +20,7 @@ from projections.verification.report import Difference, FieldPair
 _STREAMS = 1_000
 """Entities that are folded together."""
 _POSITIONS = 16
-"""Random positions at which totals are counted."""
+"""Positions at which totals are counted: the horizon, and random ones."""
 
 _SIDES = ("entities", "lists")
 """The sides of differences within the read model: what follows from its rows, what it has."""
@@ -52,10 +52,12 @@ Sums = dict[str, tuple[int, int]]
 def past_differences(log: EventStore, snapshot: EntitySnapshot) -> Iterator[Difference]:
     """Yield what differs in the past of a read model, state by state, and in its totals.
 
-    Memberships of lists that differ are told by the sums of their kind. Totals are counted at
-    random positions, which are others once the read model is at another one.
+    What ended up to the horizon of the read model must be gone. Memberships of lists that differ
+    are told by the sums of their kind. Totals are counted at random positions from the horizon on,
+    which are others once the read model is at another one.
     """
-    replay = _Replay(log, snapshot.position)
+    horizon = snapshot.horizon.position
+    replay = _Replay(log, snapshot.position, horizon)
     sums: Sums = {}
     for due, held in _paired(replay.replaced(), snapshot.replaced()):
         if held is not None:
@@ -69,7 +71,8 @@ def past_differences(log: EventStore, snapshot: EntitySnapshot) -> Iterator[Diff
     yield from _wrong_sums("memberships that ended", replay.ended, ended)
     yield from _wrong_sums("kept number and digest", sums, dict(snapshot.pasts()))
     draw = random.Random(snapshot.position)
-    positions = sorted({draw.randint(0, snapshot.position) for _ in range(_POSITIONS)})
+    drawn = {draw.randint(horizon, snapshot.position) for _ in range(_POSITIONS - 1)}
+    positions = sorted({horizon, *drawn})
     for position, (counted, kept) in zip(positions, snapshot.totals_at(positions), strict=True):
         for kind, deleted, status in sorted(counted.keys() | kept.keys()):
             series = kind, deleted, status
@@ -83,9 +86,11 @@ def past_differences(log: EventStore, snapshot: EntitySnapshot) -> Iterator[Diff
 class _Replay:
     """The past that the log says there must be at a position."""
 
-    def __init__(self, log: EventStore, position: int) -> None:
+    def __init__(self, log: EventStore, position: int, horizon: int) -> None:
+        """What ended at the position `horizon` or before is left out."""
         self._log = log
         self._position = position
+        self._horizon = horizon
         self.ended: Sums = {}
         """Of the memberships that have ended, once all of `replaced` are taken."""
 
@@ -99,8 +104,9 @@ class _Replay:
             for part in fold_streams(self._log, some, self._position):
                 replaced, ended = past.kept(part)
                 for row in ended:
-                    _add(self.ended, row[1], columns_digest(row))
-                yield from replaced
+                    if row[5] > self._horizon:
+                        _add(self.ended, row[1], columns_digest(row))
+                yield from (state for state in replaced if state.until > self._horizon)
 
 
 def _paired(

@@ -19,7 +19,8 @@ import msgspec
 from domain.edges import edge_name
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import LINEAGE_EDGE
-from domain.reading.moments import Moment
+from domain.reading.horizon import Horizon
+from domain.reading.moments import DAY, Moment
 from projections.entities.cursors import Place
 from projections.entities.daily_counts import NO_EVENTS, DailyFigures, DayCount, EventCounts
 from projections.entities.name_filters import NameFilter
@@ -187,6 +188,10 @@ class EntitySnapshot(Protocol):
     def fingerprint(self) -> str:
         """The fingerprint of the log at the checkpoint."""
 
+    @property
+    def horizon(self) -> Horizon:
+        """The earliest position as of which the read model can be read."""
+
     def ids(self) -> Iterator[str]:
         """The ids of all entities, ascending."""
 
@@ -287,7 +292,8 @@ class SortedReadModel(ReadModel, Protocol):
     ) -> AbstractContextManager[ListReader]:
         """Begin to read the page of `request`; `place` is what the request's cursor stands for.
 
-        The consistent state is held until the block ends.
+        The consistent state is held until the block ends. Where the list is of a past before the
+        horizon, its reader raises BeforeHorizon.
         """
 
     def document(
@@ -312,12 +318,42 @@ class SortedReadModel(ReadModel, Protocol):
         """One consistent state of the lineage, which is held until the block ends.
 
         With a past it is the lineage of then, less the edges of entities that are purged by now.
+        Raises BeforeHorizon.
         """
 
     def first_after(self, time: int) -> int | None:
         """The position of the first event later than a time; None where there is none yet.
 
         The time is in milliseconds since the Unix epoch, of 64 bits.
+        """
+
+    def first_of_days(self, days: int) -> int | None:
+        """The position at which the last of so many days began, of those on which the log stood.
+
+        None where it has fewer.
+        """
+
+    def horizon(self) -> Horizon:
+        """The earliest position as of which the read model can be read; it never moves back."""
+
+    def horizon_due(self, days: int, now: int) -> int:
+        """The position up to which the past need not be kept, where some days of it are; 0: none.
+
+        The last days before `now` (milliseconds since the Unix epoch) are kept, and as many days on
+        which anything was recorded. So a clock that jumps ahead takes one day with it, not all.
+        """
+        checkpoint, of_days = self.checkpoint(), self.first_of_days(days)
+        if of_days is None:
+            return 0
+        after = self.first_after(now - days * DAY)
+        return min(of_days - 1, checkpoint if after is None else after - 1)
+
+    def prune(self, upto: int, most: int) -> Horizon:
+        """Move the horizon on to a position, by `most` positions at most, in one commit.
+
+        The commit removes what is kept of the past for earlier positions alone. The checkpoint is
+        the furthest that the horizon goes. Returns the horizon after it. Raises StoreUnavailable
+        when nothing was committed.
         """
 
     def daily_figures(self, days: range, series: Sequence[tuple[str, str]]) -> DailyFigures:

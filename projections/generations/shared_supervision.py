@@ -52,6 +52,8 @@ class SharedSupervisor(Generic[M]):
         self._tried_at = float("-inf")
         self._kept_at = 0.0
         self.on_progress: Progress = lambda done, total: None
+        self.prune: Callable[[M], bool] = lambda model: False
+        """Given on to the supervisor; see there."""
 
     @property
     def current(self) -> bool:
@@ -132,6 +134,7 @@ class SharedSupervisor(Generic[M]):
         try:
             supervisor = self._make()
             supervisor.on_progress = lambda done, total: self.on_progress(done, total)
+            supervisor.prune = lambda model: self.prune(model)
             supervisor.open()
         except BaseException as error:
             if supervisor is not None:

@@ -8,7 +8,7 @@ until it stands where the live one stands, and switches.
 import logging
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import Generic
 
@@ -67,6 +67,8 @@ class GenerationSupervisor(Generic[M]):
         """Revision of the proposal at the last look."""
         self._watched_at = 0.0
         self.on_progress: Progress = lambda done, total: None
+        self.prune: Callable[[M], bool] = lambda model: False
+        """Removes some of the past that the live generation keeps; returns whether it did."""
 
     @property
     def name(self) -> str:
@@ -124,6 +126,8 @@ class GenerationSupervisor(Generic[M]):
             self._approach(self._next)
         try:
             self._watch(self._live)
+            if self.prune(self._live.model):
+                return 1
             return self._live.projector.step()
         except Damaged as damaged:
             self._refuse(damaged)

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import structs
 
 from domain.errors import StoreUnavailable
+from domain.reading.horizon import Horizon
 from projections.feeding.port import Checkpoint
 from projections.search.aggregations import Aggregation, TopHits
 from projections.search.documents.documents import SearchDocument, SortValue
@@ -198,6 +199,10 @@ class IndexSnapshot(Protocol):
     def checkpoint(self) -> Checkpoint:
         """The checkpoint of the commit, and the fingerprint committed with it."""
 
+    @property
+    def horizon(self) -> Horizon:
+        """The earliest position as of which the commit can be searched."""
+
     def digests(self) -> Mapping[str, tuple[int, int]]:
         """Kind -> number of its documents and sum of their digests modulo 2**64.
 
@@ -220,7 +225,8 @@ class Searches(Protocol):
         Nested queries with several conditions need `read_objects`. Raises InvalidInput for what
         the engine cannot do, such as an answer of more than MAX_BUCKETS buckets or MAX_TOP_HITS
         documents in them (`aggregations`), and for a path that it does not search. Raises
-        StoreUnavailable for a position that no commit has yet.
+        StoreUnavailable for a position that no commit has yet, and BeforeHorizon for one of which
+        the past is not kept any more.
         """
 
 
@@ -268,6 +274,14 @@ class SearchEngine(Searches, Protocol):
         searches see it; when it raises StoreUnavailable, nothing was committed. It does so when the
         checkpoint and its fingerprint are not those that the changes come `after`, which the commit
         itself compares.
+        """
+
+    def forget(self, horizon: Horizon) -> bool:
+        """Remove the documents of states that were replaced up to a horizon, in one commit.
+
+        The engine must have applied its position. Returns whether the engine's horizon moved, which
+        it does not where it is further already. Raises StoreUnavailable when nothing was
+        committed.
         """
 
     def searched(self) -> SearchedPaths:

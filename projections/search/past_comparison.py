@@ -19,16 +19,20 @@ StoredStates = Callable[[str], Iterable[tuple[int, int, str]]]
 
 def find_past_differences(
     log: EventStore,
-    position: int,
+    span: tuple[int, int],
     ids: Iterator[str],
     stored: StoredStates,
     differences: Differences,
 ) -> None:
-    """Compare each state of the entities with these ids with those of the log up to a position."""
+    """Compare each state of the entities with these ids with those of the log.
+
+    `span` is the horizon of the index, up to which no state may have ended, and its position.
+    """
+    horizon, position = span
     while part := [*islice(ids, _STREAMS_AT_A_TIME)]:
         streams = log.streams([StreamSpan(entity_id) for entity_id in part], upto=position)
         for entity_id, replayed in groupby(history.states(streams), lambda state: state[0].id):
-            entity, due = _due(replayed)
+            entity, due = _due(replayed, horizon)
             for since, until, digest in stored(entity_id):
                 expected = due.pop(since, None)
                 if expected != (until, digest):
@@ -42,16 +46,18 @@ _Held = tuple[int, str]
 its digest is compared with the documents."""
 
 
-def _due(replayed: Iterable[tuple[Entity, int]]) -> tuple[Entity, dict[int, _Held]]:
+def _due(replayed: Iterable[tuple[Entity, int]], horizon: int) -> tuple[Entity, dict[int, _Held]]:
     """The last state of an entity, and by their positions what an index holds of all its states.
 
-    That is nothing where the entity is purged.
+    That is nothing where the entity is purged, and of a state that ended up to the horizon.
     """
     due: dict[int, _Held] = {}
     before: tuple[Entity, int] | None = None
     for entity, since in replayed:
-        if before is not None:
+        if before is not None and since > horizon:
             due[before[1]] = since, f"{entity_digest(before[0]):x}"
+        elif before is not None:
+            del due[before[1]]
         due[since] = HOLDS_STILL, ""
         before = entity, since
     return entity, {} if entity.purged else due

@@ -99,7 +99,8 @@ class SortedEntries:
             yield from self._connection.execute(statement, (entity_id,))
 
         ids = (entity_id for (entity_id,) in rows)
-        find_past_differences(self._log, self.position, ids, stored, differences)
+        span = self._snapshot.horizon.position, self.position
+        find_past_differences(self._log, span, ids, stored, differences)
 
     def _find_doubles(self, differences: Differences) -> None:
         double = "SELECT id, min(kind), count(*) FROM entries GROUP BY id HAVING count(*) > 1"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from domain.errors import StoreUnavailable
 from domain.event_store.opening import address_in, needing_the_extra, note_database, open_event_log
 from domain.event_store.port import EventStore
+from projections.entities.history_limit import HistoryLimit
 from projections.entities.port import SortedReadModel
 from projections.feeding.daemon import ApplyAtOnce, read_building
 from projections.generations.current_generation import CurrentGeneration
@@ -18,6 +19,7 @@ from projections.generations.port import ChangeCounter, Leadership
 from projections.generations.shared_supervision import Supervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.search.engine import SearchEngine
+from projections.search.history_limit import SearchedHistory
 from projections.search.projection import SearchProjection
 from projections.wiring.local_read_models import (
     Backend,
@@ -138,6 +140,7 @@ def open_stores(
     database: str | None = None,
     search: str | None = None,
     *,
+    history_days: int | None = None,
     writable: bool = True,
     is_there: bool = False,
 ) -> Stores:
@@ -146,7 +149,8 @@ def open_stores(
     The log is in the database at a URL, where one is given, and search in the cluster at another. A
     process that runs the projectors holds the directory's ProjectorLock before it opens the stores
     writable: that process decides which generations may be served. Any other process passes
-    `writable` false. `is_there` is as for `open_log`. Raises StoreUnavailable when something cannot
+    `writable` false. `history_days` are the days of which read models keep the past; None: all.
+    `is_there` is as for `open_log`. Raises StoreUnavailable when something cannot
     be opened, and Conflict as `open_log` does.
     """
     log = open_log(directory, database, is_there=is_there)
@@ -172,6 +176,12 @@ def open_stores(
         for close in reversed(opened):
             close()
         raise
+    if history_days is not None and supervisors:
+        lists: CurrentGeneration[SortedReadModel] = current[0]
+        supervisors[0].prune = HistoryLimit(history_days).step
+        supervisors[1].prune = SearchedHistory(
+            lambda: lists.read(lambda entities: entities.horizon())
+        ).step
     return Stores(directory, log, backends, current, supervisors)
 
 

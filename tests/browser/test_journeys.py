@@ -121,6 +121,8 @@ def test_no_page_keeps_anybody_out(opened: Open, served: Server, scheme: Any, ru
         f"/entity/dataContract/{first(served, 'dataContracts')}",
         f"/entity/table/{first(served, 'tables')}?at=now",
         "/browse/table?at=20&beside=now",
+        "/search?q=a&at=now",
+        "/search?q=nothing-has-this-name&at=20",
     ]
     page = opened("reader", "/", color_scheme=scheme)
     found = {}
@@ -139,7 +141,8 @@ def test_no_page_is_wider_than_its_window(opened: Open, served: Server, width: i
     page = opened("reader", "/", size=(width, 800))
     table = f"/entity/table/{first(served, 'tables')}"
     two_moments = "/browse/table?at=now&beside=20"
-    for address in ("/", "/search?q=a", table, f"{table}?at=now", two_moments):
+    searches = ("/search?q=a", "/search?q=a&at=now")
+    for address in ("/", *searches, table, f"{table}?at=now", two_moments):
         page.goto(address)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
 

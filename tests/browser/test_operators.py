@@ -9,7 +9,14 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Open, violations
 from tests.e2e.conftest import Server
 
-ADDRESSES = ("/audit?follow=true&kind=tag", "/audit/1", "/activity?days=365", "/operation")
+ADDRESSES = (
+    "/audit?follow=true&kind=tag",
+    "/audit/1",
+    "/audit?at=20",
+    "/activity?days=365",
+    "/activity?at=now",
+    "/operation",
+)
 
 
 @pytest.mark.parametrize(

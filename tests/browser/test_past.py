@@ -43,3 +43,41 @@ def test_columns_are_filtered_at_their_date(opened: Open, served: Server) -> Non
     page.wait_for_url(re.compile(rf"\?at=\d+&column={column}$"))
     expect(page.locator("#rows-columns").get_by_role("status")).to_contain_text(column)
     assert page.locator("tbody a.edit").count() == 0
+
+
+@pytest.mark.parametrize("scripts", first_alone(False, True))
+def test_search_from_a_page_of_then_keeps_its_date(
+    opened: Open, served: Server, *, scripts: bool
+) -> None:
+    page = opened("reader", "/browse/table?at=20", java_script_enabled=scripts)
+    bar = page.locator("#dates").get_by_role("status")
+
+    box = page.get_by_label("Search the catalog")
+    box.fill("a*")
+    box.press("Enter")
+    page.wait_for_url(re.compile(r"/search\?(?=.*at=20)(?=.*q=a)"))
+    expect(bar).to_contain_text("position 20.")
+    page.get_by_role("link", name="Name", exact=True).click()
+    page.wait_for_url(re.compile(r"(?=.*at=20)(?=.*sort=name)"))
+    expect(bar).to_contain_text("position 20.")
+    page.locator(".hits a").first.click()
+    page.wait_for_url(re.compile(r"/entity/.*\?at=20$"))
+    expect(bar).to_contain_text("position 20.")
+
+
+def test_date_is_chosen_for_what_was_typed_last(opened: Open, served: Server) -> None:
+    page = opened("reader", "/search?q=a")
+    box = page.get_by_label("Search the catalog")
+
+    box.fill("zebra")
+    page.wait_for_url(re.compile("q=zebra"))
+    expect(page.locator("#found")).to_contain_text("zebra")
+    page.get_by_label("As of (UTC)").fill("2024-05-06T07:08")
+    page.get_by_label("As of (UTC)").press("Enter")
+    page.wait_for_url(re.compile(r"(?=.*asOf=2024)(?=.*q=zebra)"))
+    box.fill("lion")
+    page.wait_for_url(re.compile(r"(?=.*asOf=2024)(?=.*q=lion)"))
+    expect(page.locator("#found")).to_contain_text("lion")
+    expect(page.locator("#dates").get_by_role("status")).to_contain_text("As of 2024-05-06 07:08")
+    page.get_by_role("link", name="Today's page").click()
+    page.wait_for_url(re.compile(r"/search\?q=lion$"))

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from domain.errors import InvalidInput, StoreUnavailable
+from domain.errors import BeforeHorizon, InvalidInput, StoreUnavailable
+from domain.reading.horizon import Horizon
 from projections.search.aggregations import Terms
 from projections.search.documents.documents import SearchDocument
 from projections.search.engine import (
@@ -115,6 +116,29 @@ def test_states_of_the_past_are_searched(engine: SearchEngine, open_engine: Open
             ids(each, at=6)
     commit(engine, {"a": None}, 6)
     assert [ids(engine, at=at) for at in range(7)] == [*[set()] * 5, {"b"}, {"b"}]
+
+
+def test_past_is_forgotten_up_to_a_horizon(engine: SearchEngine, open_engine: OpenEngine) -> None:
+    spans = ((1, 3), (3, 4), (4, 6))
+    replaced = [replace(made("a"), since=since, until=until) for since, until in spans]
+    commit(engine, {"a": replace(made("a"), since=6)}, 7, "of seven", replaced=replaced)
+    moved = [engine.forget(Horizon(position, 9)) for position in (4, 4, 2)]
+    assert moved == [True, False, False]
+    for each in (engine, open_engine()):
+        assert (each.checkpoint_and_fingerprint(), ids(each)) == ((7, "of seven"), {"a"})
+        with each.snapshot() as snapshot:
+            assert snapshot.horizon == Horizon(4, 9)
+            assert sorted(state.since for state in snapshot.states()) == [4, 6]
+        assert [ids(each, at=at) for at in (4, 5, 6, 7)] == [{"a"}] * 4
+        for at in (0, 3):
+            with pytest.raises(BeforeHorizon, match="from position 4 on"):
+                ids(each, at=at)
+    apply(engine, 8, made("b"))
+    with engine.snapshot() as snapshot:
+        assert snapshot.horizon == Horizon(4, 9)
+    engine.reset()
+    with engine.snapshot() as snapshot:
+        assert snapshot.horizon == Horizon()
 
 
 def test_many_small_commits_hold_what_one_would(engine: SearchEngine) -> None:

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from domain.errors import StoreUnavailable
+from domain.errors import BeforeHorizon, StoreUnavailable
 from domain.event_store.opening import open_event_log
+from domain.reading.horizon import Horizon
 from projections.search.bulk_build import load
 from projections.search.documents.documents import document
 from projections.search.documents.sources import object_reader
@@ -72,8 +73,12 @@ def test_any_position_has_the_hits_totals_and_facets_of_an_index_made_then(
         for _ in range(2):
             past.grow(random.randint(1, 60))
             index(engine, log, batch_size=random.choice((1, 7, 50, 500)))
-        head = log.head()
-        for position in (head, *random.sample(range(1, head + 1), min(head, 2))):
+        head, horizon = log.head(), random.choice((0, random.randint(1, log.head())))
+        assert engine.forget(Horizon(horizon, 7)) is (horizon > 0)
+        if horizon:
+            with pytest.raises(BeforeHorizon, match=f"from position {horizon} on"):
+                ids(engine, at=horizon - 1)
+        for position in {head, horizon or 1, random.randint(horizon, head)} - {0}:
             then = past.engine_at(position)
             entities = {state.entity.id: state.entity for state in past.states_at(position)}
             documents = [document(entity) for entity in entities.values()]
@@ -87,6 +92,7 @@ def test_any_position_has_the_hits_totals_and_facets_of_an_index_made_then(
                 assert told(query, engine.search(asked, read)) == told(
                     query, then.search(query, read)
                 ), f"seed {seed}, as of {position}: {query}"
+        assert all(state.until > horizon for state in states(engine))
 
 
 @drawn(4)

@@ -68,14 +68,27 @@ def impact_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
         newest = f"{entity['version']:.1f}"
         old, new = from_ or newest, to or newest
         contract, changes = compare_stored(
-            services, at.access, entity["id"], b"", is_yaml=False, exact=False, from_=old, to=new
+            services,
+            at.access,
+            entity["id"],
+            b"",
+            is_yaml=False,
+            exact=False,
+            from_=old,
+            to=new,
+            position=at.moment.position if at.moment else None,
         )
         view = Perspective(perspective)
         found = comparison(changes, view)
-        impact = None if start else _impact(services, at.access, contract, changes)
+        # Who was hit then is of no use to anybody; who is hit, the page of the present tells.
+        is_told = not start and at.moment is None
+        impact = _impact(services, at.access, contract, changes) if is_told else None
         end = start + CHANGES_SHOWN
         rows = [_row(each) for each in found.changes[start:end]]
-        address = entity_address(at.kind.name, entity["fullyQualifiedName"], "impact")
+        address, side_by_side = (
+            at.dated(entity_address(at.kind.name, entity["fullyQualifiedName"], view))
+            for view in ("impact", "compare")
+        )
         kept: dict[str, str | None] = {"from": old, "to": new}
         paged = kept | {"perspective": perspective}
         more = end < len(found.changes)
@@ -97,9 +110,7 @@ def impact_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
                 (name, title, with_query(address, kept | {"perspective": name}))
                 for name, title in _VIEWS.items()
             ],
-            "side_by_side": with_query(
-                entity_address(at.kind.name, entity["fullyQualifiedName"], "compare"), kept
-            ),
+            "side_by_side": with_query(side_by_side, kept),
             "turned_around": with_query(address, paged | {"from": new, "to": old}),
             "first": with_query(address, paged) if start else None,
             "next": with_query(address, paged | {"start": str(end)}) if more else None,
@@ -108,7 +119,7 @@ def impact_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
         }
 
     pages = EntityPages(services, renderer)
-    return [pages.page("impact", of_contracts(Action.VIEW), graded, _PARAMETERS)]
+    return [pages.page("impact", of_contracts(Action.VIEW), graded, _PARAMETERS, has_past=True)]
 
 
 def _row(change: ContractChange) -> GradedChange:

@@ -12,10 +12,10 @@ from api.callers.permissions import PUBLIC, SIGNED_IN, Access, Action, Permissio
 from api.declaring.declared_query import Parameters, query
 from api.pages.entities.entity import crumbs_of
 from api.pages.entities.entity_routes import EntityPages, EntityRequest, may_view
-from api.pages.entities.moments import DATE, Moment, date_values, moment_asked
 from api.pages.entities.relations import read_list
 from api.pages.frame.addresses import with_query
 from api.pages.frame.documents import complete
+from api.pages.frame.moments import DATE, Moment, date_values, moment_asked
 from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import accepts_html, hidden_fields, page
 from api.paths.entity_pages import entity_address

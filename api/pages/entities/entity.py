@@ -13,10 +13,10 @@ from api.declaring.declared_query import Parameters, query
 from api.pages.entities import columns, relations
 from api.pages.entities.editable import edit_address, editable, may_set_status, sees_all
 from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, may_view
-from api.pages.entities.moments import DATE
 from api.pages.entities.promises import IN_WORDS, agreement_with_contract, promises_of
 from api.pages.entities.quality import runs_of, tests_of
 from api.pages.frame.documents import cut, formatted, json_lines, plain
+from api.pages.frame.moments import DATE
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer
 from api.pages.frame.routing import hidden_fields, page
 from api.paths.entity_pages import entity_address
@@ -93,7 +93,7 @@ def entity_values(
             for each in relations.related_lists(at, entity)
             if not (tests and each["kind"] == "testCase")
         ],
-        "search_of": relations.search_of(kind, entity) if is_now else None,
+        "search_of": relations.search_of(at, entity),
         "editable": editable(kind, access) if live else {},
         "statuses": kind.statuses if live and may_set_status(kind, access) else (),
         "next_statuses": TRANSITIONS.get(entity.get(STATUS) or "", ()),

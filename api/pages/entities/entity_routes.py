@@ -13,8 +13,8 @@ from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters
 from api.declaring.signatures import name_in_path
 from api.errors import Forbidden, status_of
-from api.pages.entities.moments import DATE, Moment, date_values, moment_asked
 from api.pages.frame.documents import complete
+from api.pages.frame.moments import DATE, Moment, date_values, moment_asked
 from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import page
 from api.paths.entity_pages import entity_address

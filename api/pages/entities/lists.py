@@ -10,11 +10,11 @@ from api.declaring.declared_query import DeclaredQuery, Parameters, query
 from api.declaring.unsupported_parameters import UNSUPPORTED
 from api.pages.entities.browse import SHOWN_KEYS
 from api.pages.entities.entity_routes import kind_of, of_kind
-from api.pages.entities.moments import DATE, date_values, moment_asked, moment_of_point
 from api.pages.entities.relations import read_list
 from api.pages.entities.two_moments import TwoMoments, read_two_moments
 from api.pages.frame.addresses import list_address
 from api.pages.frame.documents import complete
+from api.pages.frame.moments import DATE, date_values, moment_asked, moment_of_point
 from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import hidden_fields, page
 from api.services import Services

@@ -101,10 +101,14 @@ def _parameters(kind: EntityKind, other: EntityKind) -> Iterator[str]:
             yield parameter
 
 
-def search_of(kind: EntityKind, entity: Mapping[str, Any]) -> str | None:
-    """The search for what an entity owns, holds or marks; None for a kind that does none."""
-    facet = _FACETS.get(kind.name)
+def search_of(at: EntityRequest, entity: Mapping[str, Any]) -> str | None:
+    """The search for what an entity owns, holds or marks, as of the moment of its page.
+
+    None for a kind that does none.
+    """
+    facet = _FACETS.get(at.kind.name)
     if facet is None:
         return None
     by_name = facet == "owner"
-    return with_query("/search", {facet: entity["name" if by_name else "fullyQualifiedName"]})
+    name = entity["name" if by_name else "fullyQualifiedName"]
+    return at.dated(with_query("/search", {facet: name}))

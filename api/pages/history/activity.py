@@ -12,6 +12,7 @@ from api.callers.permissions import Access, Action
 from api.declaring.declared_query import Parameters, query
 from api.pages.frame import plots
 from api.pages.frame.documents import words
+from api.pages.frame.moments import DATE, Moment, date_values, moment_asked
 from api.pages.frame.rendering import AnyRequest, Renderer, day, html
 from api.pages.frame.routing import page
 from api.routes.system.audit import AUDITING, auditable
@@ -26,16 +27,21 @@ from projections.entities.stored_entity import COVERED
 
 CONTRACT = "dataContract"
 _DAYS: Any = Literal["30", "90", "365"]
-_PARAMETERS: Parameters = {"days": query(_DAYS, "How many days are shown.", "90")}
+_ADDRESS = "/activity"
+_PARAMETERS: Parameters = {"days": query(_DAYS, "How many days are shown.", "90"), **DATE}
 
 
 def activity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
     """The page of all plots."""
 
-    async def show(request: AnyRequest, days: str) -> ASGIResponse:
+    async def show(
+        request: AnyRequest, at: str | None, as_of: str | None, days: str
+    ) -> ASGIResponse:
+        moment = await moment_asked(services, request, at, as_of)
+
         def work() -> bytes:
-            today = time.time_ns() // 1_000_000 // DAY
-            shown = range(today - int(days) + 1, today + 1)
+            last = _last_day(moment)
+            shown = range(last - int(days) + 1, last + 1)
             kinds = auditable(request.auth, KINDS)
             figures = services.stores.entities.read(partial(_figures, shown, kinds))
             return renderer.page(
@@ -45,11 +51,23 @@ def activity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHand
                 changes=_changes(figures, shown, _countable(request.auth)),
                 contracts=_contracts(figures, shown) if CONTRACT in kinds else None,
                 coverage={key: _coverage(figures, shown, kinds, key) for key in COVERED},
+                last=day(last * DAY),
+                **date_values(_ADDRESS, request, moment),
             )
 
         return html(await services.heavy_read(request, work))
 
-    return [page("/activity", AUDITING, show, _PARAMETERS)]
+    return [page(_ADDRESS, AUDITING, show, _PARAMETERS)]
+
+
+def _last_day(moment: Moment | None) -> int:
+    """The last day that is shown: today, or the last that was over at a moment.
+
+    Figures are kept of whole days, so a day that was not over then has none of then.
+    """
+    if moment is None:
+        return time.time_ns() // 1_000_000 // DAY
+    return max((moment.time or 0) // DAY - 1, 0)
 
 
 def _figures(days: range, kinds: frozenset[str], entities: SortedReadModel) -> DailyFigures:

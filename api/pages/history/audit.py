@@ -14,6 +14,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from api.declaring.declared_query import Parameters, query
 from api.pages.frame.documents import cut, formatted, words
+from api.pages.frame.moments import DATE, Moment, date_values, moment_asked
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer, html
 from api.pages.frame.routing import page
 from api.routes.system.audit import (
@@ -108,6 +109,7 @@ def _shown(value: Raw) -> str:
     return cut(formatted(value, _CHARACTERS + 1), _CHARACTERS)
 
 
+_ADDRESS = "/audit"
 PAGE_SIZE = 50
 EVENT_CHARACTERS = 500_000
 """Most characters of an event's changes on its page."""
@@ -130,7 +132,8 @@ _OPENED: Parameters = {
     "position": (
         Annotated[int, PathParameter(ge=1, le=MAX_POSITION, description="Its place.")],
         ...,
-    )
+    ),
+    **DATE,
 }
 
 
@@ -141,6 +144,7 @@ _PARAMETERS: Parameters = {
     "before": _POSITION("Events before this position, newest first."),
     "after": _POSITION("Events after this position: the first of them, newest first."),
     "follow": query(bool, "Have new events come in.", False),
+    **DATE,
 }
 
 
@@ -149,13 +153,18 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
 
     async def show(
         request: AnyRequest,
+        at: str | None,
+        as_of: str | None,
         before: int | None,
         after: int | None,
         follow: bool,
         **given: str,
     ) -> ASGIResponse:
+        moment = await moment_asked(services, request, at, as_of)
+        if follow and moment is not None:
+            raise InvalidInput("follow is of the present alone: nothing comes in at a date")
         kept = {name: text.strip() for name, text in given.items() if text.strip()}
-        values = await _stream(services, request, kept, before, after)
+        values = await _stream(services, request, kept, before, after, moment)
         render = partial(
             renderer.page,
             request,
@@ -174,15 +183,19 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
             # What comes after an event is few as a rule.
             early=after is None and len(values["events"]) < PAGE_SIZE,
             follow=follow,
+            **date_values(_ADDRESS, request, moment),
         )
         body = await services.heavy_read(request, render)
         return html(body, status=400 if values["problem"] else 200)
 
-    async def show_event(request: AnyRequest, position: int) -> ASGIResponse:
+    async def show_event(
+        request: AnyRequest, at: str | None, as_of: str | None, position: int
+    ) -> ASGIResponse:
+        moment = await moment_asked(services, request, at, as_of)
         query = audit_query(request.auth, request.user.name, **_asked({}))
 
         def chunks() -> Generator[bytes]:
-            event = _event_at(services.stores.log, query, position)
+            event = _event_at(services.stores.log, query, position, moment)
             shown = event.patch if event.body is UNSET else event.body
             text = None if shown is UNSET else formatted(shown, EVENT_CHARACTERS + 1)
             yield from renderer.chunks(
@@ -191,13 +204,14 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
                 event=event,
                 text=None if text is None else text[:EVENT_CHARACTERS],
                 goes_on=text is not None and len(text) > EVENT_CHARACTERS,
+                **date_values(f"{_ADDRESS}/{position}", request, moment),
             )
 
         return services.stream(request, chunks(), headers=HEADERS, media_type=HTML)
 
     return [
-        page("/audit", AUDITING, show, _PARAMETERS),
-        page("/audit/{position:int}", AUDITING, show_event, _OPENED),
+        page(_ADDRESS, AUDITING, show, _PARAMETERS),
+        page(f"{_ADDRESS}/{{position:int}}", AUDITING, show_event, _OPENED),
     ]
 
 
@@ -207,15 +221,16 @@ async def _stream(
     kept: Mapping[str, str],
     before: int | None,
     after: int | None,
+    moment: Moment | None,
 ) -> dict[str, Any]:
     """The events of a page, newest first, and the places from which others go on.
 
-    Filters that mean nothing are the `problem`.
+    As of a moment the log ends there. Filters that mean nothing are the `problem`.
     """
     log = services.stores.log
     try:
         query = audit_query(request.auth, request.user.name, **_asked(kept))
-        head = await to_thread.run_sync(log.head)
+        head = moment.position if moment else await to_thread.run_sync(log.head)
         span = audit_span(after, before, "desc" if after is None else "asc", head)
     except InvalidInput as error:
         return {"events": [], "problem": error.message, "newest": None, "oldest": None}
@@ -225,22 +240,29 @@ async def _stream(
 
     shown = await services.heavy_read(request, work)
     events, paging = shown.data if after is None else shown.data[::-1], shown.paging
-    values = {"events": events, "head": head, "problem": None}
-    if after is not None:
-        return values | {"newest": paging["after"], "oldest": after + 1}
-    reached = paging["before"]
-    return values | {
-        "newest": head if before is None else None,
-        "oldest": reached if reached > 1 else None,
+    newest, oldest = (
+        (head if before is None else None, paging["before"])
+        if after is None
+        else (paging["after"], after + 1)
+    )
+    return {
+        "events": events,
+        "head": head,
+        "problem": None,
+        # After the end of the past nothing comes.
+        "newest": None if moment and newest == head else newest,
+        "oldest": oldest if oldest > 1 else None,
     }
 
 
-def _event_at(log: EventStore, query: AuditQuery, position: int) -> ShownEvent:
+def _event_at(
+    log: EventStore, query: AuditQuery, position: int, moment: Moment | None
+) -> ShownEvent:
     """The event at a position as the API returns it.
 
-    Blocks. Raises NotFound where there is none that the caller may see.
+    Blocks. Raises NotFound where there is none that the caller may see, or was none at a moment.
     """
-    head = log.head()
+    head = moment.position if moment else log.head()
     if position > head:
         raise NotFound(f"the log ends at position {head}")
     span = audit_span(position - 1, None, "asc", min(position, head))

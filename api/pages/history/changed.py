@@ -13,6 +13,7 @@ from api.callers.permissions import Action
 from api.declaring.declared_query import Parameters, query
 from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, may_view
 from api.pages.frame.addresses import with_query
+from api.pages.frame.moments import DATE
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer
 from api.pages.frame.routing import hidden_fields, page
 from api.pages.history.history import CHANGES_SHOWN, SORTS, short_value
@@ -33,8 +34,8 @@ PAGE_SIZE = 25
 """Entities of one page."""
 _PARAMETERS: Parameters = {
     "from_": query(str, "The day since when, or another point of the log.", ""),
-    "to": query(str, "The point up to which.", NOW),
     "after": query(str, "The cursor of the page."),
+    **DATE,
 }
 
 
@@ -42,25 +43,33 @@ def changed_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
     """The page of what changed in an entity and below it, or of what is in a domain."""
     log, pages = services.stores.log, EntityPages(services, renderer)
 
-    async def show(request: AnyRequest, from_: str, to: str, after: str | None) -> ASGIResponse:
-        at = pages.asked(request)
-        listing = "\0".join((at.kind.name, at.name, from_, to))
+    async def show(
+        request: AnyRequest, at: str | None, as_of: str | None, from_: str, after: str | None
+    ) -> ASGIResponse:
+        about = await pages.asked_as_of(request, at, as_of)
+        to = str(about.moment.position) if about.moment else NOW
+        listing = "\0".join((about.kind.name, about.name, from_, to))
         place = None
         if from_:
             place = await asked.place_asked(services, request, from_, to, after, listing)
 
         def chunks() -> Generator[bytes]:
-            entity, _ = at.decoded(None)
-            head = {"kind": at.kind.name, "entity": entity, "day": _day(from_)}
+            entity, _ = about.decoded(None)
+            head = {
+                "kind": about.kind.name,
+                "entity": entity,
+                "day": _day(from_),
+                **pages.date_values(about, "changed"),
+            }
             if place is None:
                 yield renderer.page(request, "changed.html", **head, points=None)
                 return
-            comparison = _comparison(at, log, entity["id"], *place)
+            comparison = _comparison(about, log, entity["id"], *place)
             yield from comparison.in_turns(log)
             rows = _rows(comparison)
             yield from in_turns(_fill_in(log, comparison, rows))
-            address = entity_address(at.kind.name, entity["fullyQualifiedName"], "changed")
-            kept: dict[str, str | None] = {"from": from_, "to": to if to != NOW else None}
+            address = entity_address(about.kind.name, entity["fullyQualifiedName"], "changed")
+            address = about.dated(with_query(address, {"from": from_}))
             cursor = asked.encode_cursor(comparison, listing)
             yield renderer.page(
                 request,
@@ -73,9 +82,9 @@ def changed_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
                     if comparison.totals[word]
                 ],
                 groups=[*_groups(comparison, rows)],
-                hidden_fields=hidden_fields(at.access, Action.VIEW, _kinds_about(at)),
-                first=with_query(address, kept) if after else None,
-                next=None if cursor is UNSET else with_query(address, {**kept, "after": cursor}),
+                hidden_fields=hidden_fields(about.access, Action.VIEW, _kinds_about(about)),
+                first=address if after else None,
+                next=None if cursor is UNSET else with_query(address, {"after": cursor}),
             )
 
         return services.stream(request, chunks(), headers=HEADERS, media_type=HTML)

@@ -124,14 +124,14 @@ def _earlier(at: EntityRequest, entity: Mapping[str, Any], before: int | None) -
 
 
 def _graded(at: EntityRequest, entity: Mapping[str, Any]) -> str | None:
-    """The page that grades changes, which has no past.
+    """The page that grades changes, as of the moment of this one.
 
     None but for a live contract of which nothing is withheld.
     """
     withheld = at.access.withheld(Action.VIEW, at.kind.name)
-    if at.kind.agreement is None or withheld or entity.get("deleted") or at.moment is not None:
+    if at.kind.agreement is None or withheld or entity.get("deleted"):
         return None
-    return entity_address(at.kind.name, entity["fullyQualifiedName"], "impact")
+    return at.dated(entity_address(at.kind.name, entity["fullyQualifiedName"], "impact"))
 
 
 def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[str, msgspec.Raw]:

@@ -54,9 +54,11 @@ def facet_values(
     buckets: list[Any],
     written: list[Any],
     kept: Mapping[str, str | None],
+    address: str,
 ) -> dict[str, Any]:
     """A facet with the address that choosing, or giving up, each of its values leads to.
 
+    `address` is that of the search page, at its date, and `kept` its other parameters.
     Values are counted as the index compares them, and named by the first of the buckets of
     `written` that is the same value: as most entities write it.
     """
@@ -64,7 +66,7 @@ def facet_values(
     for bucket in written:
         names.setdefault(keyword(bucket["key"]), bucket["key"])
     chosen = kept.get(facet.name)
-    without = with_query("/search", {**kept, facet.name: None})
+    without = with_query(address, {**kept, facet.name: None})
     separator = "&" if "?" in without else "?"
     values = []
     for bucket in buckets:

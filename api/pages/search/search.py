@@ -12,6 +12,7 @@ from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.errors import RETRY_SECONDS, progress_of
 from api.pages.frame.addresses import with_query
+from api.pages.frame.moments import DATE, date_values, moment_asked
 from api.pages.frame.rendering import AnyRequest, Renderer, here, html, is_part
 from api.pages.frame.routing import hidden_fields, page
 from api.pages.search.facets import FACETS, FacetRow, facet_values, shown_facets, written_name
@@ -29,6 +30,7 @@ from projections.search.language.field_values import typed
 from projections.visibility.withholding import FieldWithheld
 
 PAGE_SIZE = 20
+_ADDRESS = "/search"
 _FIELDS = (
     "entityType",
     "name",
@@ -76,7 +78,12 @@ def search_pages(
 ) -> list[HTTPRouteHandler]:
     """The page of results and the suggestions of its box."""
 
-    async def show(request: AnyRequest, **given: Any) -> ASGIResponse:
+    async def show(
+        request: AnyRequest, at: str | None, as_of: str | None, **given: Any
+    ) -> ASGIResponse:
+        moment = await moment_asked(services, request, at, as_of, searched=True)
+        position = moment.position if moment else None
+        address = moment.dated(_ADDRESS) if moment else _ADDRESS
         answered: dict[str, Any] = {}
         problem, status, said, prepared = None, 200, None, None
         facets = shown_facets(request.auth)
@@ -87,7 +94,7 @@ def search_pages(
                 answered, parsed = search_response(sought, *within)
                 return answered, understood(parsed)
 
-            answered, said = await searcher.in_thread(request, sought.index, search)
+            answered, said = await searcher.in_thread(request, sought.index, search, position)
         except InvalidInput as error:
             problem, status = error.message, 400
         except FieldWithheld as error:
@@ -100,7 +107,8 @@ def search_pages(
             renderer.page,
             request,
             "search.html",
-            **_shown(given, answered, facets),
+            **_shown(given, answered, facets, address),
+            **date_values(_ADDRESS, request, moment),
             problem=problem,
             understood=said,
             preparing=prepared,
@@ -115,15 +123,18 @@ def search_pages(
         headers = {"Retry-After": str(RETRY_SECONDS)} if prepared else None
         return html(body, status=200 if is_part(request) else status, headers=headers)
 
-    async def suggestions(request: AnyRequest, q: str) -> ASGIResponse:
-        options = await suggested(searcher, request, q, "all", ("fullyQualifiedName",))
+    async def suggestions(
+        request: AnyRequest, at: str | None, as_of: str | None, q: str
+    ) -> ASGIResponse:
+        position = await searcher.position(request, at, as_of)
+        options = await suggested(searcher, request, q, "all", ("fullyQualifiedName",), position)
         return html(renderer.page(request, "suggestions.html", options=options))
 
     searching = Permission(Action.SEARCH)
-    what_is_typed: Parameters = {"q": _PARAMETERS["q"]}
+    what_is_typed: Parameters = {"q": _PARAMETERS["q"], **DATE}
     return [
-        page("/search", searching, show, _PARAMETERS),
-        page("/search/suggestions", searching, suggestions, what_is_typed),
+        page(_ADDRESS, searching, show, {**_PARAMETERS, **DATE}),
+        page(f"{_ADDRESS}/suggestions", searching, suggestions, what_is_typed),
     ]
 
 
@@ -173,8 +184,9 @@ def _shown(
     given: Mapping[str, Any],
     answered: Mapping[str, Any],
     facets: tuple[FacetRow, ...],
+    address: str,
 ) -> dict[str, Any]:
-    """The values of the template."""
+    """The values of the template; `address` is that of the page, at its date."""
     counts = {
         name.partition("#")[2]: each["buckets"]
         for name, each in answered.get("aggregations", {}).items()
@@ -191,16 +203,18 @@ def _shown(
         "incomplete": bool(answered) and answered["timed_out"],
         "took": answered.get("took", 0),
         "facets": [
-            facet_values(facet, counts[facet.name], counts.get(written_name(facet), []), kept)
+            facet_values(
+                facet, counts[facet.name], counts.get(written_name(facet), []), kept, address
+            )
             for facet in facets
             if counts.get(facet.name)
         ],
         "sorts": [
-            (name, title, with_query("/search", kept | {"sort": name}))
+            (name, title, with_query(address, kept | {"sort": name}))
             for name, (title, _, _) in SORTS.items()
         ],
-        "next": with_query("/search", kept | {"after": after}) if after else None,
-        "first": with_query("/search", kept) if given["after"] else None,
+        "next": with_query(address, kept | {"after": after}) if after else None,
+        "first": with_query(address, kept) if given["after"] else None,
     }
 
 

@@ -110,7 +110,7 @@ _DIFF = Operation(
     " are there for who may audit their kind. At most"
     f" {MOST_EVENTS:,} events may lie between the points.",
     answer=CatalogDiff,
-    errors=(400, 404, 503),
+    errors=(400, 404, 410, 503),
 )
 _KINDS: Any = Literal.__getitem__(tuple(KINDS))
 _PARAMETERS: Parameters = {

@@ -146,6 +146,7 @@ def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHan
             " OpenMetadata's newer servers have it no more. Every parameter may be spelled in"
             " snake_case too.",
             answer="Suggestions",
+            errors=(410,),
         ).at(
             "GET",
             "/v1/search/suggest",
@@ -177,5 +178,6 @@ def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHan
             " take for a formula has an apostrophe before it. Every parameter may be spelled in"
             " snake_case too.",
             media_type=CSV,
+            errors=(410,),
         ).at("GET", "/v1/search/export", searching, as_csv, EXPORT_PARAMETERS, snake_too=True),
     ]

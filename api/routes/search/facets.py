@@ -147,7 +147,7 @@ def facet_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
         replace(
             _OF_FIELD,
             id="aggregateFieldByBody",
-            errors=(400, 408, 413, 415, 503),
+            errors=(400, 408, 410, 413, 415, 503),
             body="AggregateRequest",
         ).at("POST", "/v1/search/aggregate", searching, aggregate_body, PAST),
         Search(

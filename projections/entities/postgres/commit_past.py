@@ -28,50 +28,50 @@ _EDGES_OF = " UNION ".join(
 )
 _STORED = "SELECT id FROM {}.entities WHERE id = ANY (%b::text[])"
 _REMOVE = "DELETE FROM {}.history WHERE id = ANY (%b::text[])"
-_KEYS = "unnest(%b::text[], %b::text[], %b::int8[], %b::text[], %b::text[]"
-_SAME = (
+KEYS = "unnest(%b::text[], %b::text[], %b::int8[], %b::text[], %b::text[]"
+SAME_MEMBERSHIP = (
     "(s.scope, s.kind, s.deleted, s.name, s.id)"
     " = (one.scope, one.kind, one.deleted, one.name, one.id)"
 )
-_ENDED = "s.scope, s.kind, s.deleted, s.name, s.id, {}.until, s.since, s.status"
+ENDED_COLUMNS = "s.scope, s.kind, s.deleted, s.name, s.id, {}.until, s.since, s.status"
 _REMOVE_ENDED = (
-    f"DELETE FROM {{}}.history_scopes s USING {_KEYS}) AS one (scope, kind, deleted, name, id)"
-    f" WHERE {_SAME} RETURNING {_ENDED.format('s')}"
+    f"DELETE FROM {{}}.history_scopes s USING {KEYS}) AS one (scope, kind, deleted, name, id)"
+    f" WHERE {SAME_MEMBERSHIP} RETURNING {ENDED_COLUMNS.format('s')}"
 )
 _MOVED = (
-    f"SELECT {_ENDED.format('one')} FROM {{}}.scopes s"
-    f" JOIN {_KEYS}, %b::int8[]) AS one (scope, kind, deleted, name, id, until) ON {_SAME}"
+    f"SELECT {ENDED_COLUMNS.format('one')} FROM {{}}.scopes s"
+    f" JOIN {KEYS}, %b::int8[]) AS one (scope, kind, deleted, name, id, until) ON {SAME_MEMBERSHIP}"
     " WHERE s.since < one.until"
 )
 _UNLIST = (
-    f"DELETE FROM {{}}.scopes s USING {_KEYS}) AS one (scope, kind, deleted, name, id)"
-    f" WHERE {_SAME}"
+    f"DELETE FROM {{}}.scopes s USING {KEYS}) AS one (scope, kind, deleted, name, id)"
+    f" WHERE {SAME_MEMBERSHIP}"
 )
-_LIST = f"INSERT INTO {{}}.scopes SELECT * FROM {_KEYS}, %b::text[], %b::int8[])"
+_LIST = f"INSERT INTO {{}}.scopes SELECT * FROM {KEYS}, %b::text[], %b::int8[])"
 _KEEP = (
     "INSERT INTO {}.history SELECT * FROM unnest(%b::text[], %b::int4[], %b::text[], %b::text[],"
     " %b::text[], %b::text[], %b::text[], %b::int8[], %b::int8[], %b::bytea[], %b::bytea[],"
     " %b::bytea[])"
 )
-_END = f"INSERT INTO {{}}.history_scopes SELECT * FROM {_KEYS}, %b::int8[], %b::int8[], %b::text[])"
-_SERIES = "unnest(%b::text[], %b::int4[], %b::text[]"
+_END = f"INSERT INTO {{}}.history_scopes SELECT * FROM {KEYS}, %b::int8[], %b::int8[], %b::text[])"
+SERIES = "unnest(%b::text[], %b::int4[], %b::text[]"
 _LAST_TOTALS = (
     "SELECT s.kind, s.deleted, s.status, t.n"
-    f" FROM {_SERIES}) AS s (kind, deleted, status) CROSS JOIN LATERAL"
+    f" FROM {SERIES}) AS s (kind, deleted, status) CROSS JOIN LATERAL"
     " (SELECT n FROM {}.kind_totals k WHERE k.kind = s.kind AND k.deleted = s.deleted"
     " AND k.status = s.status ORDER BY position DESC LIMIT 1) t"
 )
-_ROWS_OF_SERIES = f"SELECT * FROM {_SERIES}, %b::int8[], %b::int8[])"
+_ROWS_OF_SERIES = f"SELECT * FROM {SERIES}, %b::int8[], %b::int8[])"
 _TOTAL = (
     f"INSERT INTO {{}}.kind_totals {_ROWS_OF_SERIES}"
     " ON CONFLICT (kind, deleted, status, position) DO UPDATE SET n = excluded.n"
 )
-_FORGET = (
+FORGET = (
     f"INSERT INTO {{}}.forgotten AS f {_ROWS_OF_SERIES}"
     " ON CONFLICT (kind, deleted, status, position) DO UPDATE SET n = f.n + excluded.n"
 )
-_PASTS = "SELECT kind, n, sum FROM {}.pasts WHERE kind = ANY (%b::text[])"
-_PAST = (
+PASTS = "SELECT kind, n, sum FROM {}.pasts WHERE kind = ANY (%b::text[])"
+PAST = (
     "INSERT INTO {}.pasts AS p"
     " SELECT * FROM unnest(%b::text[], %b::int8[], %b::int8[], %b::bytea[])"
     " ON CONFLICT (kind) DO UPDATE SET position = greatest(p.position, excluded.position),"
@@ -105,19 +105,19 @@ def write_past(
     if changes.purged:
         _remove(link, tables, changes)
     totals: dict[tuple[str, int, str], int] = {}
-    for kind, deleted, status, n in _asked(link, tables, _LAST_TOTALS, changes.series):
+    for kind, deleted, status, n in asked(link, tables, _LAST_TOTALS, changes.series):
         totals[kind, deleted, status] = n
     days.add_coverage(changes.coverage)
-    digests = held_digests(link.rows(tables.within(_PASTS), [*changes.kinds]))
-    moved = _asked(link, tables, _MOVED, changes.moved)
+    digests = held_digests(link.rows(tables.within(PASTS), [*changes.kinds]))
+    moved = asked(link, tables, _MOVED, changes.moved)
     for statement, written in (
         (_KEEP, [astuple(row) for row in changes.replaced]),
         (_END, [*changes.ended, *moved]),
         (_UNLIST, changes.unlisted),
         (_LIST, changes.listed),
         (_TOTAL, changes.totals(totals)),
-        (_FORGET, changes.forgotten),
-        (_PAST, changes.pasts(digests, moved)),
+        (FORGET, changes.forgotten),
+        (PAST, changes.pasts(digests, moved)),
         (_DAYS, days.rows),
     ):
         write_rows(link, tables, statement, written)
@@ -137,11 +137,11 @@ def _remove(link: Link, tables: EntityTables, changes: PastChanges) -> None:
         if row.id in gone or not gone.isdisjoint(edge_ends(row.fqn))
     ]
     keys = {key[:5] for row in rows for key in memberships(row)}
-    changes.remove(rows, _asked(link, tables, _REMOVE_ENDED, [*keys]))
+    changes.remove(rows, asked(link, tables, _REMOVE_ENDED, [*keys]))
     link.execute(tables.within(_REMOVE).encode(), ([*{row.id for row in rows}],))
 
 
-def _asked(
+def asked(
     link: Link, tables: EntityTables, sql: str, given: Sequence[tuple[Any, ...]]
 ) -> list[Any]:
     """The rows of a statement the values of which are the columns of what is given."""

@@ -10,6 +10,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.port import MAX_INTEGER
 from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
+from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
 from projections.entities.cursors import Place
 from projections.entities.daily_counts import (
@@ -37,7 +38,9 @@ from projections.entities.postgres.commit import (
 )
 from projections.entities.postgres.database import EntityTables, postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
+from projections.entities.postgres.pruning import READ_HORIZON, prune
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
+from projections.entities.pruning import FIRST_OF_DAYS
 from projections.entities.replaced_states import EntityChange
 from projections.entities.scopes import former_scope
 from projections.entities.single_entities import with_all_fields
@@ -74,6 +77,7 @@ _FIRST_AFTER = (
     " WHERE at > %b ORDER BY at LIMIT 1) m ON true"
 )
 """Gives NULL where there is none."""
+_FIRST_OF_DAYS = FIRST_OF_DAYS.replace("{}", "{}.").replace("?", "%b")
 _COUNTS = COUNTS.replace("{}", "{}.").replace("?", "%b")
 _LIVE_TOTALS = LIVE_TOTALS.format(
     "{}.",
@@ -150,6 +154,29 @@ class PostgresReadModel(SortedReadModel):
         ((position,),) = self.tables.ask_live((_FIRST_AFTER, (time,)))
         position_or_none: int | None = position
         return position_or_none
+
+    def first_of_days(self, days: int) -> int | None:
+        """The position at which the last of so many days of the log began; None: it has fewer."""
+        ((position,),) = self.tables.ask_live((_FIRST_OF_DAYS, (days, days)))
+        position_or_none: int | None = position
+        return position_or_none
+
+    def horizon(self) -> Horizon:
+        """The earliest position as of which the read model can be read."""
+        ((position, at),) = self.tables.ask_live((READ_HORIZON, ()))
+        return Horizon(position, at)
+
+    def prune(self, upto: int, most: int) -> Horizon:
+        """Move the horizon on to a position, by `most` positions at most; see the port.
+
+        Raises Damaged when the tables are gone.
+        """
+        link = self._writer()
+        try:
+            with postgres_errors(), link.transaction():
+                return prune(link, self.tables, upto, most)
+        except Superseded as gone:
+            raise Damaged(gone.message) from gone
 
     def daily_figures(self, days: range, series: Sequence[tuple[str, str]]) -> DailyFigures:
         """The counts of some days, and the live entities of each kind and status at their ends."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from domain.event_store.port import MAX_INTEGER
 from domain.event_store.postgres.link import Link
+from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
 from projections.entities.commit_changes import WRONG_COUNTERS
 from projections.entities.daily_counts import DayCount
@@ -46,7 +47,7 @@ _ENDED = (
     " WHERE (scope, kind, deleted, name, id, until) > (%b, %b, %b, %b, %b, %b)"
     f" ORDER BY scope, kind, deleted, name, id, until LIMIT {_ROWS * 10}"
 )
-_CHECKPOINT = "SELECT position, fingerprint FROM {}.checkpoint"
+_CHECKPOINT = "SELECT position, fingerprint, horizon, horizon_at FROM {}.checkpoint"
 _SAID = r"""
 SELECT one.value COLLATE "C" AS scope, e.kind, e.deleted, e.name, e.id, e.status, e.fqn
 FROM {}.entities e, json_array_elements_text(CASE
@@ -76,7 +77,8 @@ class PostgresEntitySnapshot:
     def __init__(self, tables: EntityTables, link: Link) -> None:
         self._tables = tables
         self._link = link
-        ((self.position, self.fingerprint),) = self._rows(_CHECKPOINT)
+        ((self.position, self.fingerprint, *horizon),) = self._rows(_CHECKPOINT)
+        self.horizon = Horizon(*horizon)
 
     def ids(self) -> Iterator[str]:
         """The ids of all entities, ascending."""

@@ -49,7 +49,8 @@ CREATE TABLE {{schema}}.days (
     WITH (fillfactor = 50, {_HOT});
 CREATE TABLE {{schema}}.moments (at bigint PRIMARY KEY, position bigint NOT NULL);
 CREATE TABLE {{schema}}.checkpoint (
-    one integer PRIMARY KEY CHECK (one = 1), position bigint NOT NULL, fingerprint text NOT NULL)
+    one integer PRIMARY KEY CHECK (one = 1), position bigint NOT NULL, fingerprint text NOT NULL,
+    horizon bigint NOT NULL DEFAULT 0, horizon_at bigint NOT NULL DEFAULT 0)
     WITH (fillfactor = 20, {_HOT});
 INSERT INTO {{schema}}.checkpoint VALUES (1, 0, '');
 ALTER TABLE {{schema}}.entities
@@ -69,9 +70,12 @@ CREATE INDEX entities_by_status ON {schema}.entities (kind, deleted, status, nam
 ALTER TABLE {schema}.scopes ADD PRIMARY KEY (scope, kind, deleted, name, id);
 ALTER TABLE {schema}.history ADD PRIMARY KEY (id, until);
 CREATE INDEX history_in_order ON {schema}.history (kind, deleted, name, id, until, since);
+CREATE INDEX history_by_until ON {schema}.history (until);
 ALTER TABLE {schema}.history_scopes ADD PRIMARY KEY (scope, kind, deleted, name, id, until);
 ALTER TABLE {schema}.kind_totals ADD PRIMARY KEY (kind, deleted, status, position);
 ALTER TABLE {schema}.forgotten ADD PRIMARY KEY (kind, deleted, status, position);
+CREATE INDEX kind_totals_by_position ON {schema}.kind_totals (position);
+CREATE INDEX forgotten_by_position ON {schema}.forgotten (position);
 """
 """Made after a load, which sorts what it would otherwise insert row by row."""
 COLUMNS = (

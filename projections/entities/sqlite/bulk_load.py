@@ -116,7 +116,10 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
         connection.execute("COMMIT")
         connection.executescript(INDEXES + _DERIVED)
         if live.head:
-            connection.execute("INSERT INTO checkpoint VALUES (1, ?, ?)", (live.head, fingerprint))
+            connection.execute(
+                "INSERT INTO checkpoint (one, position, fingerprint) VALUES (1, ?, ?)",
+                (live.head, fingerprint),
+            )
         connection.execute("PRAGMA locking_mode=NORMAL")
         connection.execute("PRAGMA journal_mode=WAL")
     durable_files.sync(path)

@@ -18,6 +18,7 @@ from projections.entities.replaced_states import (
 )
 from projections.entities.sqlite.tables import (
     ADD_TO_DAY,
+    FORGET,
     INSERT_ENDED,
     INSERT_PAST,
     INSERT_REPLACED,
@@ -45,8 +46,7 @@ _LAST_TOTAL = (
     "SELECT n FROM kind_totals WHERE kind = ? AND deleted = ? AND status = ?"
     " ORDER BY position DESC LIMIT 1"
 )
-_FORGET = "INSERT INTO forgotten VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"
-_PAST = "SELECT kind, n, sum FROM pasts WHERE kind = ?"
+PAST = "SELECT kind, n, sum FROM pasts WHERE kind = ?"
 
 
 def write_past(
@@ -78,7 +78,7 @@ def write_past(
     }
     days.add_coverage(changes.coverage)
     digests = held_digests(
-        row for kind in changes.kinds for row in connection.execute(_PAST, (kind,))
+        row for kind in changes.kinds for row in connection.execute(PAST, (kind,))
     )
     for statement, rows in (
         (INSERT_REPLACED, [astuple(row) for row in changes.replaced]),
@@ -86,7 +86,7 @@ def write_past(
         (_UNLIST, sorted(changes.unlisted)),
         (INSERT_SCOPE, sorted(changes.listed, key=itemgetter(*range(5)))),
         (INSERT_TOTAL, changes.totals(totals)),
-        (_FORGET, changes.forgotten),
+        (FORGET, changes.forgotten),
         (INSERT_PAST, changes.pasts(digests, moved)),
         (ADD_TO_DAY, days.rows),
     ):

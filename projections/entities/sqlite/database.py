@@ -21,6 +21,11 @@ _FOREIGN_MS = 1_000
 Its thread is often that of a request, which waits no longer than 2 s for lists.
 """
 
+_WAL_PAGES = 4_000
+"""Pages of the write-ahead log from which on a commit moves them into the file."""
+_FEW_WAL_PAGES = 250
+"""The same for a short transaction."""
+
 
 def raise_as_ours(error: sqlite3.DatabaseError) -> NoReturn:
     """Raise an error of SQLite as Damaged (build anew) or StoreUnavailable, any other as it is."""
@@ -105,7 +110,7 @@ class EntityDatabase:
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA busy_timeout=5000")
         connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
-        connection.execute("PRAGMA wal_autocheckpoint=4000")
+        connection.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit={MOST_WAL_BYTES}")
         connection.execute("PRAGMA cache_size=-16384")
         connection.execute("PRAGMA mmap_size=1073741824")
@@ -113,6 +118,18 @@ class EntityDatabase:
             "name_key", 2, lambda kind, fqn: name_key(kind, fqn).hex(), deterministic=True
         )
         return connection
+
+    @contextmanager
+    def short_transaction(self) -> Iterator[sqlite3.Connection]:
+        """As `transaction`, of one of many in turn that change many pages for little.
+
+        The write-ahead log is moved into the file in small pieces, as others wait meanwhile.
+        """
+        with self.transaction() as connection:
+            connection.execute(f"PRAGMA wal_autocheckpoint={_FEW_WAL_PAGES}")
+            yield connection
+        # It is for the commit itself, which is over.
+        self.writer.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from domain.edges import EDGE
+from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
 from projections.entities.cursors import Place
 from projections.entities.daily_counts import (
@@ -27,12 +28,14 @@ from projections.entities.port import (
     SortedReadModel,
     StoredDocument,
 )
+from projections.entities.pruning import FIRST_OF_DAYS
 from projections.entities.replaced_states import EntityChange
 from projections.entities.scopes import former_scope
 from projections.entities.single_entities import with_all_fields
 from projections.entities.sqlite.commit import write_entities, write_moments
 from projections.entities.sqlite.database import EntityDatabase, sqlite_errors
 from projections.entities.sqlite.pages import SqliteListReader
+from projections.entities.sqlite.pruning import READ_HORIZON, prune
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
 from projections.entities.sqlite.tables import read_digests
 from projections.feeding.port import Checkpoint, moved_on
@@ -53,11 +56,12 @@ _EDGES_OF_SCOPE = (
 _EDGE_OF_NAME = f"SELECT core FROM entities WHERE kind = '{EDGE}' AND fqn = ?"
 _NOWHERE: Checkpoint = (0, "")
 """The checkpoint before the first commit, which the file has no row for."""
-_BEGIN = "INSERT OR IGNORE INTO checkpoint VALUES (1, ?, ?)"
+_BEGIN = "INSERT OR IGNORE INTO checkpoint (one, position, fingerprint) VALUES (1, ?, ?)"
 _MOVE_ON = (
     "UPDATE checkpoint SET position = ?, fingerprint = ? WHERE position = ? AND fingerprint = ?"
 )
 _FIRST_AFTER = "SELECT position FROM moments WHERE at > ? ORDER BY at LIMIT 1"
+_FIRST_OF_DAYS = FIRST_OF_DAYS.replace("{}", "")
 _COUNTS = COUNTS.replace("{}", "")
 _LIVE_TOTALS = LIVE_TOTALS.format(
     "",
@@ -121,6 +125,24 @@ class SqliteReadModel(SortedReadModel):
         with sqlite_errors():
             row = self.database.connection.execute(_FIRST_AFTER, (time,)).fetchone()
         return None if row is None else row[0]
+
+    def first_of_days(self, days: int) -> int | None:
+        """The position at which the last of so many days of the log began; None: it has fewer."""
+        with sqlite_errors():
+            row = self.database.connection.execute(_FIRST_OF_DAYS, (days, days)).fetchone()
+        position: int | None = row[0]
+        return position
+
+    def horizon(self) -> Horizon:
+        """The earliest position as of which the read model can be read."""
+        with sqlite_errors():
+            row = self.database.connection.execute(READ_HORIZON).fetchone()
+        return Horizon() if row is None else Horizon(*row)
+
+    def prune(self, upto: int, most: int) -> Horizon:
+        """Move the horizon on to a position, by `most` positions at most; see the port."""
+        with self.database.short_transaction() as connection:
+            return prune(connection, upto, most)
 
     def daily_figures(self, days: range, series: Sequence[tuple[str, str]]) -> DailyFigures:
         """The counts of some days, and the live entities of each kind and status at their ends."""

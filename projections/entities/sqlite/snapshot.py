@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 
+from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
 from projections.entities.commit_changes import WRONG_COUNTERS
 from projections.entities.daily_counts import DayCount
@@ -53,8 +54,12 @@ class SqliteEntitySnapshot:
         self._connection = connection
         self.position: int = 0
         self.fingerprint: str = ""
-        for row in connection.execute("SELECT position, fingerprint FROM checkpoint"):
-            self.position, self.fingerprint = row
+        self.horizon = Horizon()
+        for row in connection.execute(
+            "SELECT position, fingerprint, horizon, horizon_at FROM checkpoint"
+        ):
+            self.position, self.fingerprint = row[:2]
+            self.horizon = Horizon(*row[2:])
 
     def ids(self) -> Iterator[str]:
         """The ids of all entities, ascending."""

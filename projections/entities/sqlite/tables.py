@@ -12,7 +12,8 @@ past passes over there are no documents. `history_scopes` has the rows of `scope
 `kind_totals` has a row for each change of the total of a kind; `forgotten` has what is taken off
 for entities that are purged by now. `pasts` has for each kind the position of its newest event, and
 the number and the sum of the digests of its rows in those two tables. `days` has for each day what
-`daily_counts` says.
+`daily_counts` says. What is asked for by positions alone is removed by them (`pruning`), and the
+row of `checkpoint` has the horizon up to which that was done.
 """
 
 import sqlite3
@@ -61,7 +62,8 @@ CREATE TABLE IF NOT EXISTS days (
 CREATE TABLE IF NOT EXISTS moments (at INTEGER PRIMARY KEY, position INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS checkpoint (
     one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER NOT NULL,
-    fingerprint TEXT NOT NULL);
+    fingerprint TEXT NOT NULL, horizon INTEGER NOT NULL DEFAULT 0,
+    horizon_at INTEGER NOT NULL DEFAULT 0);
 """
 INDEXES = """
 CREATE UNIQUE INDEX IF NOT EXISTS entities_by_id ON entities (id);
@@ -70,6 +72,9 @@ CREATE INDEX IF NOT EXISTS entities_by_status ON entities (kind, deleted, status
     WHERE status IS NOT NULL;
 CREATE UNIQUE INDEX IF NOT EXISTS history_by_id ON history (id, until);
 CREATE INDEX IF NOT EXISTS history_in_order ON history (kind, deleted, name, id, since, until);
+CREATE INDEX IF NOT EXISTS history_by_until ON history (until);
+CREATE INDEX IF NOT EXISTS kind_totals_by_position ON kind_totals (position);
+CREATE INDEX IF NOT EXISTS forgotten_by_position ON forgotten (position);
 """
 INSERT_ENTITY = "INSERT INTO entities VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
 INSERT_REPLACED = "INSERT INTO history VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
@@ -82,6 +87,7 @@ INSERT_PAST = (
 INSERT_SCOPE = "INSERT INTO scopes VALUES (?,?,?,?,?,?,?)"
 ADD_TO_DAY = "INSERT INTO days VALUES (?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"
 INSERT_MOMENT = "INSERT INTO moments VALUES (?,?)"
+FORGET = "INSERT INTO forgotten VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"
 INSERT_DIGEST = "INSERT OR REPLACE INTO digests VALUES (?,?,?)"
 PAGE_BYTES = 16_384
 """Size of a page of the file. Rows have some kilobytes, and in tables without a rowid nearly each

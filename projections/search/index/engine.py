@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from domain.errors import StoreUnavailable
+from domain.reading.horizon import Horizon
 from projections.feeding.port import Checkpoint
 from projections.search.documents.sources import ReadObjects
 from projections.search.engine import (
@@ -145,6 +146,8 @@ class WhooshEngine(SearchEngine):
             # A thread may be summing the newest commit still.
             opened = self._follower.existing()
             check_applied(query.at, opened.checkpoint)
+        if query.at is not None:
+            opened.horizon.refuse(query.at)
         check_searched(query, opened.searched)
         with self._follower.reading(opened):
             snapshot = opened.snapshot if query.at is None else opened.past.at(query.at)
@@ -160,13 +163,29 @@ class WhooshEngine(SearchEngine):
         """Commit documents with position and fingerprint; see the port."""
         if not self._writable:
             raise StoreUnavailable("the search index was opened for reading only")
-        segments = self._writer.apply(changes)
+        self._merge_some(self._writer.apply(changes))
+
+    def forget(self, horizon: Horizon) -> bool:
+        """Remove documents of states that were replaced up to a horizon; see the port.
+
+        They are dead from then on; merges leave them out of the files.
+        """
+        if not self._writable:
+            raise StoreUnavailable("the search index was opened for reading only")
+        segments = self._writer.forget(horizon)
+        if segments is None:
+            return False
+        self._merge_some(segments)
+        return True
+
+    # Merging
+
+    def _merge_some(self, segments: Sequence[Segment]) -> None:
+        """Have merges begin where the segments of a commit need some."""
         if _chosen(next_merge, segments):
             self.merges.wake()
             if any(len(alike) > 2 * MAX_SEGMENTS for alike in _apart(segments)):
                 self.merges.wait()
-
-    # Merging
 
     def compact(self) -> None:
         """Merge everything into as few segments as searching large ones allows.

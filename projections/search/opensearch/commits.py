@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from uuid import uuid4
 
 from domain.errors import StoreUnavailable
+from domain.reading.horizon import Horizon
 from projections.feeding.port import Overtaken, moved_on
 from projections.search.engine import DocumentChanges
 from projections.search.opensearch.cluster import (
@@ -33,6 +34,7 @@ _HELD_BYTES = 16_000_000
 _RESET_SECONDS = 600.0
 _BULK_SECONDS = 120.0
 _FEED = "-feed"
+_BEYOND = "another process has projected beyond this commit already"
 _CONFLICT = 409
 _GONE = 404
 
@@ -101,17 +103,10 @@ class Commits:
         A cluster compares nothing in one step with the writing of many documents: `after` is
         compared before, and whoever is overtaken from then on writes nothing over what is newer.
         """
-        newest, position = self._newest(), changes.position
+        newest, made = self._going_on()
+        position = changes.position
         if newest.checkpoint != changes.after:
             raise moved_on("search index", changes.after)
-        made = Lines(newest.life)
-        if self._position_sent(made) > newest.checkpoint[0]:
-            # Its writer has died before it was shown. What follows it must go on from it: it may
-            # have purged what this commit brings.
-            self._show()
-            raise VersionConflict(
-                f"another process has projected beyond position {newest.checkpoint[0]} already"
-            )
         removed: list[str] = []
         # All are made before any is sent: one that cannot be made must leave nothing behind.
         with tempfile.SpooledTemporaryFile(_HELD_BYTES) as lines:
@@ -133,16 +128,37 @@ class Commits:
             for body in _bodies(lines.read(size) for size in sizes):
                 self._send(body)
         kept = newest.searched if changes.searched is None else changes.searched
-        if self._send(made.checkpoint(position, changes.fingerprint, kept)):
-            raise VersionConflict(
-                f"another process has projected beyond position {position} already"
-            )
-        self._show()
+        self._finish(made.checkpoint(position, changes.fingerprint, kept, newest.horizon))
 
-    def _position_sent(self, made: Lines) -> int:
-        """The position of the newest checkpoint that was sent, shown or not."""
+    def forget(self, horizon: Horizon) -> bool:
+        """Remove the documents of states that were replaced up to a horizon; see the port."""
+        newest, made = self._going_on()
+        if horizon.position <= newest.horizon.position:
+            return False
+        self._delete({"range": {"until": {"lte": horizon.position}}})
+        self._finish(made.checkpoint(*newest.checkpoint, newest.searched, horizon))
+        return True
+
+    def _going_on(self) -> tuple[Committed, Lines]:
+        """The newest commit, and what makes the lines of the one after it.
+
+        Raises VersionConflict once if its writer has died before it was shown. What follows it must
+        go on from it: it may have purged what would be brought back.
+        """
+        newest = self._newest()
+        made = Lines(newest.life)
         path = f"/{self._index}/_doc/{made.checkpoint_id}"
-        return made.position(self._cluster.look(path, _source="false")["_version"])
+        sent = self._cluster.look(path, _source="false")
+        if made.position(sent["_version"]) > newest.checkpoint[0]:
+            self._show()
+            raise VersionConflict(_BEYOND)
+        return newest, made
+
+    def _finish(self, checkpoint: bytes) -> None:
+        """Send the checkpoint of a commit, and show all of it."""
+        if self._send(checkpoint):
+            raise VersionConflict(_BEYOND)
+        self._show()
 
     def reset(self) -> None:
         """Forget all documents and the checkpoint."""

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from domain.errors import StoreUnavailable
+from domain.reading.horizon import Horizon
 from projections.feeding.port import Checkpoint, Damaged
 from projections.search.answers.decisions import decided
 from projections.search.documents.sources import ReadObjects
@@ -145,7 +146,8 @@ class OpenSearchEngine(SearchEngine):
         position = newest.checkpoint[0]
         while True:
             hits = self._page(query, read_objects, deadline)
-            seen = past.newest_commit(partial(self._ask, seconds=self.grace), position)
+            seen, horizon = past.newest_commit(partial(self._ask, seconds=self.grace), position)
+            horizon.refuse(at)
             if seen == position:
                 return hits
             # What was seen may have been a part of the commit that is whole now.
@@ -301,6 +303,10 @@ class OpenSearchEngine(SearchEngine):
     def apply(self, changes: DocumentChanges) -> None:
         """Commit documents with position and fingerprint; see the port."""
         self._writing().apply(changes)
+
+    def forget(self, horizon: Horizon) -> bool:
+        """Remove documents of states that were replaced up to a horizon; see the port."""
+        return self._writing().forget(horizon)
 
     def reset(self) -> None:
         """Forget all documents; the checkpoint becomes 0. Raises StoreUnavailable."""

@@ -8,8 +8,8 @@
 - `ever_<name>`: the terms of `<name>`, of documents of replaced states too, which have none of the
   fields that searches of the present look at; `since` and `until` say when the state held
 - `row`: what hits are shown with, and `digest<n>` four times 16 bits of the digest, for sums
-- `position`, `fingerprint`, `searched` and `life` (see `rows.Lines`): the checkpoint, in a document
-  that has nothing else
+- `position`, `fingerprint`, `searched`, `horizon` and `life` (see `rows.Lines`): the checkpoint, in
+  a document that has nothing else
 
 Terms are made by us, so that they are the same in every engine: the analyzers only take them apart.
 """
@@ -146,6 +146,7 @@ def mappings() -> dict[str, Any]:
             "position": {"type": "long"},
             "life": keyword | {"index": False},
             "searched": {"type": "keyword", "index": False, "doc_values": False, "store": True},
+            "horizon": {"type": "keyword", "index": False, "doc_values": False, "store": True},
             "fingerprint": {"type": "keyword", "index": False, "doc_values": False, "store": True},
             **dict.fromkeys(_COLUMNS, column),
         },

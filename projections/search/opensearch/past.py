@@ -7,7 +7,10 @@ one commit. They have the fields that `EVER` names, so a search that looks at th
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from domain.errors import StoreUnavailable
+from domain.reading.horizon import Horizon
 from projections.feeding.port import Damaged
 from projections.search.opensearch.leaves import Dsl
 from projections.search.opensearch.mapping import EVER
@@ -37,8 +40,8 @@ def _of_all_states(clause: Any) -> Any:
     return [*map(_of_all_states, clause)] if isinstance(clause, list) else clause
 
 
-def newest_commit(search: Callable[[Dsl], Mapping[str, Any]], position: int) -> int:
-    """The position of the commit that searches see, `position` where it is the same still.
+def newest_commit(search: Callable[[Dsl], Mapping[str, Any]], position: int) -> tuple[int, Horizon]:
+    """The position of the commit that searches see, `position` if it is the same, and its horizon.
 
     Raises StoreUnavailable where they see a part of a next one beside it, as they may where a node
     was killed in the middle of a commit, until the commit is made again: what it replaces would be
@@ -51,6 +54,7 @@ def newest_commit(search: Callable[[Dsl], Mapping[str, Any]], position: int) -> 
         "size": 2,
         "track_total_hits": False,
         "_source": False,
+        "stored_fields": ["horizon"],
     }
     hits = search(body)["hits"]["hits"]
     (newest,) = hits[0]["sort"] if hits else (None,)
@@ -60,4 +64,5 @@ def newest_commit(search: Callable[[Dsl], Mapping[str, Any]], position: int) -> 
         raise StoreUnavailable(
             f"a part of the commit after position {position} is seen: try again once it is whole"
         )
-    return int(newest)
+    (horizon,) = hits[0]["fields"]["horizon"]
+    return newest, msgspec.json.decode(horizon, type=Horizon)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from domain.errors import StoreUnavailable
+from domain.reading.horizon import Horizon
 from projections.feeding.port import Checkpoint, Damaged
 from projections.search.documents.documents import HOLDS_STILL
 from projections.search.engine import SearchedPaths, StateEntry
@@ -27,6 +28,7 @@ class Committed(NamedTuple):
     life: str
     """The life of the index, see `rows.Lines`."""
     searched: SearchedPaths
+    horizon: Horizon
 
 
 @contextmanager
@@ -56,6 +58,7 @@ class Pinned:
         """`search` gives the answer to a search of this commit."""
         self._search = search
         self.checkpoint, self.searched = committed.checkpoint, committed.searched
+        self.horizon = committed.horizon
 
     def digests(self) -> dict[str, tuple[int, int]]:
         """Kind -> number of its documents and sum of their digests modulo 2**64."""
@@ -107,7 +110,7 @@ def read_checkpoint(search: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Co
         "size": 2,
         "track_total_hits": False,
         "_source": False,
-        "stored_fields": ["fingerprint", "searched"],
+        "stored_fields": ["fingerprint", "searched", "horizon"],
         "docvalue_fields": ["position", "life"],
     }
     hits = search(body)["hits"]["hits"]
@@ -118,6 +121,7 @@ def read_checkpoint(search: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Co
         (int(fields["position"][0]), fields["fingerprint"][0]),
         fields["life"][0],
         msgspec.json.decode(fields["searched"][0], type=SearchedPaths),
+        msgspec.json.decode(fields["horizon"][0], type=Horizon),
     )
 
 

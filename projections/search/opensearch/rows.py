@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from domain.reading.horizon import Horizon
 from projections.search.analysis import Tokens, keyword, stem, tokens
 from projections.search.documents.documents import SORTABLE, Scalar, SearchDocument, SortValue
 from projections.search.engine import SearchedPaths
@@ -39,6 +40,7 @@ from projections.search.opensearch.mapping import (
 
 _CHECKPOINT = "checkpoint"
 """Id of the document with the checkpoint; ids of entities are of another form."""
+_NO_PATHS, _ALL = SearchedPaths(), Horizon()
 _MAX_SORT = 8_000
 """Characters of a text that documents are sorted by, of at most 4 bytes each."""
 _encode = msgspec.json.Encoder().encode
@@ -70,14 +72,19 @@ class Lines:
         return self._lines("delete", entity_id, position, None)
 
     def checkpoint(
-        self, position: int, fingerprint: str, searched: SearchedPaths | None = None
+        self,
+        position: int,
+        fingerprint: str,
+        searched: SearchedPaths = _NO_PATHS,
+        horizon: Horizon = _ALL,
     ) -> bytes:
         """The lines that replace the checkpoint by one that is not older."""
         fields = {
             "position": position,
             "fingerprint": fingerprint,
             "life": self.life,
-            "searched": _encode(searched or SearchedPaths()).decode(),
+            "searched": _encode(searched).decode(),
+            "horizon": _encode(horizon).decode(),
         }
         return self._lines("index", _CHECKPOINT, position, fields)
 

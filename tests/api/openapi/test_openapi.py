@@ -208,6 +208,18 @@ def test_operations_need_a_token_unless_public(app: Litestar, openapi: Any) -> N
         assert ({"401", "403"} <= operation["responses"].keys()) is not public, path
 
 
+def test_reads_of_the_past_may_find_it_gone(openapi: Any) -> None:
+    of_the_past = [
+        (operation["operationId"], operation["responses"])
+        for methods in openapi["paths"].values()
+        for operation in methods.values()
+        if operation["operationId"].startswith("diff")
+        or "asOf" in {each.get("name") for each in operation.get("parameters", ())}
+    ]
+    assert len(of_the_past) > 3 * len(KINDS)
+    assert [name for name, responses in of_the_past if "410" not in responses] == []
+
+
 def test_references_resolve(openapi: Any) -> None:
     for reference in set(references(openapi)):
         value = openapi

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from domain.reading.horizon import Horizon
 from projections.entities.verification_source import stored_entities
 from projections.feeding.projector import Projector
 from projections.search.index.engine import WhooshEngine
@@ -20,6 +21,9 @@ NOW = 4_000_000_000_000
 
 class Verified(Fixture):
     """Some entities of which one is soft-deleted and one purged; `verify` compares everything."""
+
+    horizon = Horizon()
+    """The one to which a test has moved the read models."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)

@@ -5,6 +5,9 @@ from contextlib import closing
 
 import pytest
 
+from domain.reading.horizon import Horizon
+from projections.search.documents.documents import document
+from projections.search.engine import DocumentChanges
 from projections.verification.report import Difference, Verdict
 from tests.projections.verification.conftest import Verified
 
@@ -125,3 +128,81 @@ def damage(changed: Verified, payload: bytes) -> None:
     with closing(sqlite3.connect(changed.directory / "events.db")) as connection, connection:
         one = "(SELECT min(rowid) FROM stored_events WHERE originator_version = 2)"
         connection.execute(f"UPDATE stored_events SET state = ? WHERE rowid = {one}", (payload,))
+
+
+@pytest.fixture
+def pruned(changed: Verified) -> Verified:
+    """The same, with the horizon where half of the changes of a table are before it."""
+    row = changed.entities.database.connection.execute(
+        "SELECT until FROM history WHERE name = 'orders' ORDER BY until LIMIT 1 OFFSET 1"
+    ).fetchone()
+    changed.horizon = changed.entities.prune(row[0], 1_000)
+    assert changed.horizon.position == row[0]
+    assert changed.engine.forget(changed.horizon)
+    return changed
+
+
+def test_past_from_the_horizon_on_is_equal(pruned: Verified) -> None:
+    assert found(pruned) == []
+    numbers = pruned.entities.database.connection.execute(
+        "SELECT count(*), min(until) > ? FROM history", (pruned.horizon.position,)
+    )
+    assert numbers.fetchone() == (2, 1)
+
+
+def test_state_that_is_missing_above_the_horizon_is_named(pruned: Verified) -> None:
+    pruned.edit("DELETE FROM history WHERE until = (SELECT min(until) FROM history)")
+    assert "service.database.schema.orders" in {one.name for one in found(pruned)}
+
+
+def test_membership_that_is_missing_above_the_horizon_is_told(pruned: Verified) -> None:
+    pruned.edit(
+        "DELETE FROM history_scopes WHERE (scope, id, until) ="
+        " (SELECT scope, id, min(until) FROM history_scopes)"
+    )
+    assert "memberships that ended" in {one.name for one in found(pruned)}
+
+
+def test_state_that_should_be_gone_is_named(pruned: Verified) -> None:
+    ended = pruned.horizon.position
+    pruned.edit(
+        "INSERT INTO history SELECT kind, deleted, name, id, fqn, status, scopes, ?, ?, core,"
+        " optional, digest FROM entities WHERE name = 'orders'",
+        ended - 1,
+        ended,
+    )
+    named = {one.name: one.fields[0] for one in found(pruned)}
+    pair = named["service.database.schema.orders"]
+    assert (pair.expected, pair.actual) == (None, f"{ended - 1} to {ended}")
+
+
+def test_membership_that_should_be_gone_is_told(pruned: Verified) -> None:
+    pruned.edit(
+        "INSERT INTO history_scopes SELECT scope, kind, deleted, name, id, ?, 1, status FROM scopes"
+        " WHERE kind = 'table' LIMIT 1",
+        pruned.horizon.position,
+    )
+    assert "memberships that ended" in {one.name for one in found(pruned)}
+
+
+def test_wrong_total_at_the_horizon_is_named(pruned: Verified) -> None:
+    pruned.edit(
+        "UPDATE kind_totals SET n = n + 7 WHERE kind = 'database' AND deleted = 0 AND status = ''"
+    )
+    assert ("database", f"total at {pruned.horizon.position}, live") in {
+        (one.kind, one.name) for one in found(pruned)
+    }
+
+
+def test_searched_state_that_should_be_gone_is_named(pruned: Verified) -> None:
+    head = Horizon(pruned.entities.checkpoint())
+    pruned.entities.prune(head.position, 1_000)
+    pruned.engine.forget(head)
+    checkpoint = pruned.engine.checkpoint_and_fingerprint()
+    orders = pruned.orders.entity
+    late = [document(orders, head.position - 1, head.position)]
+    changes = DocumentChanges({}, checkpoint[0], checkpoint, checkpoint[1], None, late)
+    pruned.engine.apply(changes)
+    entities, search = pruned.verify().projections
+    assert entities.differences == []
+    assert [(one.sort, one.id) for one in search.differences] == [("past", orders.id)]

@@ -26,6 +26,7 @@ from whoosh.index import TOC
 from whoosh.util.filelock import try_for
 
 from domain.errors import StoreUnavailable
+from domain.reading.horizon import Horizon
 from projections.feeding.port import moved_on
 from projections.search.documents.documents import SearchDocument
 from projections.search.engine import DocumentChanges
@@ -110,6 +111,21 @@ class CommitWriter:
                 changes.position, changes.fingerprint, changes.searched
             )
             self._commit(manifest, segments)
+            return segments
+
+    def forget(self, horizon: Horizon) -> Sequence[Segment] | None:
+        """Have documents of states die that were replaced up to a horizon, and commit it.
+
+        Returns the segments of the commit; None where the index has that horizon, or a later one.
+        """
+        with self._writing():
+            opened = self._follower.existing()
+            if horizon.position <= opened.horizon.position:
+                return None
+            with self._follower.reading(opened):
+                segments = [*_held_after(opened, horizon.position)]
+            manifest = opened.manifest.after(*opened.checkpoint)
+            self._commit(msgspec.structs.replace(manifest, horizon=horizon), segments)
             return segments
 
     def merge(
@@ -262,3 +278,10 @@ def _without(opened: OpenedCommit, ids: Sequence[str], removed: set[str]) -> lis
         dead = doc_ids_of(opened.views[name].arrays, sought, terms)
         segments.append(segment.with_dead(np.array(dead, np.int64)) if dead else segment)
     return segments
+
+
+def _held_after(opened: OpenedCommit, position: int) -> Iterator[Segment]:
+    """The segments, without the documents of states that were replaced up to a position."""
+    for name, segment in opened.segments.items():
+        gone = opened.views[name].arrays["until"] <= position
+        yield segment.with_dead(np.flatnonzero(gone)) if gone.any() else segment

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from domain.errors import StoreUnavailable
+from domain.reading.horizon import Horizon
 from projections.feeding.port import Checkpoint
 from projections.search.engine import SearchedPaths, StateEntry
 from projections.search.index.evaluate.past_snapshots import PastSnapshots
@@ -64,6 +65,8 @@ class Manifest(msgspec.Struct, frozen=True):
     """The paths that are searched though no kind declares them."""
     past: tuple[PastSegment, ...] = ()
     """The segments of replaced states."""
+    horizon: Horizon = Horizon()
+    """The earliest position as of which the commit can be searched."""
 
     def after(
         self, position: int, fingerprint: str, searched: SearchedPaths | None = None
@@ -76,6 +79,7 @@ class Manifest(msgspec.Struct, frozen=True):
             {},
             fingerprint,
             searched=self.searched if searched is None else searched,
+            horizon=self.horizon,
         )
 
 
@@ -117,6 +121,11 @@ class OpenedCommit(msgspec.Struct, frozen=True):
     def checkpoint(self) -> Checkpoint:
         """The checkpoint committed with the documents, and its fingerprint."""
         return self.manifest.position, self.manifest.fingerprint
+
+    @property
+    def horizon(self) -> Horizon:
+        """The earliest position as of which the commit can be searched."""
+        return self.manifest.horizon
 
     @property
     def searched(self) -> SearchedPaths:

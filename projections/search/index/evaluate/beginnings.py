@@ -11,8 +11,9 @@ import numpy as np
 
 from projections.search.index.evaluate.best_scores import BestScores
 from projections.search.index.evaluate.lexicons import spans
-from projections.search.index.evaluate.results import Dense, Matches, Sparse, gathered
+from projections.search.index.evaluate.results import Matches, gathered
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
+from projections.search.index.evaluate.term_results import Postings
 
 Range = tuple[str, int, int]
 """A field of the index, and where postings in it begin and end."""
@@ -33,10 +34,12 @@ class Beginnings:
             lambda matches: matches.nbytes,
         )
 
-    def _scored(self, view: SegmentView, field: str | None, start: str) -> Sparse | Dense:
+    def _scored(self, view: SegmentView, field: str | None, start: str) -> Matches:
         places = _ranges(view, field, start)
-        best = BestScores(view, sum(end - begin for _, begin, end in places))
         frequency = self._frequency(field, start) if places else 0
+        if (only := _only_term(view, places)) is not None:
+            return Postings(view, *only, self._snapshot.weight(only[0], frequency))
+        best = BestScores(view, sum(end - begin for _, begin, end in places))
         step = view.steps.postings
         for name, begin, end in places:
             inverted = view.fields[name]
@@ -57,6 +60,8 @@ class Beginnings:
 
     def _living(self, view: SegmentView, field: str | None, start: str) -> int:
         places, step = _ranges(view, field, start), view.steps.postings
+        if (only := _only_term(view, places)) is not None:
+            return int(view.frequencies(only[0], np.array([only[1]]))[0])
         pieces = (
             view.fields[name].ids[low : min(low + step, end)]
             for name, begin, end in places
@@ -67,6 +72,20 @@ class Beginnings:
         if view.dead is None:
             return documents.count
         return documents.count - int(np.count_nonzero(view.dead.take(documents.ids())))
+
+
+def _only_term(view: SegmentView, places: list[Range]) -> tuple[str, int] | None:
+    """Return the field and the number of the only term that begins so, None where there are more.
+
+    Only a term with impacts: its postings are scored as they are.
+    """
+    if len(places) != 1:
+        return None
+    name, begin, end = places[0]
+    inverted = view.fields[name]
+    number = int(inverted.starts.searchsorted(begin, "right")) - 1
+    alone = int(inverted.starts[number + 1]) == end and inverted.impacts is not None
+    return (name, number) if alone else None
 
 
 def _ranges(view: SegmentView, field: str | None, start: str) -> list[Range]:

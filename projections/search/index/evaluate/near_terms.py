@@ -20,6 +20,10 @@ _NOT_FIRST, _FIRST_BITS = 0x80, 0xC0
 """In UTF-8 the first two bits of a byte that is not the first one of its character."""
 
 
+_FEW = 200
+"""Terms all of whose letters are compared sooner than those are found that can be near."""
+
+
 class TermsBySize(msgspec.Struct, frozen=True):
     """The numbers of the terms of a lexicon, by size in bytes; apart those that are not in ASCII.
 
@@ -90,13 +94,15 @@ def one_slip(
     """
     size, half = len(word), len(word) // 2
     ends = begins + sizes
-    begun, ended = np.ones((2, len(begins)), np.bool_)
-    for at in range(half):
-        begun &= lexicon.take(begins + at) == word[at]
-    for at in range(1, size - half):
-        ended &= lexicon.take(ends - at) == word[-at]
-    places = np.flatnonzero(begun | ended)
-    begins, ends, sizes = begins.take(places), ends.take(places), sizes.take(places)
+    places = np.arange(len(begins))
+    if len(begins) > _FEW:
+        begun, ended = np.ones((2, len(begins)), np.bool_)
+        for at in range(half):
+            begun &= lexicon.take(begins + at) == word[at]
+        for at in range(1, size - half):
+            ended &= lexicon.take(ends - at) == word[-at]
+        places = np.flatnonzero(begun | ended)
+        begins, ends, sizes = begins.take(places), ends.take(places), sizes.take(places)
     letters, at_letter = np.frombuffer(word, np.uint8), np.arange(size)
     inside = at_letter < sizes[:, None]
     ahead = lexicon.take(begins[:, None] + at_letter, mode="clip") == letters

@@ -220,23 +220,48 @@ def union(
     if len(clauses) == 1:
         return clauses[0]
     if is_many(view, clauses):
-        mask, scores = clauses[0].mask().copy(), clauses[0].dense().copy()
+        mask = clauses[0].mask().copy()
         for clause in clauses[1:]:
             check()
             if clause.is_dense:
                 mask |= clause.mask()
-                combine(scores, clause.dense(), out=scores)
             else:
-                at = places(clause.ids())
-                mask[at] = True
-                scores[at] = combine(scores.take(at), clause.scores_at(clause.ids()))
-        return Dense(mask, scores)
+                mask[places(clause.ids())] = True
+        return _many(mask, clauses, combine, check)
     ids = distinct(np.concatenate([clause.ids() for clause in clauses]))
     scores = clauses[0].scores_at(ids)
     for clause in clauses[1:]:
         check()
         scores = combine(scores, clause.scores_at(ids))
     return Sparse(view.size, ids, scores)
+
+
+def _many(
+    mask: Mask, clauses: Sequence[Matches], combine: Combine, check: Callable[[], None]
+) -> Dense:
+    """The documents of the mask, which has those of all clauses, with the combined scores."""
+    count = int(np.count_nonzero(mask))
+    scores: Any = None
+    """One for all until a clause tells documents apart."""
+    beyond = False
+    """True once documents outside the mask have scores too."""
+    for clause in clauses:
+        check()
+        own: Any
+        if clause.constant is not None and clause.count == count:
+            own, beyond = np.float32(clause.constant), True
+        elif clause.is_dense or scores is None:
+            own = clause.dense()
+        else:
+            if not isinstance(scores, np.ndarray):
+                scores = np.full(len(mask), scores)
+            at = places(clause.ids())
+            scores[at] = combine(scores.take(at), clause.scores_at(clause.ids()))
+            continue
+        scores = own if scores is None else combine(scores, own)
+    if not isinstance(scores, np.ndarray):
+        return Dense(mask, float(scores), count)
+    return Dense(mask, scores * mask if beyond else scores, count)
 
 
 def is_many(view: SegmentView, clauses: Sequence[Matches]) -> bool:

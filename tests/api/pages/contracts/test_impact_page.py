@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from html import unescape
+from pathlib import Path
 
 import pytest
 
@@ -107,6 +108,56 @@ def test_the_page_is_found_from_the_history_and_beside_the_texts(promised: Clien
 )
 def test_what_cannot_be_compared_is_refused(promised: Client, address: str, status: int) -> None:
     assert Browser(promised, "reader").get(address).status_code == status
+
+
+def newest_before_the_second_version(client: Client) -> int:
+    """The last position of the log at which the contract had its first version."""
+    path = f"/v1/dataContracts/name/{FQN}"
+    head = client.services.stores.log.head()
+    return max(at for at in range(1, head) if version_at(client, path, at) == 0.1)
+
+
+def version_at(client: Client, path: str, at: int) -> float | None:
+    status, entity = client.ask("GET", path, params={"at": at})
+    return entity["version"] if status == 200 else None
+
+
+def test_changes_are_graded_as_of_a_date_without_who_is_hit(promised: Client) -> None:
+    head = promised.services.stores.log.head()
+    now, then = (text_of(promised, "reader", f"{PAGE}{at}") for at in ("", f"&at={head}"))
+    page = Browser(promised, "reader").get(f"{PAGE}&at={head}").text
+
+    assert "Who is hit The lineage of now tells who is hit: today's page has it." in then
+    assert "sums table" in now
+    assert "sums table" not in then
+    assert now.partition("Changes 2")[2] == then.partition("Changes 2")[2] != ""
+    today = re.findall(r"""<a href="([^"]*)">today's page</a>""", page)
+    assert [unescape(each) for each in today] == [PAGE]
+
+
+def test_version_of_later_is_not_graded_as_of_a_date(promised: Client) -> None:
+    before, browser = newest_before_the_second_version(promised), Browser(promised, "reader")
+
+    refused = browser.get(f"{PAGE}&at={before}")
+    assert refused.status_code == 404
+    assert "had no version 0.2 yet" in refused.text
+    alike = text_of(promised, "reader", f"/impact/dataContract/{FQN}?at={before}")
+    assert "from version 0.1 to 0.1" in alike
+    history = browser.get(f"/history/dataContract/{FQN}?at={before}").text
+    assert f'formaction="/impact/dataContract/{FQN}?at={before}"' in history
+
+
+def test_contract_that_is_deleted_by_now_is_graded_as_it_was(tmp_path: Path) -> None:
+    with running_under(tmp_path, POLICIES) as client:
+        contract = fill(client)
+        live = client.services.stores.log.head()
+        assert client.request("DELETE", f"/v1/dataContracts/{contract['id']}").status_code == 200
+        deleted = client.services.stores.log.head()
+        browser = Browser(client, "reader")
+        answers = [browser.get(f"{PAGE}&at={at}") for at in (live, deleted)]
+
+    assert [each.status_code for each in answers] == [200, 404]
+    assert f"was soft-deleted at position {deleted}" in answers[1].text
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Client
-from tests.api.pages.conftest import Browser
-from tests.api.pages.entities.conftest import TABLE, Story
+from tests.api.pages.conftest import TABLE, Browser, Story
 
 ONLY = '<strong class="only">only here</strong>'
 MISSING = "not in this list"

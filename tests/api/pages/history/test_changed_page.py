@@ -134,9 +134,35 @@ def test_nothing_is_said_to_have_changed_where_nothing_has(changed: tuple[Client
     assert "Nothing changed in what you may see." in said
 
 
+def test_page_as_of_a_date_tells_what_had_changed_by_then(changed: tuple[Client, int]) -> None:
+    client, start = changed
+    browser, then = Browser(client, "admin"), start + 1
+    page = browser.get(f"{CHANGED}?from={start}&at={then}").text
+
+    assert "1 changed." in text(page)
+    assert f"{SCHEMA}.orders 0.1 → 0.2 changed : columns added; displayName added" in text(page)
+    assert f"From position {start} to {then} of the log" in text(page)
+    assert f'<a href="/entity/table/{SCHEMA}.orders?at={then}">' in page
+    form = page.partition('class="filter"')[2].partition("</form>")[0]
+    assert f'<input type="hidden" name="at" value="{then}">' in form
+    assert f"""<a href="{CHANGED}?from={start}">Today's page</a>""" in page
+    empty = text(browser.get(f"{CHANGED}?at={then}").text)
+    assert "all that was different then" in empty
+
+
+def test_what_is_purged_by_now_has_no_link_to_then(changed: tuple[Client, int]) -> None:
+    client, start = changed
+    page = Browser(client, "admin").get(f"{CHANGED}?from=0&at={start}").text
+    links = re.findall(r'<th scope="row"><a href="([^"]*)"', page)
+
+    assert f"/entity/table/{SCHEMA}.gone?at={start}" in links
+    for link in links:
+        assert Browser(client, "admin").get(link).status_code == 200, link
+
+
 @pytest.mark.parametrize(
     ("query", "status"),
-    [("from=soon", 400), ("from=2999-01-01", 400), ("from=0&after=x", 400), ("from=2&to=1", 400)],
+    [("from=soon", 400), ("from=2999-01-01", 400), ("from=0&after=x", 400), ("from=2&at=1", 400)],
 )
 def test_wrong_days_are_refused(changed: tuple[Client, int], query: str, status: int) -> None:
     assert Browser(changed[0], "reader").get(f"{CHANGED}?{query}").status_code == status
@@ -149,13 +175,18 @@ def test_entity_that_is_not_there_has_no_page(changed: tuple[Client, int]) -> No
         assert browser.get(address).status_code == 404
 
 
-def test_pages_follow_one_another_at_the_same_points(client: Client) -> None:
+@pytest.mark.parametrize("is_dated", [False, True])
+def test_pages_follow_one_another_at_the_same_points(client: Client, *, is_dated: bool) -> None:
     client.schema()
     start = client.services.stores.log.head()
     for number in range(PAGE_SIZE + 1):
         client.table(f"t{number:02}")
+    date = f"at={client.services.stores.log.head()}"
+    if is_dated:
+        client.table("t00above")
+    address = f"{CHANGED}?from={start}{f'&{date}' if is_dated else ''}"
     browser = Browser(client, "admin")
-    first = browser.get(f"{CHANGED}?from={start}").text
+    first = browser.get(address).text
     client.table("t00later")
     following = re.findall(r'<a rel="next" href="([^"]*)"', first)
     second = browser.get(unescape(following[0])).text
@@ -164,4 +195,6 @@ def test_pages_follow_one_another_at_the_same_points(client: Client) -> None:
     assert f"{PAGE_SIZE + 1} created" in text(second)
     assert re.findall(rf">({SCHEMA}\.t\w*)<", second) == [f"{SCHEMA}.t25"]
     assert 'rel="next"' not in second
-    assert f'<a rel="first" href="{CHANGED}?from={start}">' in second
+    assert f'<a rel="first" href="{address}">' in unescape(second)
+    shown = re.findall(r'<th scope="row"><a href="[^"]*?(\?[^"]*)?"', second)
+    assert shown == [f"?{date}" if is_dated else ""]

@@ -124,7 +124,8 @@ def test_value_that_entities_write_in_several_ways_is_named_as_most_do() -> None
         {"key": "two words", "doc_count": 2},
     ]
 
-    values = facet_values(owner, counted, written, {"owner": "TWO WORDS "})["values"]
+    kept = {"owner": "TWO WORDS "}
+    values = facet_values(owner, counted, written, kept, "/search")["values"]
 
     assert [(each["value"], each["count"], each["chosen"]) for each in values] == [
         ("Two  Words", 5, True),

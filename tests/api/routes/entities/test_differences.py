@@ -272,7 +272,7 @@ def test_purge_takes_the_past_too(client: Client) -> None:
         ({}, 400, "from"),
         ({"from": "soon"}, 400, "from must be a position"),
         ({"from": "2999-01-01"}, 400, "is yet to come"),
-        ({"from": "3", "to": "2"}, 400, "to is position 2, which is before from, position 3"),
+        ({"from": "3", "to": "2"}, 400, "from is position 3, which is after the end, position 2"),
         ({"from": "0", "kind": "lineageEdge"}, 400, "kind"),
         ({"from": "0", "limit": "0"}, 400, "limit"),
         ({"from": "0", "limit": "1001"}, 400, "limit"),

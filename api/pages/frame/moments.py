@@ -77,14 +77,17 @@ async def moment_asked(
     at: str | None,
     as_of: str | None,
     cursor: str | None = None,
+    *,
+    searched: bool = False,
 ) -> Moment | None:
     """The moment that DATE, or the cursor of a list, names; None for the present.
 
+    A page of a search says so by `searched`, as its index must have applied the position too.
     Raises what `position_of_list` of `api.use_cases.past` raises.
     """
     if at is None and as_of is None and (cursor is None or position_of(cursor) is None):
         return None
-    position = await past.position_of_list(services, request, at, as_of, cursor)
+    position = await past.position_of_list(services, request, at, as_of, cursor, searched=searched)
     time = None if as_of is None else dates.span(as_of).first
     return await services.light_read(request, partial(_moment, services, position, as_of, time))
 

@@ -1,0 +1,37 @@
+"""Has the live search index forget the past that the sorted read model does not keep any more."""
+
+import time
+from collections.abc import Callable
+
+from domain.reading.horizon import Horizon
+from projections.search.engine import SearchEngine
+
+LOOK_SECONDS = 60.0
+"""Time between two looks at the horizon of the sorted read model."""
+
+
+class SearchedHistory:
+    """Has the index that one thread feeds follow a horizon."""
+
+    def __init__(
+        self, horizon: Callable[[], Horizon], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`horizon` gives that of the sorted read model; `clock` is in seconds."""
+        self._horizon = horizon
+        self._clock = clock
+        self._looks_at = 0.0
+
+    def step(self, engine: SearchEngine) -> bool:
+        """Have the index follow, if it is time to look; returns whether its horizon moved.
+
+        An index that has not applied the position of the horizon yet follows later. Raises
+        StoreUnavailable.
+        """
+        now = self._clock()
+        if now < self._looks_at:
+            return False
+        self._looks_at = now + LOOK_SECONDS
+        horizon = self._horizon()
+        if horizon.position > engine.checkpoint():
+            return False
+        return engine.forget(horizon)
