@@ -4,7 +4,7 @@ Each document has the log position as its version, and an older one never replac
 what is sent twice changes nothing, by whichever process: a commit that failed in part is sent again
 as a whole. The states that it replaces are sent with it, and their documents never change. Nothing
 is shown to searches before all of a commit is there, but for what an interrupted one has sent,
-which the next one may show where it purges. All of a commit is kept by the cluster, by its own log
+which the next one may show where it purges or forgets. All of a commit is kept by the cluster, by its own log
 of operations, before `apply` returns.
 """
 
@@ -121,8 +121,8 @@ class Commits:
                 lines.write(line)
             lines.seek(0)
             self._remove_past(removed)
-            # Those of replaced states may be many: each is sent once it is made. What is behind
-            # when another cannot be made is what the commit sends again.
+            # Documents of replaced states may be many, so they are sent as they are made. Those
+            # that are left behind, when another one cannot be made, the commit sends again.
             for body in _bodies(made.replaced(each, position) for each in changes.replaced):
                 self._send(body)
             for body in _bodies(lines.read(size) for size in sizes):
