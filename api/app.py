@@ -31,6 +31,7 @@ from api.pages.contracts.results import result_pages
 from api.pages.entities.browse import browse_pages
 from api.pages.entities.edit import edit_pages
 from api.pages.entities.entity import entity_pages
+from api.pages.entities.lineage_page import lineage_pages
 from api.pages.entities.lists import list_pages
 from api.pages.entities.steps import step_pages
 from api.pages.frame.rendering import AnyRequest, Renderer
@@ -189,6 +190,7 @@ def create_app(
         *history_pages(services, renderer),
         *changed_pages(services, renderer),
         *impact_pages(services, renderer),
+        *lineage_pages(services, renderer),
         *result_pages(services, sessions, renderer),
         *audit_pages(services, renderer),
         *activity_pages(services, renderer),
