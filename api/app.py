@@ -23,12 +23,15 @@ from api.edge.known_routes import routes_instead
 from api.edge.quick_path import QuickPath
 from api.edge.request_log import RequestRecorder
 from api.errors import progress_of, render
+from api.mcp.door import mcp_routes
 from api.openapi.docs import docs_routes
+from api.openlineage.routes import openlineage_routes
 from api.pages.contracts.impact import impact_pages
 from api.pages.contracts.results import result_pages
 from api.pages.entities.browse import browse_pages
 from api.pages.entities.edit import edit_pages
 from api.pages.entities.entity import entity_pages
+from api.pages.entities.lineage_page import lineage_pages
 from api.pages.entities.lists import list_pages
 from api.pages.entities.steps import step_pages
 from api.pages.frame.rendering import AnyRequest, Renderer
@@ -156,6 +159,7 @@ def create_app(
         *document_routes(services, searcher),
         *lineage_read_routes(services),
         *lineage_write_routes(services),
+        *openlineage_routes(services),
         *audit_routes(services),
         *difference_routes(services),
         *first_question_routes(),
@@ -178,6 +182,7 @@ def create_app(
         *ingestion_run_routes(services),
         *system_routes(services, metrics, verifier),
         *docs_routes(),
+        *mcp_routes(services, searcher, sessions),
         *browse_pages(services, renderer),
         *list_pages(services, renderer),
         *search_pages(services, searcher, renderer),
@@ -185,6 +190,7 @@ def create_app(
         *history_pages(services, renderer),
         *changed_pages(services, renderer),
         *impact_pages(services, renderer),
+        *lineage_pages(services, renderer),
         *result_pages(services, sessions, renderer),
         *audit_pages(services, renderer),
         *activity_pages(services, renderer),

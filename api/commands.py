@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from api.command_options import (
+    EXIT_USAGE,
     check_texts,
     data_option,
     database_option,
@@ -137,6 +138,35 @@ def process(role: str, counts: int, place: int, listener: int | None, data: str 
         else:
             accepting = socket.socket(fileno=listener)
             server.serve_worker(settings, accepting, writer, shared, termination)
+
+
+@main.command(short_help="Forward an agent's messages to a catalog.")
+@click.option(
+    "--url",
+    envvar="CATALOG_URL",
+    default=f"http://127.0.0.1:{Settings().port}",
+    show_default=True,
+    help="Address of the catalog (CATALOG_URL).",
+)
+def mcp(url: str) -> None:
+    """Forward messages of the Model Context Protocol between standard input and a catalog.
+
+    The token of the agent is CATALOG_TOKEN. No data directory is opened. Ends with its input.
+    """
+    from api.mcp.stdio import Forwarder  # noqa: PLC0415 - start-up: no other command needs HTTP
+
+    def write(line: bytes) -> None:
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+
+    try:
+        Forwarder(url, os.environ.get("CATALOG_TOKEN", "")).run(sys.stdin.buffer, write)
+    except InvalidInput as error:
+        print_line(f"error: {error.message}", err=True)
+        sys.exit(EXIT_USAGE)
+    except (BrokenPipeError, KeyboardInterrupt):
+        # Whoever started it has left.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 @main.command("import", short_help="Load files of JSON lines into the log.")

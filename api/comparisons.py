@@ -26,7 +26,7 @@ class ContractChange(msgspec.Struct, rename="camel"):
 
 
 class HitEntity(msgspec.Struct, rename="camel"):
-    """An entity that is made of what a contract is about."""
+    """An entity that is made of one that changes."""
 
     type: str
     id: str
@@ -35,7 +35,7 @@ class HitEntity(msgspec.Struct, rename="camel"):
     steps: int
     """Length of the shortest way to it."""
     columns: list[str]
-    """The first of its columns that are made of those that readers lose."""
+    """The first of its columns that are made of those that change."""
     column_count: int
     owners: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
     """Its owners; not there where they are withheld, or were not looked at."""
@@ -44,10 +44,10 @@ class HitEntity(msgspec.Struct, rename="camel"):
 
 
 class Impact(msgspec.Struct, rename="camel"):
-    """The entities downstream that breaking changes hit, by how surely they are hit."""
+    """The entities downstream that a change hits, by how surely they are hit."""
 
     breaks: list[HitEntity]
-    """Column lineage leads to them from what readers lose, or all of the entity is lost."""
+    """Column lineage leads to them from what changes, or all of the entity goes."""
     may_break: list[HitEntity]
     """They are made directly of the entity, nobody knows of which columns."""
     look_again: list[HitEntity]

@@ -10,6 +10,8 @@ from litestar.exceptions import HTTPException
 
 from api.comparisons import Comparison
 from api.paths.base_path import as_asked
+from api.paths.openlineage import RETRY_SECONDS as RETRY_AFTER
+from api.paths.openlineage import takes_no_429
 from api.refusals import Denial, Refusal
 from domain import errors
 from domain.machine.disk import is_of_full_disk
@@ -178,7 +180,7 @@ def render(request: Request[Any, Any, Any], error: Exception, instead: str = "")
     """
     state = request.scope["state"]
     request_id: str = state.get("request_id", "")
-    if (denial := _denial(error)) is not None:
+    if (denial := denial_of(error)) is not None:
         state["refusal"] = denial.value
 
     def respond(
@@ -208,6 +210,8 @@ def render(request: Request[Any, Any, Any], error: Exception, instead: str = "")
     if isinstance(error, TooManyRequests | Overloaded):
         status = 429 if isinstance(error, TooManyRequests) else 503
         headers = {"Retry-After": str(error.retry_after)}
+        if takes_no_429(request.scope):
+            status, headers = 503, {"Retry-After": str(RETRY_AFTER)}
         return respond(status, ERROR_TYPES[status], str(error), headers)
     if (refused := _OF_REQUESTS.get(type(error))) is not None:
         return respond(refused, ERROR_TYPES[refused], str(error))
@@ -228,7 +232,7 @@ def render(request: Request[Any, Any, Any], error: Exception, instead: str = "")
     return respond(500, "INTERNAL_ERROR", "the catalog failed to answer; the log says why")
 
 
-def _denial(error: Exception) -> Denial | None:
+def denial_of(error: Exception) -> Denial | None:
     """The reason of a refusal to a known caller: its permissions, or the amount it asks for."""
     if isinstance(error, TooManyRequests):
         return error.reason

@@ -1,6 +1,6 @@
 """The services that routes work with, put together once by the composition root."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
@@ -126,7 +126,17 @@ class Services(msgspec.Struct, frozen=True):
         Raises TooManyRequests when the caller has too much waiting, ClientLeft when the client did
         not wait for its turn, and what `Catalog.until_stored` raises.
         """
-        caller, left = request.user.name, partial(has_left, request.receive)
+        left = partial(has_left, request.receive)
+        return await self.write_for(request.user.name, propose, left, turns)
+
+    async def write_for(
+        self,
+        caller: str,
+        propose: Callable[[], tuple[Proposal, T]],
+        left: Callable[[], Awaitable[bool]] | None = None,
+        turns: WorkQueue | None = None,
+    ) -> tuple[Written, T]:
+        """Do a write of a caller, as `write` does; `left` says if nobody waits for it any more."""
         turns = turns or self.writes
         with self.write_places.held(caller):
             for _ in range(_SHARED_ATTEMPTS):

@@ -12,6 +12,8 @@ from domain.contracts.changes.rules import Perspective
 from domain.errors import InvalidInput
 
 _PREFIX = "CATALOG_"
+_OF_CLIENTS = frozenset({"url", "token"})
+"""Names of variables that say which catalog a client asks, and that no server reads."""
 Text = Annotated[str, Meta(min_length=1)]
 """A text that is not empty: an empty address means every address, an empty path this directory."""
 
@@ -67,6 +69,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Scopes to request from that provider, separated by spaces."""
     policies: Text | None = None
     """TOML file of roles and their permissions (`docs/permissions.md`); changes apply at once."""
+    openlineage: Text | None = None
+    """TOML file of what OpenLineage's namespaces mean (`docs/openlineage.md`); it is followed."""
     contract_gate: Literal["none", "consumer", "producer", "full"] = "none"
     """View in which no write may break an Active contract, unless its version announces it."""
     rate_limit: Annotated[float, Meta(ge=0.0, le=1e6)] = 0.0
@@ -85,6 +89,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes that all measurements may take together; beyond, new ones are refused (503)."""
     history_days: Annotated[int, Meta(ge=1, le=36_500)] | None = None
     """Days of which the past can be read, in lists and searches as of then; None for all of it."""
+    mcp: Literal["off", "read", "write"] = "read"
+    """Tools that agents are given at `/mcp`: none, those that read, or all (`docs/agents.md`)."""
+    mcp_answer: Annotated[int, Meta(ge=16_000, le=60_000)] = 16_000
+    """Characters that an answer to an agent may have; cursors go on behind them."""
     search_refresh: Annotated[float, Meta(ge=0.0, le=60.0)] = 0.2
     """Seconds for which writes are collected before they become searchable together."""
     ready_lag: Annotated[float, Meta(gt=0.0)] = 30.0
@@ -124,6 +132,8 @@ def read_settings(environment: Mapping[str, str] = os.environ, **given: Any) -> 
     for name, value in environment.items():
         if name.startswith(_PREFIX):
             field = name.removeprefix(_PREFIX).lower()
+            if field in _OF_CLIENTS:
+                continue
             if field not in known:
                 allowed = ", ".join(sorted(_PREFIX + field.upper() for field in known))
                 raise InvalidInput(f"{name} is not a setting; the settings are {allowed}")

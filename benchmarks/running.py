@@ -37,10 +37,10 @@ class Server(msgspec.Struct, frozen=True):
             f"Authorization: Bearer {self.token}\r\nConnection: {connection}\r\n\r\n"
         ).encode()
 
-    def put(self, path: str, content: bytes) -> bytes:
-        """The bytes of a PUT of JSON, over a kept connection."""
+    def put(self, path: str, content: bytes, method: str = "PUT") -> bytes:
+        """The bytes of a PUT of JSON, or of another method, over a kept connection."""
         head = (
-            f"PUT {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
+            f"{method} {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
             f"Authorization: Bearer {self.token}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(content)}\r\n\r\n"
         )

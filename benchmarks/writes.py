@@ -66,9 +66,9 @@ def measure(workspace: Workspace, large: bool) -> list[Figure]:
         bare(workspace.fresh(), {"stored": b"{}"}, "") as storing,
     ):
         for path, body in _PARENTS:
-            _drive(server, [iter([_put(server, path, body)])], math.inf)
+            drive(server, [iter([_put(server, path, body)])], math.inf)
         numbers = itertools.count()
-        _drive(server, [_tables(server, numbers)], time.perf_counter() + 1)
+        drive(server, [_tables(server, numbers)], time.perf_counter() + 1)
         rounds = [_round(server, storing, directory, numbers) for _ in range(_ROUNDS)]
     return [
         _one_client(rounds),
@@ -92,7 +92,7 @@ def _round(
     bare_one, bare_many = (_rate(storing, bodies, clients) for clients in (1, CLIENTS))
     bulk = _BULK * _rate(server, _bulks(server, numbers), 1)
     lists = itertools.repeat(server.request(_LIST))
-    quiet = _drive(server, [lists], time.perf_counter() + _SECONDS)
+    quiet = drive(server, [lists], time.perf_counter() + _SECONDS)
     beside = _lists_beside_writers(server, numbers)
     return Round(
         synced=synced,
@@ -119,7 +119,7 @@ def _worked(server: Server, requests: Requests, clients: int) -> tuple[float, fl
 def _rate(server: Server, requests: Requests, clients: int) -> float:
     """Requests a second that so many clients are answered together."""
     began = time.perf_counter()
-    taken = _drive(server, [requests] * clients, began + _SECONDS)
+    taken = drive(server, [requests] * clients, began + _SECONDS)
     return len(taken) / (time.perf_counter() - began)
 
 
@@ -128,7 +128,7 @@ def _lists_beside_writers(server: Server, numbers: "itertools.count[int]") -> li
     writers = [_tables(server, numbers) for _ in range(CLIENTS)]
     until = time.perf_counter() + _SECONDS
     lists = itertools.repeat(server.request(_LIST))
-    return _drive(server, [lists, *writers], until, counted=1)
+    return drive(server, [lists, *writers], until, counted=1)
 
 
 def _synced_appends(file: Path, until: float) -> int:
@@ -206,7 +206,7 @@ class _Client:
         return True
 
 
-def _drive(
+def drive(
     server: Server, requests: list[Requests], until: float, counted: int | None = None
 ) -> list[float]:
     """Seconds taken by each request of the first `counted` clients (None: of all) until a time."""

@@ -21,6 +21,30 @@ def encode(value: Any) -> Raw:
     return Raw(msgspec.json.encode(value))
 
 
+class Via(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    gc=False,
+):
+    """The door that a request came through where its actor did not ask in person: for whom an agent
+    or a pipeline acted is the actor, and this is who acted."""
+
+    door: str
+    """`mcp` for agents, `openlineage` for pipelines."""
+    what: str | None = None
+    """The tool that an agent called, or the job that ran."""
+    run: str | None = None
+    """The id of the job's run."""
+    agent: str | None = None
+    """Who acted, as the token of the request proves it."""
+    client: str | None = None
+    """What the client calls itself, which nothing proves."""
+
+
 class Event(
     msgspec.Struct,
     frozen=True,
@@ -39,6 +63,8 @@ class Event(
     version: int
     """The entity's decimal version after the event, in tenths: 1 is 0.1, 10 is 1.0."""
     request_id: str
+    via: Via | None = None
+    """None where the actor asked over the API or the pages."""
 
 
 class EntityCreated(Event, frozen=True, kw_only=True, gc=False):

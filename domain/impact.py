@@ -147,7 +147,7 @@ class _Index:
             for from_columns, to_column in flow.mappings:
                 for column in from_columns:
                     self._at[column].append((flow.to_id, to_column))
-                    for above in _above(column):
+                    for above in columns_above(column):
                         self._below[above].append((flow.to_id, to_column))
 
     def take(self, column: str) -> Iterable[tuple[str, str]]:
@@ -155,13 +155,19 @@ class _Index:
 
         What was taken once is not taken again: thousands of columns may lie in the same one.
         """
-        for name in (column, *_above(column)):
+        for name in (column, *columns_above(column)):
             yield from self._at.pop(name, ())
         yield from self._below.pop(column, ())
 
 
-def _above(column: str) -> Iterable[str]:
+def columns_above(column: str) -> Iterable[str]:
     """The qualified names above a column's, the nearest first; none for what is no such name."""
+    if '"' not in column and "" not in column.split("."):
+        end = column.rfind(".")
+        while end > 0:
+            yield column[:end]
+            end = column.rfind(".", 0, end)
+        return
     try:
         parts = names.split(column)
     except InvalidInput:

@@ -4,6 +4,8 @@ from collections.abc import Collection
 
 import msgspec
 
+from domain.events import Via
+
 
 class TakesLong(Exception):
     """A plan would have to read the whole log, which is for turns of their own."""
@@ -16,6 +18,8 @@ class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the caller, which the events record."""
     request_id: str
     """Id of the request, which the events record."""
+    via: Via | None = None
+    """The door that the request came through, which the events record; None for API and pages."""
     by_bot: bool = False
     """True if the caller is a bot, whose PUTs keep what people curated."""
     override_metadata: bool = False
@@ -44,3 +48,8 @@ class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
     """Under this key of the actor a repetition of the request is answered as the first time."""
     digest: bytes = b""
     """Digest of the whole request, which tells a repetition from another request under its key."""
+
+    @property
+    def plainly(self) -> "WriteContext":
+        """The context of what a write does beside what was asked for: without its conditions."""
+        return WriteContext(actor=self.actor, request_id=self.request_id, via=self.via)

@@ -10,6 +10,7 @@ from rich.table import Table
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, StoreUnavailable
 from domain.event_store.port import EventStore
+from domain.events import Via
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ALL_KINDS
 from domain.openmetadata import document
@@ -110,6 +111,7 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     actor: str
     request_id: str
     event_types: tuple[str, ...]
+    via: Via | None = None
     change_description: ChangeDescription | None = None
 
 
@@ -165,6 +167,7 @@ def _entry(revision: Revision) -> Entry:
         entity.updated_by,
         revision.request_id,
         revision.event_types,
+        revision.via,
         None if entity.purged else revision.description,
     )
 
@@ -177,12 +180,26 @@ def _print_history(revisions: list[Revision]) -> None:
         cells = options.cells(
             format_version(entity.version),
             f"{when:%Y-%m-%d %H:%M:%S}",
-            entity.updated_by,
+            "\n".join((entity.updated_by, *_door_lines(revision.via))),
             revision.request_id,
             "\n".join(_change_lines(revision)),
         )
         table.add_row(*cells)
     options.console().print(table)
+
+
+def _door_lines(via: Via | None) -> list[str]:
+    """Lines that say through which door a request came, and who acted there."""
+    if via is None:
+        return []
+    told = (
+        ("over", via.door),
+        ("by", via.what),
+        ("run", via.run),
+        ("agent", via.agent),
+        ("calls itself", via.client),
+    )
+    return [f"{word} {_cut(value)}" for word, value in told if value is not None]
 
 
 def _change_lines(revision: Revision) -> list[str]:

@@ -50,6 +50,8 @@ class Principal(msgspec.Struct, frozen=True):
 
     name: str
     roles: tuple[str, ...]
+    agent: str | None = None
+    """Who acts for the caller, as the token says it: `act.sub` (RFC 8693), else `azp`."""
 
 
 class Access(msgspec.Struct, frozen=True, eq=False, dict=True):

@@ -138,6 +138,7 @@ class RequestRecorder:
                     position=position,
                     client=self._address_of(scope),
                     reason=scope["state"].get("refusal", ""),
+                    tool=scope["state"].get("tool", ""),
                 )
             )
 

@@ -111,6 +111,17 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
             }
         ),
         "AuditLine": {"anyOf": [ref("AuditEvent"), closed_object({"paging": ref("AuditPaging")})]},
+        "McpResponse": {
+            "type": "object",
+            "description": "A response of the Model Context Protocol: `result` or `error`.",
+            "required": ["jsonrpc"],
+            "properties": {
+                "jsonrpc": {"const": "2.0"},
+                "id": {"anyOf": [TEXT, {"type": "integer"}]},
+                "result": {"type": "object"},
+                "error": {"type": "object"},
+            },
+        },
         "TestConnectionDefinition": closed_object(
             {"name": TEXT, "steps": {"type": "array", "maxItems": 0}}
         ),

@@ -17,6 +17,7 @@ from domain.kinds.bodies.profiling import PROFILER_CONFIG
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.measurements.runs import MAX_RUNS
+from domain.openlineage.events import MOST_EVENTS, MOST_NAME
 from domain.openmetadata.entity_properties import REQUEST_ALIASES
 from domain.writing.bulk_put import MAX_REQUESTS
 from projections.search.aggregations import MAX_BUCKETS
@@ -119,6 +120,17 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
                 "apiVersion": {**TEXT, "pattern": r"^v3\.[0-9]{1,4}\.[0-9]{1,4}$"},
             },
         },
+        "McpMessage": {
+            "type": "object",
+            "description": "A request of the Model Context Protocol.",
+            "required": ["jsonrpc", "id", "method"],
+            "properties": {
+                "jsonrpc": {"const": "2.0"},
+                "id": {"anyOf": [TEXT, {"type": "integer"}]},
+                "method": TEXT,
+                "params": {"type": "object"},
+            },
+        },
         "JudgedDocument": {
             "type": "object",
             "description": "Any mapping, which may be no document of the standard.",
@@ -154,6 +166,20 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
                 "results": array({"type": "object"}),
             },
         },
+        "OpenLineageEvent": _EVENT,
+        "OpenLineageBatch": {
+            "description": "Events of OpenLineage.",
+            "anyOf": [
+                {**array(ref("OpenLineageEvent")), "maxItems": MOST_EVENTS},
+                {
+                    "type": "object",
+                    "required": ["events"],
+                    "properties": {
+                        "events": {**array(ref("OpenLineageEvent")), "maxItems": MOST_EVENTS}
+                    },
+                },
+            ],
+        },
         "QueryText": {**TEXT, "pattern": _OUTER, "description": "SQL."},
         "QueryUsage": array(to_kinds(())),
         "QueryUsers": array({"anyOf": [to_kinds(("user",)), TEXT]}),
@@ -168,6 +194,40 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
             "items": {"oneOf": _patch_operations()},
         },
     }
+
+
+_PLAIN = r"^[^\u0000-\u001f]*$"
+"""A text without control characters."""
+_NAMED: Schema = {
+    "type": "object",
+    "required": ["namespace", "name"],
+    "properties": {
+        "namespace": {**TEXT, "minLength": 1, "maxLength": MOST_NAME, "pattern": _PLAIN},
+        "name": {**TEXT, "minLength": 1, "maxLength": MOST_NAME, "pattern": _PLAIN},
+    },
+}
+_NAMES: Schema = {"anyOf": [array(_NAMED), NULL]}
+_EVENT: Schema = {
+    "type": "object",
+    "description": "An event of OpenLineage: of a run, a job or a dataset.",
+    "required": ["eventTime"],
+    "anyOf": [{"required": ["job"]}, {"required": ["dataset"]}],
+    "properties": {
+        "eventTime": {**TEXT, "format": "date-time"},
+        "eventType": {},
+        "run": {
+            "type": "object",
+            "required": ["runId"],
+            "properties": {
+                "runId": {**TEXT, "minLength": 1, "maxLength": MOST_NAME, "pattern": _PLAIN}
+            },
+        },
+        "job": _NAMED,
+        "dataset": _NAMED,
+        "inputs": _NAMES,
+        "outputs": _NAMES,
+    },
+}
 
 
 def _aggregate_request() -> Schema:

@@ -28,6 +28,7 @@ from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import SharedCounts
 from domain.measurements.port import Measurements
 from domain.measurements.sweeping import Sweeper
+from domain.openlineage.mapping_file import MappingFile
 from projections.feeding.daemon import (
     ALONE_SECONDS,
     POLL_SECONDS,
@@ -35,7 +36,7 @@ from projections.feeding.daemon import (
     ProjectorLock,
     Steps,
 )
-from projections.wiring.reactions import judging
+from projections.wiring.reactions import drawing_late, judging
 from projections.wiring.stores import Stores, make_directory, open_stores
 
 _BACKLOG = 2_048
@@ -199,8 +200,13 @@ def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
             history_days=settings.history_days,
         )
         try:
-            with closing(open_measurements(settings)) as measurements:
-                daemon = make_daemon(stores, settings, [judging(stores, measurements)])
+            mapping = MappingFile(settings.openlineage)
+            with (
+                closing(open_measurements(settings)) as measurements,
+                judging(stores, measurements) as judge,
+                drawing_late(stores, measurements, mapping) as late,
+            ):
+                daemon = make_daemon(stores, settings, [judge, late])
                 try:
                     daemon.start()
                     with _sweeping(measurements, stores):

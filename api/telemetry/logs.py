@@ -226,6 +226,8 @@ class AccessLine(msgspec.Struct, omit_defaults=True):
     """Address of the client; behind trusted proxies the one that they name."""
     reason: str = ""
     """Reason of a refusal, of the connection, the token or the caller; None if there was none."""
+    tool: str = ""
+    """The tool that an agent called."""
     event: Literal["request", ""] = ""
     level: Literal["info", ""] = ""
 

@@ -86,7 +86,7 @@ async def purge_beforehand(
 
     _, entity_ids = await services.write(request, find)
     # The conditions of the request are about the entity that is to be purged, and not about these.
-    plain = WriteContext(actor=context.actor, request_id=context.request_id)
+    plain = context.plainly
     most = services.catalog.most_events
     for start in range(0, len(entity_ids), most):
         some = entity_ids[start : start + most]

@@ -1,6 +1,7 @@
-"""The impact of changes of a stored contract, as far as a caller may see the lineage."""
+"""The impact of a change of any entity, as far as a caller may see the lineage."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,11 +15,12 @@ from domain.contracts.changes.reach import reach_of
 from domain.contracts.changes.rules import Change
 from domain.edges import EDGE
 from domain.errors import NotFound
-from domain.impact import Flow, Hit, Tier, impact_of
+from domain.events import Body
+from domain.impact import Flow, Hit, Reach, Tier, impact_of
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import ColumnLineage
 from domain.kinds.registry import KINDS
-from projections.entities.lineage import Edge, Node, read_lineage
+from projections.entities.lineage import BOUNDS, Bounds, Edge, Node, read_lineage
 from projections.entities.port import EntityTooLarge, Include, SortedReadModel
 from projections.entities.single_entities import read_one
 from projections.visibility.edges import EdgeSight
@@ -41,30 +43,35 @@ class _Owned(msgspec.Struct):
 def impact_on(
     services: Services,
     access: Access,
-    contract: Entity,
-    changes: Sequence[Change],
+    entity: Reference,
+    reached: Callable[[str], tuple[Iterable[str], Collection[Reach]]],
     sight: EdgeSight,
+    bounds: Bounds = BOUNDS,
 ) -> Impact | msgspec.UnsetType:
-    """The impact of changes of a live contract; UNSET for who may not view the lineage. Blocks.
+    """The impact of a change of a live entity; UNSET for who may not view the lineage. Blocks.
 
-    What lies behind entities that the caller may not view is left out with them.
+    `entity` has the type, and the id or the qualified name. `reached` gives, for the qualified name
+    of the entity, those of the columns that change, and the parts that the change is about. What
+    lies behind entities that the caller may not view is left out with them. What is soft-deleted is
+    not hit, but what is made of it may be.
     """
-    about = contract.value("entity")
-    entity = Reference(type=about["type"], id=about["id"])
     seen = (EDGE, entity.type or "")
     if not all(access.may(Permission(Action.VIEW, kind)) for kind in seen):
         return msgspec.UNSET
     with services.stores.entities.use() as entities:
         try:
-            walk = read_lineage(entities, entity, sight, upstream=0, downstream=_MOST_STEPS)
+            walk = read_lineage(
+                entities, entity, sight, upstream=0, downstream=_MOST_STEPS, bounds=bounds
+            )
         except NotFound:
             # Lists do not have it yet.
             return msgspec.UNSET
-        columns, reaches = reach_of(changes, contract, walk.entity.fully_qualified_name)
-        flows = [_flow(edge, sight) for edge in walk.downstream]
+        columns, reaches = reached(walk.entity.fully_qualified_name)
+        flows = [flow_of(edge, sight.details(edge.fields)) for edge in walk.downstream]
         hits = impact_of(walk.entity.id, columns, reaches, flows)
         truncated = walk.truncated or any(hit.steps == _MOST_STEPS for hit in hits.values())
         nodes = {node.id: node for node in walk.nodes}
+        hits = {each: hit for each, hit in hits.items() if not nodes[each].deleted}
         named = sorted(hits, key=lambda each: (_TIERS.index(hits[each].tier), hits[each].steps))
         shown = [nodes[each] for each in named[:MOST_HITS]]
         owners = _owners(entities, access, shown)
@@ -82,8 +89,22 @@ def impact_on(
     )
 
 
-def _flow(edge: Edge, sight: EdgeSight) -> Flow:
-    raw = sight.details(edge.fields).get("columnsLineage")
+def impact_on_readers(
+    services: Services,
+    access: Access,
+    contract: Entity,
+    changes: Sequence[Change],
+    sight: EdgeSight,
+) -> Impact | msgspec.UnsetType:
+    """The impact of changes of a contract on what is made of its entity, as of `impact_on`."""
+    about = contract.value("entity")
+    entity = Reference(type=about["type"], id=about["id"])
+    return impact_on(services, access, entity, partial(reach_of, changes, contract), sight)
+
+
+def flow_of(edge: Edge, details: Body) -> Flow:
+    """An edge with the columns that flow over it, as far as its details show them."""
+    raw = details.get("columnsLineage")
     given = _mappings.decode(raw) if raw is not None else []
     mappings = [(each.from_columns or (), each.to_column) for each in given if each.to_column]
     return Flow(edge.from_id, edge.to_id, mappings)

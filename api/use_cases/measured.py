@@ -1,7 +1,7 @@
 """Reads and writes of measurements of an entity, as every route of measurements does them."""
 
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -29,6 +29,7 @@ from domain.patches.json_input import decode
 from projections.entities.single_entities import EntityAnswer, read_one
 
 _PAGE_BYTES = 1_000_000
+_PARTS = 10_000
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -38,6 +39,8 @@ def report(body: bytes, expected: type[T]) -> T:
     return converted(decode(body, dict[str, Any], "the body"), expected, "the body")
 
 
+Complete = Callable[[Sequence[tuple[int, bytes]], Sequence[tuple[int, bytes]]], list[bytes]]
+"""Makes the JSON of points of theirs and of those of all parts, given with their times."""
 Handler = Callable[..., Coroutine[Any, Any, Finished]]
 
 
@@ -129,10 +132,12 @@ def page(
     limit: int,
     after: int | None,
     shown: Callable[[bytes], bytes] = lambda body: body,
+    complete: Complete | None = None,
 ) -> bytes:
     """A page of a series of an entity, the newest first, as OpenMetadata's lists are written.
 
-    `shown` makes of the JSON of a point what the caller may see of it.
+    `shown` makes of the JSON of a point what the caller may see of it, and `complete` adds to the
+    points what the other parts of the series have at their times.
     """
     wanted = PageRequest(
         entity_id=entity_id,
@@ -145,10 +150,21 @@ def page(
         most_bytes=_PAGE_BYTES,
     )
     page = services.measurements.page(wanted)
+    points, more = page.points, page.more
+    bodies = [body for _, body in points]
+    if complete is not None and points:
+        all_parts = replace(
+            wanted, part=None, since=points[-1][0], until=points[0][0], before=None, limit=_PARTS
+        )
+        beside = services.measurements.page(all_parts)
+        # All of a page is complete: where there is too much beside it, it ends earlier.
+        points = [each for each in points if not beside.more or each[0] >= beside.points[-1][0]]
+        more = more or len(points) < len(bodies)
+        bodies = complete(points, beside.points)
     paging: dict[str, int | str] = {"total": page.total}
-    if page.more:
-        paging["after"] = str(page.points[-1][0])
-    data = b",".join(shown(body) for _, body in page.points)
+    if more:
+        paging["after"] = str(points[-1][0])
+    data = b",".join(map(shown, bodies))
     return b'{"data":[%b],"paging":%b}' % (data, msgspec.json.encode(paging))
 
 

@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Raw
 
-from domain.events import Body
+from domain.events import Body, Via
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -13,6 +13,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     at: int
     """Milliseconds since the Unix epoch."""
     request_id: str
+    via: Via | None = None
+    """The door that the request came through, which the events record."""
     expected_version: int | None = None
     """Tenths; when given, the entity must be at this version."""
     expected_event: str | None = None

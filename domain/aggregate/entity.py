@@ -103,11 +103,7 @@ def decide(command: commands.Command, state: Entity | None) -> list[Event]:
         return _create(command, state)
     if state is None or state.purged:
         raise NotFound("there is no such entity")
-    if command.expected_version not in (None, state.version):
-        raise StaleVersion(
-            f"{state.kind} {state.fqn!r} is at version {format_version(state.version)},"
-            f" not {format_version(command.expected_version or 0)}"
-        )
+    check_version(state, command.expected_version)
     if command.expected_event not in (None, state.last_change):
         raise StaleVersion(
             f"{state.kind} {state.fqn!r} is at version {format_version(state.version)}, but at"
@@ -123,6 +119,15 @@ def decide(command: commands.Command, state: Entity | None) -> list[Event]:
     if isinstance(command, commands.SoftDeleteEntity):
         return [] if state.deleted else [_event(events.EntitySoftDeleted, command, *after)]
     return [_event(events.EntityRestored, command, *after)] if state.deleted else []
+
+
+def check_version(state: Entity, expected: int | None) -> None:
+    """Raise StaleVersion for an entity that is not at a version, in tenths; None is any version."""
+    if expected not in (None, state.version):
+        raise StaleVersion(
+            f"{state.kind} {state.fqn!r} is at version {format_version(state.version)},"
+            f" not {format_version(expected or 0)}"
+        )
 
 
 def _create(command: commands.CreateEntity, state: Entity | None) -> list[Event]:
@@ -245,6 +250,7 @@ def _event(
         at=command.at,
         version=version,
         request_id=command.request_id,
+        via=command.via,
         **fields,
     )
 

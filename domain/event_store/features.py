@@ -48,6 +48,7 @@ _OF_EVENTS: Mapping[str, tuple[str, ...]] = {
         "field:contract.judged.latest",
         "event:contract.breaking",
         "event:entity.renamed",
+        *(f"field:{name}.via" for name in EVENT_TYPES),
     ),
 }
 """Release -> the features other than kinds that it was the first to know. Whoever adds one names

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
@@ -37,6 +38,18 @@ class Page(msgspec.Struct, frozen=True):
     """Time and JSON of each point."""
     more: bool
     """True if older points follow."""
+
+
+class KeptBeside(ABC):
+    """A transaction on what is kept beside the points, at a time at which no other one runs."""
+
+    @abstractmethod
+    def rows(self, statement: str, *values: Any) -> list[Any]:
+        """The rows of a statement with `?` for values."""
+
+    @abstractmethod
+    def change(self, statement: str, runs: Sequence[Sequence[Any]]) -> None:
+        """Run a statement with `?` for values, once for each sequence of these."""
 
 
 class Measurements(ABC):
@@ -165,11 +178,19 @@ class Measurements(ABC):
             pass
 
     @abstractmethod
+    def read_beside(self, statement: str, *values: Any) -> list[Any]:
+        """The rows of a statement, with `?` for values, on what is kept beside the points."""
+
+    @abstractmethod
+    def beside(self) -> AbstractContextManager[KeptBeside]:
+        """A transaction for a block, which survives power loss once the block has ended."""
+
+    @abstractmethod
     def close(self) -> None:
         """Close all connections; nothing may use the measurements afterwards."""
 
     @abstractmethod
-    def _rows(self, statement: str, *values: str) -> list[tuple[Any, ...]]:
+    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows of a statement that reads; none where nothing was ever stored."""
 
     @abstractmethod

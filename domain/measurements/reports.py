@@ -124,6 +124,10 @@ class SystemProfile(Part, kw_only=True):
     operation: Literal["UPDATE", "INSERT", "DELETE", "WRITE"] | None = None
     rows_affected: Integer | None = None
 
+    def points(self) -> Iterator[Point]:
+        """The only point of the operation."""
+        yield Point(SYSTEM, self.operation or "", self.timestamp, msgspec.json.encode(self))
+
 
 class TableProfileReport(Part, kw_only=True):
     """The report of a run of a profiler on a table."""
@@ -140,8 +144,7 @@ class TableProfileReport(Part, kw_only=True):
             part = column_part(column.name)
             yield Point(COLUMN, part, column.timestamp, msgspec.json.encode(column))
         for system in self.system_profile or ():
-            part = system.operation or ""
-            yield Point(SYSTEM, part, system.timestamp, msgspec.json.encode(system))
+            yield from system.points()
 
 
 class TableSample(Part, kw_only=True):

@@ -1,6 +1,7 @@
 """Runs of pipelines, as the connectors of orchestrators report them."""
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -55,6 +56,24 @@ class TaskMetrics(Part, kw_only=True):
     execution_time_ms: Integer | None = None
 
 
+class RunError(Part, kw_only=True):
+    """The reason why a run, or a task of one, failed."""
+
+    error_type: str | None = None
+    error_message: str | None = None
+    stack_trace: str | None = None
+    failed_task: str | None = None
+
+    def masked(self) -> "RunError":
+        """The reason without the lines that may hold a secret."""
+        message, trace = self.error_message, self.stack_trace
+        return replace(
+            self,
+            error_message=message and masked_lines(message),
+            stack_trace=trace and masked_lines(trace),
+        )
+
+
 class TaskRun(Part, kw_only=True):
     """A task of a run."""
 
@@ -71,6 +90,7 @@ class TaskRun(Part, kw_only=True):
     inputs: list[DatasetUse] | None = None
     outputs: list[DatasetMade] | None = None
     metrics: TaskMetrics | None = None
+    error: RunError | None = None
 
 
 class RunMetrics(Part, kw_only=True):
@@ -81,15 +101,6 @@ class RunMetrics(Part, kw_only=True):
     cpu_time: float | None = None
     memory_used: Integer | None = None
     cost: float | None = None
-
-
-class RunError(Part, kw_only=True):
-    """The reason why a run failed."""
-
-    error_type: str | None = None
-    error_message: str | None = None
-    stack_trace: str | None = None
-    failed_task: str | None = None
 
 
 class PipelineRun(Part, kw_only=True):
@@ -103,7 +114,10 @@ class PipelineRun(Part, kw_only=True):
     execution_status: RunState
     task_status: Annotated[list[TaskRun], Meta(max_length=MAX_TASKS)] | None = None
     execution_id: str | None = None
+    start_time: Timestamp | None = None
     end_time: Timestamp | None = None
+    nominal_start_time: Annotated[str, Meta(max_length=64)] | None = None
+    """The time for which an orchestrator has planned the run, as it writes times."""
     version: str | None = None
     parameters: dict[str, Any] | None = None
     executed_by: Reference | None = None
@@ -122,9 +136,36 @@ def points(runs: Iterable[PipelineRun], oldest: int) -> Iterator[Point]:
     for run in runs:
         if run.timestamp >= oldest:
             kept = replace(
-                run, parameters=masked_values(run.parameters), error=run.error and _told(run.error)
+                run,
+                parameters=masked_values(run.parameters),
+                error=run.error and run.error.masked(),
             )
             yield Point(RUN, "", run.timestamp, msgspec.json.encode(kept))
+
+
+def task_point(task: TaskRun, at: int) -> Point:
+    """The point of a task that is reported by itself, of the run that is shown at a time."""
+    kept = replace(task, error=task.error and task.error.masked())
+    return Point(RUN, task.name, at, msgspec.json.encode(kept))
+
+
+def with_tasks(
+    runs: Sequence[tuple[int, bytes]], points: Iterable[tuple[int, bytes]]
+) -> list[bytes]:
+    """The JSON of runs, with those of their tasks that were reported by themselves.
+
+    Both are pairs of time and JSON; a task belongs to the run of its time.
+    """
+    tasks: defaultdict[int, list[TaskRun]] = defaultdict(list)
+    for at, body in points:
+        if body.startswith(_TASK):
+            tasks[at].append(_decode_task(body))
+    return [
+        msgspec.json.encode(replace(run, task_status=[*(run.task_status or ()), *tasks[at]]))
+        if tasks[at] and (run := _decode_run(body))
+        else body
+        for at, body in runs
+    ]
 
 
 def masked_values(given: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -132,15 +173,12 @@ def masked_values(given: dict[str, Any] | None) -> dict[str, Any] | None:
     return {key: _masked(key, value) for key, value in given.items()} if given else None
 
 
-def _told(error: RunError) -> RunError:
-    message, trace = error.error_message, error.stack_trace
-    return replace(
-        error,
-        error_message=message and masked_lines(message),
-        stack_trace=trace and masked_lines(trace),
-    )
-
-
 def _masked(name: str, value: Any) -> Any:
     text = f"{name}={value}" if isinstance(value, str) else f"{name}={msgspec.json.encode(value)!r}"
     return MASK if len(text) > _LONGEST or holds_secret(text) else value
+
+
+_TASK = b'{"name":'
+"""The beginning of the JSON of a task, which that of no run has."""
+_decode_task = msgspec.json.Decoder(TaskRun).decode
+_decode_run = msgspec.json.Decoder(PipelineRun).decode

@@ -10,7 +10,7 @@ from domain import events
 from domain.edges import EDGE, edge_ends
 from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.port import EventStore
-from domain.events import TYPE_NAMES, Body, Event
+from domain.events import TYPE_NAMES, Body, Event, Via
 from domain.kinds.bodies.lineage import RUNNING_KINDS
 from domain.kinds.registry import ALL_KINDS, KINDS
 from domain.reading.names_of_then import Named, NamesOfThen
@@ -38,6 +38,8 @@ class AuditEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     time: int
     """Milliseconds since the Unix epoch."""
     request_id: str
+    via: Via | None = None
+    """The door that the request came through, where its actor did not ask in person."""
     body: Body | None = None
     """The created body, for a creation."""
     patch: list[dict[str, Any]] | None = None
@@ -224,6 +226,7 @@ def _audited(recorded: RecordedEvent, fqn: str, end_kinds: frozenset[str]) -> Au
         actor=event.actor,
         time=event.at,
         request_id=event.request_id,
+        via=event.via,
         body=body,
         patch=patch,
         status=event.status if isinstance(event, events.EntityStatusChanged) else None,

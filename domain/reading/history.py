@@ -14,7 +14,7 @@ from domain.aggregate.lifecycle import format_version
 from domain.errors import Conflict, NotFound, Purged
 from domain.event_store.entity_reads import RecordedEvent, StreamSpan
 from domain.event_store.port import EventStore
-from domain.events import REMARKS, TYPE_NAMES, Body, EntityPurged
+from domain.events import REMARKS, TYPE_NAMES, Body, EntityPurged, Via
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ALL_KINDS
 from domain.openmetadata import document
@@ -34,6 +34,8 @@ class Revision(msgspec.Struct, frozen=True):
     """None for a creation."""
     request_id: str
     event_types: tuple[str, ...]
+    via: Via | None = None
+    """The door that the request came through, where its actor did not ask in person."""
 
     @property
     def description(self) -> ChangeDescription | None:
@@ -119,15 +121,16 @@ def revisions(
         event = recorded.event
         before, entity = entity, evolve(entity, event, entity_id)
         types: tuple[str, ...] = (TYPE_NAMES[type(event)],)
-        request_id = event.request_id
+        request_id, via = event.request_id, event.via
         # Events of one command share their version; a purge has that of what it purges.
         same = revision is not None and revision.entity.version == entity.version
         if revision is not None and same and not entity.purged:
             before, types = revision.before, (*revision.event_types, *types)
-            request_id = revision.request_id if isinstance(event, REMARKS) else event.request_id
+            if isinstance(event, REMARKS):
+                request_id, via = revision.request_id, revision.via
         elif revision is not None:
             yield revision
-        revision = Revision(entity, before, request_id, types)
+        revision = Revision(entity, before, request_id, types, via)
     if revision is not None:
         yield revision
 

@@ -19,7 +19,7 @@ from domain.aggregate.entity import STATUS, Entity, evolve
 from domain.aggregate.lifecycle import format_version
 from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.port import EventStore
-from domain.events import TYPE_NAMES, Body, Event, encode
+from domain.events import TYPE_NAMES, Body, Event, Via, encode
 from domain.patches import json_patch
 
 _NESTED = "children"
@@ -50,9 +50,13 @@ class TimelineStep(msgspec.Struct, Generic[Told], frozen=True):
     version: str
     stream_version: int
     """That of the first of its events."""
+    position: int
+    """Position in the log of the last of its events."""
     at: int
     actor: str
     request_id: str
+    via: Via | None
+    """The door that the request came through, where its actor did not ask in person."""
     event_types: tuple[str, ...]
     changes: tuple[Told, ...]
 
@@ -103,10 +107,20 @@ def read_steps(
             changes = map(tell, entity.changes(recorded.event))
             told += [each for each in changes if each is not None]
         if request:
-            first, event = request[0].stream_version, _changing(request).event
-            types = tuple(TYPE_NAMES[type(each.event)] for each in request)
-            who = event.at, event.actor, event.request_id
-            steps.append(TimelineStep(format_version(version), first, *who, types, tuple(told)))
+            event = _changing(request).event
+            steps.append(
+                TimelineStep(
+                    version=format_version(version),
+                    stream_version=request[0].stream_version,
+                    position=request[-1].position,
+                    at=event.at,
+                    actor=event.actor,
+                    request_id=event.request_id,
+                    via=event.via,
+                    event_types=tuple(TYPE_NAMES[type(each.event)] for each in request),
+                    changes=tuple(told),
+                )
+            )
     return steps[::-1]
 
 

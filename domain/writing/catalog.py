@@ -26,6 +26,7 @@ from domain.writing.entity_cache import ByName, EntityCache
 from domain.writing.lineage import LineagePlanner
 from domain.writing.planning import Planner
 from domain.writing.plans import Change, Plan, Step, append_of
+from domain.writing.staged_plans import StagedPlans
 
 P = TypeVar("P", bound="Proposal")
 T = TypeVar("T")
@@ -131,6 +132,19 @@ class Catalog:
             return self._unless_stored(append_of(steps, epoch)), len(steps)
 
         return self._in_one_epoch(decide)
+
+    def propose_staged(self, decide: Callable[[StagedPlans], T]) -> tuple[Proposal, T]:
+        """Decide on several plans, each on what the ones before it leave, to be stored together.
+
+        `decide` makes the plans and stages them. Raises its errors.
+        """
+
+        def decided(epoch: int) -> tuple[Proposal, T]:
+            plans = StagedPlans(self.store, self._entities, self._now, self._make_id, self._gate)
+            given = decide(plans)
+            return self._unless_stored(plans.append(epoch)), given
+
+        return self._in_one_epoch(decided)
 
     def propose_puts(
         self,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from domain.aggregate import commands
 from domain.aggregate.curation import patched
-from domain.aggregate.entity import STATUS, Entity
+from domain.aggregate.entity import STATUS, Entity, check_version
 from domain.errors import InvalidInput, NotFound
 from domain.event_store.entity_reads import EntityReads
 from domain.event_store.stored import Claim
@@ -31,6 +31,7 @@ from domain.requests.drafts import Draft
 from domain.requests.exclusive_tags import EXCLUSIVE, Above, ExclusiveTags
 from domain.requests.references import Name, add_looked_up, find, recorded_parent
 from domain.write_context import WriteContext
+from domain.writing.edits import Edit, patch_of
 from domain.writing.entity_cache import ByName
 from domain.writing.plans import Change, Plan, Step, check_joined, step
 from domain.writing.renaming import RenamingPlanner
@@ -50,6 +51,21 @@ class ChangePlanner(RenamingPlanner):
         """Apply an RFC 6902 patch to the entity's document; raises InvalidInput when it fails."""
         json_patch.check_size(patch)
         return self._patch(kind, self.live(kind, which), patch, context)
+
+    def edit(
+        self,
+        kind: EntityKind,
+        which: str | ByName,
+        edits: Sequence[Edit],
+        context: WriteContext,
+    ) -> Plan:
+        """Change texts and lists of the entity by what they hold now and by names.
+
+        Raises what `patch` and `patch_of` raise.
+        """
+        state = self.live(kind, which)
+        check_version(state, context.expected_version)
+        return self._patch(kind, state, patch_of(self._store, state, edits), context)
 
     def put_alone(
         self,

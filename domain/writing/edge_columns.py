@@ -35,7 +35,7 @@ def fitting_mappings(
     What names another column is left out without a word, as OpenMetadata does it: a source may
     know columns that the catalog does not. A column may be named below its entity.
     """
-    given, made = _column_names(beginning), _column_names(end)
+    given, made = column_names(beginning), column_names(end)
     kept: dict[tuple[str | None, ...], ColumnLineage] = {}
     for mapping in mappings:
         to_column = _known(mapping.to_column, end, made)
@@ -82,7 +82,7 @@ def _known(name: str | None, entity: Entity, columns: frozenset[str]) -> str | N
     return below if below in columns else None
 
 
-def _column_names(entity: Entity) -> frozenset[str]:
+def column_names(entity: Entity) -> frozenset[str]:
     """The qualified names of an entity's columns, at all levels."""
     names: set[str] = set()
     for path in column_paths(entity.kind):

@@ -1,7 +1,7 @@
 """Decides writes of the lineage, whose edges join entities, on the present state of the log."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -59,6 +59,40 @@ class LineagePlanner(PlannerBase):
         claims = StagedLog(self._store)
         beginning, end = self._live_ends(claims, ends)
         state = self._entities.holder(LINEAGE_EDGE, edge_name(beginning.id, end.id))
+        return self._put(claims, (beginning, end), details, state, context, unseen)
+
+    def add_to(
+        self,
+        beginning: Claim,
+        end: Claim,
+        change: Callable[[Mapping[str, Any] | None], Mapping[str, Any] | None],
+        context: WriteContext,
+        unseen: Collection[str] = (),
+    ) -> Plan | None:
+        """Draw an edge, or give it the details that `change` makes of those that it has.
+
+        `change` is given the details, None for an edge that is new, and gives back None to leave
+        the edge alone. Otherwise this does, and raises, what `put` does.
+        """
+        claims = StagedLog(self._store)
+        state = self._entities.holder(LINEAGE_EDGE, edge_name(beginning.id, end.id))
+        before = None if state is None else details_of(document.fields(state))
+        known = before and {key: msgspec.json.decode(raw) for key, raw in before.items()}
+        details = change(known)
+        if details is None:
+            return None
+        return self._put(claims, (beginning, end), details, state, context, unseen)
+
+    def _put(
+        self,
+        claims: EntityReads,
+        ends: tuple[Claim, Claim],
+        details: Mapping[str, Any],
+        state: Entity | None,
+        context: WriteContext,
+        unseen: Collection[str],
+    ) -> Plan:
+        beginning, end = ends
         at = self._now()
         edge = self._edge(claims, beginning, end, details, state)
         if state is None:

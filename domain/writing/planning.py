@@ -101,7 +101,7 @@ class Planner(ChangePlanner):
         parent = draft.brings
         if parent is None or claims.claim(parent.kind, parent.fqn) is not None:
             return [], self
-        plain = WriteContext(actor=context.actor, request_id=context.request_id)
+        plain = context.plainly
         try:
             steps = self.create(KINDS[parent.kind], parent.values, plain).steps
         except NotFound:
@@ -138,7 +138,7 @@ class Planner(ChangePlanner):
         if not draft.members:
             return plan
         entity, planner = plan.own.after, self._knowing(plan.steps)
-        plain = WriteContext(actor=context.actor, request_id=context.request_id)
+        plain = context.plainly
         joined: list[Step] = []
         size = 0
         for field, refs in draft.members.items():

@@ -140,6 +140,7 @@ def step(
         actor=context.actor,
         at=at,
         request_id=context.request_id,
+        via=context.via,
         expected_version=context.expected_version if checked else None,
         expected_event=context.expected_event if checked else None,
         **fields,
@@ -152,7 +153,13 @@ def creation(
 ) -> Step:
     """Return the step that creates an entity; raises what `decide` raises."""
     command = commands.CreateEntity(
-        actor=context.actor, at=at, request_id=context.request_id, kind=kind, fqn=fqn, **fields
+        actor=context.actor,
+        at=at,
+        request_id=context.request_id,
+        via=context.via,
+        kind=kind,
+        fqn=fqn,
+        **fields,
     )
     return _step(entity_id, command, None)
 

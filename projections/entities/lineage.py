@@ -178,11 +178,8 @@ def read_lineage(
 
     `root` has the type, and the id or the qualified name. Raises NotFound without such an entity.
     """
-    entity = find_entity(model, root)
-    if entity.deleted:
-        raise NotFound(f"{root.type} instance for {root.id or root.fully_qualified_name} not found")
     depths = upstream, downstream
-    return walked(model, entity, sight, depths, clock=clock, bounds=bounds)
+    return walked(model, live_entity(model, root), sight, depths, clock=clock, bounds=bounds)
 
 
 def walked(
@@ -226,6 +223,16 @@ def find_entity(model: SortedReadModel, which: Reference) -> Node:
         raise NotFound(f"{kind} instance for {which.id or which.fully_qualified_name} not found")
     named = _named.decode(stored.core)
     return Node(kind, named.id, named.name, named.fully_qualified_name, stored.deleted)
+
+
+def live_entity(model: SortedReadModel, which: Reference) -> Node:
+    """As `find_entity`, of an entity that is not soft-deleted."""
+    entity = find_entity(model, which)
+    if entity.deleted:
+        raise NotFound(
+            f"{which.type} instance for {which.id or which.fully_qualified_name} not found"
+        )
+    return entity
 
 
 class EdgeAnswer(msgspec.Struct, frozen=True):

@@ -39,13 +39,14 @@ DAY_BEGAN = "SELECT at, position FROM {}moments WHERE at >= ? ORDER BY at LIMIT 
 """Gives the first moment from a time on."""
 ENDED = (
     "SELECT kind, deleted, name, id, fqn, status, scopes, since, until, NULL, NULL, digest"
-    " FROM {}history WHERE until <= ?"
+    " FROM {}history WHERE until > ? AND until <= ?"
 )
-"""Gives the replaced states that ended at or before a position, without their JSON."""
+"""Gives the replaced states that ended between two positions, without their JSON. No index is gone
+through from its beginning, where PostgreSQL has what was removed and not vacuumed yet."""
 TOTALS = (
-    "SELECT t.kind, t.deleted, t.status, t.position, (SELECT max(u.position) FROM {}kind_totals u"
+    "SELECT t.kind, t.deleted, t.status, t.position, (SELECT u.position FROM {}kind_totals u"
     " WHERE u.kind = t.kind AND u.deleted = t.deleted AND u.status = t.status"
-    " AND u.position < t.position)"
+    " AND u.position < t.position ORDER BY u.position DESC LIMIT 1)"
     " FROM {}kind_totals t WHERE t.position > ? AND t.position <= ?"
 )
 """Gives series and position of the totals between two positions, and the position of the total

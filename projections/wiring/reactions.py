@@ -1,28 +1,43 @@
 """Reactions to the log, each in the one process of a directory, or of all hosts, that leads."""
 
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
 
-from domain.judging.judge import NAME, Judge
+from domain.judging.judge import Judge
 from domain.measurements.port import Measurements
+from domain.openlineage.late_datasets import LateDatasets
+from domain.openlineage.mapping_file import MappingFile
+from domain.openlineage.places import Places
+from domain.openlineage.taking import Taker
+from domain.writing.catalog import Catalog
+from projections.entities.lineage_places import LineagePlaces
 from projections.feeding.daemon import Steps
 from projections.generations.port import Leadership
 from projections.generations.shared_supervision import TRY_SECONDS
 from projections.wiring.stores import Stores
 
 
-class LedJudge:
-    """The judge of hosts that share a log: it works in the one process that leads."""
+class Reaction(Steps, Protocol):
+    """What follows the log from where it is remembered to have looked."""
 
-    name = NAME
+    def begin(self) -> None:
+        """Go on from what is remembered; to be called when this process begins to lead."""
 
-    def __init__(self, judge: Judge, leader: Leadership) -> None:
-        self._judge = judge
+
+class LedReaction:
+    """A reaction of hosts that share a log: it works in the one process that leads."""
+
+    def __init__(self, reaction: Reaction, leader: Leadership) -> None:
+        self.name = reaction.name
+        self._reaction = reaction
         self._leader = leader
         self._leads = False
         self._tried_at = float("-inf")
 
     def step(self) -> int:
-        """One step of the judge, see `Judge.step`; 0 where another process leads."""
+        """One step of the reaction; 0 where another process leads."""
         if not (self._leads and self._leader.leads()):
             self._leads = False
             if time.monotonic() - self._tried_at < TRY_SECONDS:
@@ -31,14 +46,40 @@ class LedJudge:
             if not self._leader.take():
                 return 0
             self._leads = True
-            self._judge.begin()
-        return self._judge.step()
+            self._reaction.begin()
+        return self._reaction.step()
 
 
-def judging(stores: Stores, measurements: Measurements) -> Steps:
-    """The judge over opened stores, whose log takes what it finds."""
-    judge = Judge(stores.log, measurements)
+def judging(stores: Stores, measurements: Measurements) -> AbstractContextManager[Steps]:
+    """The judge over opened stores, whose log takes what it finds; it leads until the block ends.
+
+    Whoever does its steps has ended by then.
+    """
+    return _led(stores, Judge(stores.log, measurements))
+
+
+def drawing_late(
+    stores: Stores, measurements: Measurements, mapping: MappingFile
+) -> AbstractContextManager[Steps]:
+    """What draws edges of datasets that come after the events that name them; as `judging`."""
+    places = LineagePlaces()
+
+    def read_places() -> Places:
+        with stores.entities.use() as entities:
+            return places.read(entities, lambda: mapping.rules)
+
+    taker = Taker(Catalog(stores.log), measurements, read_places)
+    return _led(stores, LateDatasets(stores.log, taker, mapping, read_places, stores.listed))
+
+
+@contextmanager
+def _led(stores: Stores, reaction: Reaction) -> Iterator[Steps]:
     entities = stores.backends[0]
     if not entities.is_shared:
-        return judge  # this process has the lock of the directory
-    return LedJudge(judge, entities.leadership_of(NAME))
+        yield reaction  # this process has the lock of the directory
+        return
+    leader = entities.leadership_of(reaction.name)
+    try:
+        yield LedReaction(reaction, leader)
+    finally:
+        leader.release()

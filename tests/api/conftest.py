@@ -7,7 +7,7 @@ test has put into a directory before.
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -31,8 +31,9 @@ from api.telemetry.logs import LogWriter
 from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import SharedCounts
 from benchmarks.postgres_server import PostgresServer
+from domain.openlineage.mapping_file import MappingFile
 from projections.feeding.daemon import ProjectorLock
-from projections.wiring.reactions import judging
+from projections.wiring.reactions import drawing_late, judging
 from projections.wiring.stores import open_stores
 from tests.waiting import until
 
@@ -155,12 +156,14 @@ def running(
     patience: float | None = None,
     services: Mapping[str, Any] = MappingProxyType({}),
     judged: bool = False,
+    drawn_late: bool = False,
     **options: Any,
 ) -> Iterator[Client]:
     """A client of an application over stores in a directory, with settings of its own.
 
     `patience` is how long an answer waits for lists, and for searches, and `services` has some of
-    `Services`, to be taken in place of those that settings mean. With `judged` the judge works.
+    `Services`, to be taken in place of those that settings mean. With `judged` the judge works,
+    with `drawn_late` what draws edges of datasets that come late.
     """
     given = {
         "search_refresh": 0.01,
@@ -170,10 +173,15 @@ def running(
         **options,
     }
     settings = Settings(data=str(directory), **given)
-    with ProjectorLock(directory):
+    with ProjectorLock(directory), ExitStack() as stack:
         stores = open_stores(directory, settings.database_url, settings.search_url)
-        measured = open_measurements(settings)
-        daemon = make_daemon(stores, settings, [judging(stores, measured)] if judged else [])
+        stack.callback(stores.close)
+        measured = stack.enter_context(closing(open_measurements(settings)))
+        reactions = [stack.enter_context(judging(stores, measured))] if judged else []
+        if drawn_late:
+            mapping = MappingFile(settings.openlineage)
+            reactions.append(stack.enter_context(drawing_late(stores, measured, mapping)))
+        daemon = make_daemon(stores, settings, reactions)
         made = replace(make_services(settings, stores, daemon), **services)
         if patience is not None:
             made.listed.seconds = made.searchable.seconds = patience
@@ -191,8 +199,6 @@ def running(
         finally:
             made.close()
             daemon.stop()
-            measured.close()
-            stores.close()
             opened.close()
 
 

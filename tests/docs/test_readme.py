@@ -22,6 +22,7 @@ PAGES = (
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "docs/agents.md",
     "docs/api.md",
     "docs/architecture.md",
     "docs/commands.md",

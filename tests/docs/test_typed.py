@@ -51,7 +51,7 @@ said, say = os.pipe()
 command = ["{module}", *sys.argv[1:]]
 request = json.dumps([command, dict(os.environ), os.getcwd(), 0]).encode()
 with socket.socket(fileno=int(os.environ["FORKED"])) as origin:
-    socket.send_fds(origin, [request], [1, 2, say])
+    socket.send_fds(origin, [request], [1, 2, say, 0])
 os.close(say)
 with os.fdopen(said) as said:
     pid, code = said

@@ -5,7 +5,9 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.impact import Flow, Reach, Tier, impact_of
+from domain.errors import InvalidInput
+from domain.impact import Flow, Reach, Tier, columns_above, impact_of
+from domain.kinds import names
 
 COLUMNS, ENTITY, PROMISE = Reach.COLUMNS, Reach.ENTITY, Reach.PROMISE
 
@@ -105,3 +107,15 @@ def test_mappings_of_a_column_are_followed_once_for_all_that_changes_in_it() -> 
 
     assert hits == {"b": (Tier.BREAKS, 1, [*made])}
     assert max(looked_at.values()) < 10
+
+
+@given(st.text('a.b"', max_size=9))
+def test_names_above_are_those_of_fewer_parts_and_none_of_what_is_no_name(name: str) -> None:
+    try:
+        parts = names.split(name)
+    except InvalidInput:
+        parts = []
+
+    assert [*columns_above(name)] == [
+        names.join(parts[:end]) for end in range(len(parts) - 1, 0, -1)
+    ]

@@ -6,7 +6,7 @@ What is about a start, or about signals during it, starts an interpreter of its 
 The process that is forked from (`tests/e2e/origin.py`) takes requests from a socket: module,
 arguments, environment, directory and the number of spares (`tests/e2e/spares.py`) as JSON, together
 with three files, for standard output, standard error, and what becomes of the process, its id
-first, its exit code later.
+first, its exit code later; a fourth one is standard input, where it is not that of the tests.
 """
 
 import atexit
@@ -154,19 +154,19 @@ def main(descriptor: int) -> None:
                     os.close(key.fd)
                     os.close(tell)
                     continue
-                message, files, _, _ = socket.recv_fds(requests, MAX_REQUEST, 3)
+                message, files, _, _ = socket.recv_fds(requests, MAX_REQUEST, 4)
                 if not message:
                     return
-                out, err, tell = files
+                out, err, tell, *given = files
                 pid = os.fork()
                 if pid == 0:
                     selector.close()
                     for inherited in (*running, *(tell for _, tell in running.values()), tell):
                         os.close(inherited)
                     requests.close()
-                    _become(*json.loads(message), out, err)
-                os.close(out)
-                os.close(err)
+                    _become(*json.loads(message), out, err, *given)
+                for each in (out, err, *given):
+                    os.close(each)
                 _tell(tell, pid)
                 opened = os.pidfd_open(pid)
                 running[opened] = pid, tell
@@ -193,8 +193,13 @@ def _become(
     spares: int,
     out: int,
     err: int,
+    given: int | None = None,
 ) -> NoReturn:
-    """Run a command as its own process would, and exit."""
+    """Run a command as its own process would, and exit; `given` is its standard input."""
+    if given is not None:
+        os.dup2(given, 0)
+        os.close(given)
+        sys.stdin = io.TextIOWrapper(os.fdopen(0, "rb", closefd=False))
     for descriptor, standard in ((out, 1), (err, 2)):
         os.dup2(descriptor, standard)
         os.close(descriptor)

@@ -119,6 +119,13 @@ def find_roles(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
     return tuple(map(sys.intern, roles))  # many callers are remembered, and share texts
 
 
+def find_agent(claims: Mapping[str, Any]) -> str | None:
+    """Who acts for the caller: the actor in the token, else the client that it was issued to."""
+    actor = claims.get("act")
+    named = (actor.get("sub") if isinstance(actor, dict) else None, claims.get("azp"))
+    return next((each for each in named if is_name(each)), None)
+
+
 def is_name(value: object) -> bool:
     """True if a value can name a caller, in events, logs and headers."""
     return isinstance(value, str) and 1 <= len(value) <= MAX_NAME_LENGTH and value.isprintable()

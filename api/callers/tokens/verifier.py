@@ -14,7 +14,14 @@ import msgspec
 from anyio import CapacityLimiter, create_task_group, sleep, to_thread
 
 from api.callers.permissions import Principal
-from api.callers.tokens.claims import Claims, find_claim, find_roles, is_name, read_token
+from api.callers.tokens.claims import (
+    Claims,
+    find_agent,
+    find_claim,
+    find_roles,
+    is_name,
+    read_token,
+)
 from api.callers.tokens.following import FollowedSafe, open_safe
 from api.callers.tokens.issuers import Issuer, read_issuers
 from api.callers.tokens.key_cache import CachedKeys, start_all
@@ -134,7 +141,8 @@ class TokenVerifier:
         name = find_claim(everything, issuer.name_claim)
         if not is_name(name):
             raise Unauthorized(Refusal.NAME)
-        principal = Principal(name, find_roles(everything, issuer.roles_claim))
+        roles = find_roles(everything, issuer.roles_claim)
+        principal = Principal(name, roles, find_agent(everything))
         if register.refuses(name, claims.jti, claims.iat):
             raise Unauthorized(Refusal.REVOKED)
         return _Verified(principal, claims.exp + self._leeway, keys, cache, register)

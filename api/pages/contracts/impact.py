@@ -11,6 +11,7 @@ from litestar.handlers import HTTPRouteHandler
 from api.callers.permissions import Access, Action
 from api.comparisons import ContractChange, comparison
 from api.declaring.declared_query import Parameters, query
+from api.pages.entities.dependents import HITS_SHOWN
 from api.pages.entities.entity_routes import EntityPages, EntityRequest, of_contracts
 from api.pages.frame.addresses import with_query
 from api.pages.frame.documents import cut
@@ -19,23 +20,16 @@ from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.comparisons import compare_stored
 from api.use_cases.edge_sight import sight_of
-from api.use_cases.impact import impact_on
+from api.use_cases.impact import impact_on_readers
 from domain.aggregate.entity import Entity
 from domain.contracts.changes.rules import RULES, Bump, Change, Level, Perspective
 
 CHANGES_SHOWN = 100
 """Changes of one page."""
-COLUMNS_NAMED, OWNERS_NAMED = 12, 10
-"""Columns and owners that are named of each entity that is hit."""
 _MOST_TEXT = 320
 """Characters of a path or a value: of a value those that a comparison keeps."""
 _Perspectives = Literal["consumer", "producer", "full"]
 _VIEWS = {"consumer": "Readers", "producer": "Writers", "full": "Both"}
-_TIERS = (
-    ("Breaks", "What they read goes away or changes.", "breaks"),
-    ("May break", "They are made directly of it; nobody knows of which columns.", "mayBreak"),
-    ("Look again", "They are made of other columns, or further down.", "lookAgain"),
-)
 _PARAMETERS: Parameters = {
     "from_": query(str, "The older version.", "", name="from"),
     "to": query(str, "The newer version.", ""),
@@ -104,7 +98,7 @@ def impact_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
             "groups": [(level, list(group)) for level, group in groupby(rows, attrgetter("level"))],
             "omitted": 0 if more else found.omitted,
             "impact": impact,
-            "tiers": _TIERS,
+            **HITS_SHOWN,
             "perspective": perspective,
             "perspectives": [
                 (name, title, with_query(address, kept | {"perspective": name}))
@@ -114,8 +108,6 @@ def impact_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
             "turned_around": with_query(address, paged | {"from": new, "to": old}),
             "first": with_query(address, paged) if start else None,
             "next": with_query(address, paged | {"start": str(end)}) if more else None,
-            "columns_named": COLUMNS_NAMED,
-            "owners_named": OWNERS_NAMED,
         }
 
     pages = EntityPages(services, renderer)
@@ -148,5 +140,5 @@ def _impact(
     services: Services, access: Access, contract: Entity, changes: list[Change]
 ) -> dict[str, Any] | None:
     """The impact as the API tells it, without what is withheld; None where all of it is."""
-    impact = impact_on(services, access, contract, changes, sight_of(access, Action.VIEW))
+    impact = impact_on_readers(services, access, contract, changes, sight_of(access, Action.VIEW))
     return None if impact is msgspec.UNSET else msgspec.to_builtins(impact)

@@ -12,7 +12,6 @@ from api.callers.permissions import PUBLIC, SIGNED_IN, Access, Action, Permissio
 from api.declaring.declared_query import Parameters, query
 from api.pages.entities.entity import crumbs_of
 from api.pages.entities.entity_routes import EntityPages, EntityRequest, may_view
-from api.pages.entities.relations import read_list
 from api.pages.frame.addresses import with_query
 from api.pages.frame.documents import complete
 from api.pages.frame.moments import DATE, Moment, date_values, moment_asked
@@ -20,6 +19,7 @@ from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import accepts_html, hidden_fields, page
 from api.paths.entity_pages import entity_address
 from api.services import Services
+from api.use_cases.lists import read_list
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ATTACHED, KINDS, kinds_right_below
 from domain.kinds.rows import assets, databases, people, promises, vocabularies

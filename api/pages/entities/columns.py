@@ -7,31 +7,13 @@ import msgspec
 
 from api.pages.frame.addresses import with_query
 from api.pages.frame.documents import complete
-from domain.kinds import names
+from api.use_cases.columns import NOTHING, ColumnRow, ShownColumn, matching, unfold
 from domain.kinds.entity_kind import EntityKind
 
 COLUMNS_SHOWN = 200
 """Columns of a page; the rest is loaded as it is scrolled to, or by a link."""
-MOST_DEPTH = 40
 _MOST_OBJECT = 64_000
 """Bytes of an object in an entity that is decoded to be shown."""
-_NOTHING: tuple[Any, ...] = (None, "", [], "NULL")
-
-
-class ShownColumn(msgspec.Struct, frozen=True, gc=False):
-    """The shown keys of a column; decoding all others too would take three times as long."""
-
-    name: str = ""
-    dataType: Any = None
-    dataTypeDisplay: Any = None
-    arrayDataType: Any = None
-    dataLength: int | None = None
-    precision: int | None = None
-    scale: int | None = None
-    constraint: Any = None
-    description: str | None = None
-    tags: list[dict[str, Any]] | None = None
-    children: list["ShownColumn"] | None = None
 
 
 _by_key = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -56,36 +38,6 @@ def decode(kind: EntityKind, body: bytes) -> dict[str, Any]:
     return complete({key: value(key, raw) for key, raw in _by_key.decode(body).items()})
 
 
-class ColumnRow(msgspec.Struct, frozen=True, gc=False):
-    """One column, at any depth; its texts are made when they are needed.
-
-    A page shows few of the rows of a wide table.
-    """
-
-    number: int
-    """Counted from 1 over all columns, nested ones included."""
-    depth: int
-    above: str
-    """The qualified name of the column that it lies in; empty at the top."""
-    column: ShownColumn
-
-    @property
-    def path(self) -> str:
-        """Its qualified name in the entity, as `address."zip.code"`."""
-        return names.child(self.above or None, self.column.name)
-
-    @property
-    def type(self) -> str:
-        """Its type as its source writes it."""
-        return str(self.column.dataTypeDisplay or self.column.dataType or "")
-
-    @property
-    def constraint(self) -> str:
-        """`PRIMARY_KEY` as people write it; nothing for a column that may be null."""
-        given = self.column.constraint
-        return "" if given in _NOTHING else str(given).replace("_", " ").lower()
-
-
 def column_keys(kind: EntityKind, entity: Mapping[str, Any]) -> Iterator[str]:
     """The keys of an entity of `decode` that hold columns."""
     for key, value in entity.items():
@@ -104,40 +56,9 @@ def _are_columns(value: Any) -> bool:
     )
 
 
-def unfold(columns: Iterable[ShownColumn]) -> list[ColumnRow]:
-    """The rows of columns, nested ones right after the one that they lie in."""
-    rows: list[ColumnRow] = []
-
-    def walk(inner: Iterable[ShownColumn], depth: int, above: str) -> None:
-        for column in inner:
-            row = ColumnRow(len(rows) + 1, depth, above, column)
-            rows.append(row)
-            if depth < MOST_DEPTH and column.children:
-                walk(column.children, depth + 1, row.path)
-
-    walk(columns, 0, "")
-    return rows
-
-
 def have(rows: Iterable[ColumnRow], key: str) -> bool:
     """True if any of the columns says anything by a key."""
-    return any(getattr(row.column, key) not in _NOTHING for row in rows)
-
-
-def matching(rows: list[ColumnRow], text: str) -> list[ColumnRow]:
-    """The rows that have a text in their path, type, description or tags, whatever its case."""
-    sought = text.strip().lower()
-    if not sought:
-        return rows
-    return [
-        row
-        for row in rows
-        if sought in row.path.lower()
-        or sought in row.column.name.lower()
-        or sought in row.type.lower()
-        or sought in (row.column.description or "").lower()
-        or any(sought in tag["tagFQN"].lower() for tag in row.column.tags or ())
-    ]
+    return any(getattr(row.column, key) not in NOTHING for row in rows)
 
 
 def column_table(

@@ -13,6 +13,7 @@ from api.callers.sign_in.sessions import Sessions
 from api.declaring.declared_query import Parameters, query
 from api.errors import Forbidden
 from api.pages.entities import editable
+from api.pages.entities.dependents import dependents_of_column
 from api.pages.entities.entity_routes import (
     OF_ONE,
     REFUSALS,
@@ -221,6 +222,7 @@ def _values(
         "mine": theirs,
         "most": _MOST_CHARACTERS,
         "column": place.column,
+        "dependents": dependents_of_column(at, column) if column else None,
         "column_forms": [(key, forms[key]) for key in others],
         "back": place.link_to(kind.name, name, field.key),
         "problem": None,

@@ -6,10 +6,11 @@ from typing import Any, Literal
 import msgspec
 
 from api.callers.permissions import Access, Action, Permission
-from api.pages.entities.columns import COLUMNS_SHOWN, ShownColumn, unfold
+from api.pages.entities.columns import COLUMNS_SHOWN
 from api.pages.entities.entity_routes import EntityRequest
 from api.pages.frame.addresses import with_query
 from api.paths.entity_pages import entity_address
+from api.use_cases.columns import ShownColumn, unfold
 from api.use_cases.entity_writes import expected_state
 from domain.aggregate.entity import STATUS
 from domain.aggregate.lifecycle import format_version
@@ -20,11 +21,10 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.openmetadata import document
 from domain.reading import history
+from domain.writing.edits import LABELS, label
 from projections.visibility.withholding import FieldWithheld
 
-_SOURCES = {"tag": "Classification", "glossaryTerm": "Glossary"}
-"""Kind of a tag's entity -> the source in its label."""
-_KINDS = {source: kind for kind, source in _SOURCES.items()}
+_KINDS = {source: kind for kind, source in LABELS.items()}
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class Field(msgspec.Struct, frozen=True):
 
     def kinds(self, kind: EntityKind) -> tuple[str, ...]:
         """The kinds of what its list may name."""
-        return tuple(_SOURCES) if self.sort == "tags" else kind.refers_to[self.key]
+        return tuple(LABELS) if self.sort == "tags" else kind.refers_to[self.key]
 
 
 FIELDS = (
@@ -161,8 +161,7 @@ def _item(field: Field, element: Mapping[str, Any]) -> Item:
 def _element(field: Field, item: Item) -> dict[str, str]:
     kind, _, fqn = item.partition(":")
     if field.sort == "tags":
-        label = {"labelType": "Manual", "state": "Confirmed"}
-        return {"tagFQN": fqn, "source": _SOURCES[kind], **label}
+        return label(kind, fqn)
     return {"type": kind, "fullyQualifiedName": fqn}
 
 

@@ -11,14 +11,17 @@ from api.answers.responses import JSON, LOOP_BYTES, Heavy
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.pages.entities import columns, relations
+from api.pages.entities.dependents import dependents_of
 from api.pages.entities.editable import edit_address, editable, may_set_status, sees_all
 from api.pages.entities.entity_routes import OF_ONE, EntityPages, EntityRequest, may_view
+from api.pages.entities.picture import picture_beside
 from api.pages.entities.promises import IN_WORDS, agreement_with_contract, promises_of
 from api.pages.entities.quality import runs_of, tests_of
 from api.pages.frame.documents import cut, formatted, json_lines, plain
 from api.pages.frame.moments import DATE
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer
 from api.pages.frame.routing import hidden_fields, page
+from api.pages.lineage.walk import BESIDE
 from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.documents import CONTRACT
@@ -70,6 +73,7 @@ def entity_values(
     entity = columns.decode(kind, body)
     address = at.dated(entity_address(kind.name, entity["fullyQualifiedName"]))
     live = is_now and not entity.get("deleted")
+    may_delete = live and access.may(Permission(Action.DELETE, kind.name))
     tests = tests_of(at, entity) if is_now else None
     withheld = access.withheld(Action.VIEW, kind.name)
     return {
@@ -86,6 +90,7 @@ def entity_values(
             }
             for key in columns.column_keys(kind, entity)
         ],
+        "picture": picture_beside(at),
         "tests": tests,
         "runs": runs_of(at, entity) if is_now else None,
         "related": [
@@ -98,7 +103,8 @@ def entity_values(
         "statuses": kind.statuses if live and may_set_status(kind, access) else (),
         "next_statuses": TRANSITIONS.get(entity.get(STATUS) or "", ()),
         "may_undo": live and sees_all(kind, access),
-        "may_delete": live and access.may(Permission(Action.DELETE, kind.name)),
+        "may_delete": may_delete,
+        "dependents": dependents_of(at, BESIDE) if may_delete else None,
         "may_restore": is_now and not live and access.may(Permission(Action.EDIT, kind.name)),
         "promises": promises_of(at, entity),
         "tested": newest_run(at.services, access, entity) if is_now and kind is CONTRACT else None,

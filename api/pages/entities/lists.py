@@ -10,7 +10,6 @@ from api.declaring.declared_query import DeclaredQuery, Parameters, query
 from api.declaring.unsupported_parameters import UNSUPPORTED
 from api.pages.entities.browse import SHOWN_KEYS
 from api.pages.entities.entity_routes import kind_of, of_kind
-from api.pages.entities.relations import read_list
 from api.pages.entities.two_moments import TwoMoments, read_two_moments
 from api.pages.frame.addresses import list_address
 from api.pages.frame.documents import complete
@@ -19,8 +18,10 @@ from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import hidden_fields, page
 from api.services import Services
 from api.use_cases.list_parameters import list_parameters
+from api.use_cases.lists import read_list, wanted_list
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
+from projections.entities.list_pages import place_asked
 from projections.entities.port import PastOfList
 
 PAGE_SIZE = 50
@@ -43,6 +44,8 @@ def list_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]
         given = _given(kind, request)
         if beside is not None:
             return await side_by_side(request, kind, at, as_of, beside, given)
+        # Before anybody waits for a position that somebody has made up.
+        place_asked(wanted_list(kind, request.auth, None, **given))
         cursor = given.get("after") or given.get("before")
         moment = await moment_asked(services, request, at, as_of, cursor)
 

@@ -4,35 +4,27 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
-from api.callers.permissions import Access, Action, Permission
+from api.callers.permissions import Action, Permission
 from api.pages.entities.entity_routes import EntityRequest
-from api.pages.entities.relations import list_body
 from api.pages.frame.addresses import list_address
 from api.pages.frame.documents import cut
-from api.services import Services
-from api.use_cases.measured import find, id_of
-from domain.errors import NotFound
-from domain.kinds import names
-from domain.kinds.bodies.quality import SUITE
-from domain.kinds.entity_kind import EntityKind
-from domain.kinds.registry import KINDS
+from api.use_cases.data_tests import (
+    ORDER,
+    may_list_tests,
+    read_run,
+    status_of,
+    suite_of,
+    tests_in,
+)
 from domain.measurements.port import PageRequest
-from domain.measurements.reports import RESULT, TestResult
+from domain.measurements.reports import RESULT
 
-READ = 100
-"""Tests of a list that are read at once."""
-MOST_BYTES = 4_000_000
-"""Bytes of tests and results after which a page looks at no more of them."""
 SHOWN = 100
 """Tests of each sort that a page names."""
 RUNS = 20
 """Runs of one test that its page shows."""
 _RUNS_BYTES = 1_000_000
 _MOST_SAMPLE = 20_000
-_ORDER = ("Failed", "Aborted", "Queued", "", "Success")
-"""Statuses in the order in which people look for them; a test that was never run has none."""
 _WORDS = {"Success": "passed", "": "never run"}
 
 
@@ -44,15 +36,14 @@ def tests_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | N
     """
     if at.kind.name not in ("table", "testSuite"):
         return None
-    if not _may_list(at.access):
+    if not may_list_tests(at.access):
         return {"withheld": True}
     seen = at.access.may(Permission(Action.VIEW, "testCase"))
-    suite = _suite_of(at.services, at.kind, entity)
-    rows, total = _looked_at(at, suite, entity, seen=seen) if suite else ([], 0)
+    suite = suite_of(at.services, at.kind, entity)
+    rows, total = tests_in(at.services, at.access, suite, entity, seen=seen) if suite else ([], 0)
     if not total:
         return None
-    counts = Counter(_status(row["run"]) for row in rows)
-    rows.sort(key=lambda row: _ORDER.index(_status(row["run"])))
+    counts = Counter(status_of(row["run"]) for row in rows)
     return {
         "withheld": False,
         "seen": seen,
@@ -60,66 +51,13 @@ def tests_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | N
         "looked": len(rows),
         "failing": counts["Failed"] + counts["Aborted"],
         "counts": [
-            f"{counts[each]} {_WORDS.get(each, each.lower())}" for each in _ORDER if counts[each]
+            f"{counts[each]} {_WORDS.get(each, each.lower())}" for each in ORDER if counts[each]
         ],
         "others": rows[: len(rows) - counts["Success"]],
         "passed": rows[len(rows) - counts["Success"] :],
         "shown": SHOWN,
         "address": list_address("testCase", testSuiteId=suite),
     }
-
-
-def _status(run: TestResult | None) -> str:
-    return run.test_case_status or "" if run else ""
-
-
-def _may_list(access: Access) -> bool:
-    """True if a caller may know which tests are in a suite."""
-    kind = KINDS["testCase"]
-    withheld = access.withheld(Action.LIST, kind.name)
-    keys = (kind.filters["testSuiteId"], *kind.also_in)
-    return access.may(Permission(Action.LIST, kind.name)) and not (
-        withheld is not None and any(withheld.covers(key) for key in keys)
-    )
-
-
-def _suite_of(services: Services, kind: EntityKind, entity: Mapping[str, Any]) -> str | None:
-    """The id of the suite that an entity is, or that belongs to a table."""
-    if kind.name == "testSuite":
-        return str(entity["id"])
-    try:
-        name = names.child(entity["fullyQualifiedName"], SUITE)
-        return id_of(find(services, KINDS["testSuite"], name))
-    except NotFound:
-        return None
-
-
-def _looked_at(
-    at: EntityRequest, suite: str, entity: Mapping[str, Any], *, seen: bool
-) -> tuple[list[dict[str, Any]], int]:
-    """The first tests in a suite, each with its latest run, and the number of all.
-
-    `of` is the part of `entity` that a test is of. Without `seen` no run is looked at.
-    """
-    rows: list[dict[str, Any]] = []
-    size, after, whole = 0, None, entity["fullyQualifiedName"]
-    while True:
-        body = list_body(
-            at.services, KINDS["testCase"], at.access, limit=READ, testSuiteId=suite, after=after
-        )
-        page = msgspec.json.decode(body)
-        size += len(body)
-        for case in page["data"]:
-            newest = at.services.measurements.latest(case["id"], RESULT) if seen else None
-            size += len(newest or b"")
-            keys = ("name", "displayName", "fullyQualifiedName")
-            reference = {"type": "testCase", **{key: case.get(key) for key in keys}}
-            about = case.get("entityFQN", "")
-            of = "" if about == whole else about.removeprefix(f"{whole}.")
-            rows.append({"reference": reference, "of": of, "run": read_run(newest)})
-        after = page["paging"].get("after")
-        if after is None or size >= MOST_BYTES:
-            return rows, page["paging"]["total"]
 
 
 def runs_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -143,11 +81,6 @@ def runs_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | No
         "sample": sample,
         "sample_withheld": not sampling,
     }
-
-
-def read_run(body: bytes | None) -> TestResult | None:
-    """A run of a test from its stored result; None for no run."""
-    return None if body is None else msgspec.json.decode(body, type=TestResult)
 
 
 def expected_tests(at: EntityRequest, contract: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -3,18 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
-
-from api.callers.permissions import Access, Action, Permission
+from api.callers.permissions import Action, Permission
 from api.pages.entities.entity_routes import EntityRequest
 from api.pages.frame.addresses import list_address, with_query
 from api.pages.frame.documents import complete
-from api.services import Services
-from api.use_cases.list_parameters import list_parameters, list_request
+from api.use_cases.lists import read_list
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ATTACHED, KINDS
-from projections.entities.list_pages import list_page
-from projections.entities.port import ListRequest, PastOfList
 from projections.visibility.withholding import FieldWithheld
 
 SHOWN = 12
@@ -27,42 +22,6 @@ _FACETS = {
     "glossaryTerm": "tag",
 }
 """Kind -> the search facet that finds the entities below an entity of the kind."""
-
-
-def read_list(
-    services: Services,
-    kind: EntityKind,
-    access: Access,
-    past: PastOfList | None = None,
-    **given: Any,
-) -> dict[str, Any]:
-    """A page of the list of a kind as the caller may see it: `data` and `paging`.
-
-    `given` are parameters of the kind's list. Blocks. Raises InvalidInput and FieldWithheld.
-    """
-    page: dict[str, Any] = msgspec.json.decode(list_body(services, kind, access, past, **given))
-    return page
-
-
-def list_body(
-    services: Services,
-    kind: EntityKind,
-    access: Access,
-    past: PastOfList | None = None,
-    **given: Any,
-) -> bytes:
-    """The JSON of the page that `read_list` gives decoded."""
-    wanted = wanted_list(kind, access, past, **given)
-    with services.stores.entities.use() as entities:
-        return b"".join(list_page(entities, wanted))
-
-
-def wanted_list(
-    kind: EntityKind, access: Access, past: PastOfList | None, **given: Any
-) -> ListRequest:
-    """The request for the page that `read_list` reads; raises InvalidInput and FieldWithheld."""
-    defaults = {name: default for name, (_, default) in list_parameters(kind).items()}
-    return msgspec.structs.replace(list_request(kind, access, defaults | given, ()), past=past)
 
 
 def related_lists(at: EntityRequest, entity: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

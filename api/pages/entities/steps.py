@@ -11,6 +11,8 @@ from litestar.response.base import ASGIResponse
 from api.callers.permissions import Permission
 from api.callers.sign_in.sessions import Sessions
 from api.errors import Forbidden
+from api.pages.entities.browse import unfolds
+from api.pages.entities.dependents import HITS_SHOWN, dependents_of
 from api.pages.entities.editable import may_set_status, sees_all
 from api.pages.entities.entity import entity_values
 from api.pages.entities.entity_routes import (
@@ -57,6 +59,9 @@ def step_pages(
             "entity": entity,
             "etag": tag,
             "below": _may_delete_below(at),
+            "dependents": dependents_of(at),
+            "holds_others": unfolds(at.kind),
+            **HITS_SHOWN,
             "problem": None,
         }
 

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from api.callers.permissions import Access
-from api.pages.entities.relations import read_list, wanted_list
 from api.pages.frame.addresses import with_query
 from api.pages.frame.documents import complete
 from api.pages.frame.moments import Moment
 from api.paths.entity_pages import entity_address
 from api.services import Services
+from api.use_cases.lists import read_list, wanted_list
 from api.use_cases.past import NOW
 from domain.kinds.entity_kind import EntityKind
 from projections.entities.cursors import Place, decode, encode

@@ -18,6 +18,7 @@ from api.pages.frame.routing import hidden_fields
 from api.pages.history import comparison
 from api.paths.entity_pages import entity_address
 from api.services import Services
+from api.use_cases.seen_changes import is_withheld
 from domain.errors import NotFound
 from domain.reading import timeline
 from domain.reading.history import as_of
@@ -150,28 +151,13 @@ def _change_shown(
     withheld: Withheld | None, change: timeline.TimelineChange
 ) -> dict[str, Any] | None:
     """A change for its line; None for one that is withheld from the caller."""
-    if withheld is not None and _is_hidden(withheld, change):
+    if withheld is not None and is_withheld(withheld, change):
         return None
     steps = [text for path, text in change.steps if withheld is None or not withheld.covers(path)]
     old, new = short_value(change.old), short_value(change.new)
     plain = change.sort == "updated" and old is not None and new is not None
     values = {"old": old, "new": new} if plain else {"old": None, "new": None}
     return {"what": " · ".join(steps), "how": SORTS[change.sort], **values}
-
-
-def _is_hidden(withheld: Withheld, change: timeline.TimelineChange) -> bool:
-    """True if all that a change changes is withheld."""
-    if withheld.covers(".".join(change.keys)):
-        return True
-    if change.sort != "updated":
-        return False
-    shown = []
-    for value in (change.old, change.new):
-        whole: Any = value
-        for key in reversed(change.keys):
-            whole = {key: whole}
-        shown.append(withheld.cut(msgspec.json.encode(whole)))
-    return shown[0] == shown[1]
 
 
 def short_value(value: Any) -> str | None:

@@ -17,7 +17,7 @@ from api.services import Services
 from api.use_cases.comparisons import compare_documents, compare_stored
 from api.use_cases.documents import CONTRACT
 from api.use_cases.edge_sight import sight_of
-from api.use_cases.impact import impact_on
+from api.use_cases.impact import impact_on_readers
 from api.use_cases.measured import reading
 from domain.contracts.canonical import MAX_BYTES
 from domain.contracts.changes.rules import Perspective
@@ -76,7 +76,7 @@ def comparison_routes(services: Services) -> list[HTTPRouteHandler]:
         contract, changes = compare_stored(services, access, contract_id, body, **how)
         found = comparison(changes, perspective)
         sight = sight_of(access, Action.VIEW)
-        found.impact = impact_on(services, access, contract, changes, sight)
+        found.impact = impact_on_readers(services, access, contract, changes, sight)
         return found
 
     viewing = Permission(Action.VIEW, CONTRACT.name)

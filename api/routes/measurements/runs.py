@@ -15,7 +15,7 @@ from domain.errors import InvalidInput, NotFound
 from domain.kinds.bodies.refused_values import converted
 from domain.kinds.registry import KINDS
 from domain.measurements.reports import FOREVER
-from domain.measurements.runs import MAX_RUNS, RUN, PipelineRun, points
+from domain.measurements.runs import MAX_RUNS, RUN, PipelineRun, points, with_tasks
 from domain.patches.json_input import decode
 
 _BY_TIME = "Those of one `timestamp` replace each other, and the newest 1,000 are kept."
@@ -43,9 +43,8 @@ def pipeline_run_routes(services: Services) -> list[HTTPRouteHandler]:
         return measured.visible(request.auth, Action.EDIT, kind, entity)
 
     def listed(request: AnyRequest, pipeline: str, **period: Any) -> bytes:
-        return measured.page(
-            services, measured.id_of(measured.find(services, kind, pipeline)), RUN, "", **period
-        )
+        entity_id = measured.id_of(measured.find(services, kind, pipeline))
+        return measured.page(services, entity_id, RUN, "", complete=with_tasks, **period)
 
     def delete(request: AnyRequest, pipeline: str, at: int) -> bytes:
         entity = measured.find(services, kind, pipeline)

@@ -15,7 +15,7 @@ from domain.event_store.postgres.connections import translated_errors
 from domain.event_store.postgres.features import NAME, columns
 from domain.event_store.postgres.link import Link
 
-VERSION = 4
+VERSION = 5
 """Number of the last step."""
 _WITHOUT_FEATURES = 1
 """Number of the last step that had no table of features."""

@@ -4,7 +4,8 @@ A change is one statement, whose commit is visible before it is on disk: so thos
 after the other wait for the disk together. It is acknowledged once it is there.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ from domain.event_store.postgres.connections import Connections, translated_erro
 from domain.event_store.postgres.link import Link
 from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
-from domain.measurements.port import Measurements, Page, PageRequest
+from domain.measurements.port import KeptBeside, Measurements, Page, PageRequest
 from domain.measurements.reports import COST, DAY_MS, USAGE
 from domain.measurements.usage import UseSums
 
@@ -28,6 +29,7 @@ T = TypeVar("T")
 _WHAT = "the store of measurements"
 _POOL_SIZE = 4
 """Connections for measurements that a process has at most, beside those of the log."""
+_ALONE = "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '.kept_beside', 0))"
 _WRITE = f"CALL write_measurements_2({', '.join(['%b'] * 13)}, NULL)"
 _DELETE = "SELECT delete_measurements_2(%b, %b, %b)"
 _SWEEP = "SELECT sweep_measurements_2(%b, %b, %b)"
@@ -198,8 +200,22 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
 
         return self._connections.ask(read)
 
-    def _rows(self, statement: str, *values: str) -> list[tuple[Any, ...]]:
+    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._connections.ask(lambda link: link.rows(statement, *values))
+
+    def read_beside(self, statement: str, *values: Any) -> list[Any]:
+        """Read by one statement; see `Measurements.read_beside`."""
+        return self._rows(statement.replace("?", "%b"), *values)
+
+    @contextmanager
+    def beside(self) -> Iterator[KeptBeside]:
+        """A transaction under a lock of the database; see `Measurements.beside`."""
+        with self._connections.use() as link, translated_errors(_WHAT):
+            self._clock.check(link)
+            with link.transaction():
+                link.rows(_ALONE)
+                yield _Beside(link)
+            link.sync()
 
     def close(self) -> None:
         """Close the pool; see `Measurements.close`."""
@@ -254,6 +270,20 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
             result = work(link)
             link.sync()
             return result
+
+
+class _Beside(KeptBeside):
+    """The port on a connection in a transaction."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def rows(self, statement: str, *values: Any) -> list[Any]:
+        return self._link.rows(statement.replace("?", "%b"), *values)
+
+    def change(self, statement: str, runs: Sequence[Sequence[Any]]) -> None:
+        for values in runs:
+            self._link.execute(statement.replace("?", "%b").encode(), values)
 
 
 def open_postgres_measurements(url: str, bounds: Bounds) -> PostgresMeasurements:

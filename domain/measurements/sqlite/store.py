@@ -12,7 +12,7 @@ from domain.errors import StoreUnavailable
 from domain.machine.write_turns import WriteTurns, writing
 from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
-from domain.measurements.port import Measurements, Page, PageRequest
+from domain.measurements.port import KeptBeside, Measurements, Page, PageRequest
 from domain.measurements.reports import COLUMN, COST, DAY_MS, RESULT, SYSTEM, USAGE
 from domain.measurements.usage import UseSums
 
@@ -46,6 +46,15 @@ def _note(name: str, change: str, row: str) -> str:
     )
 
 
+KEPT_BESIDE = """
+CREATE TABLE IF NOT EXISTS kept_beside (
+    sort TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, size INTEGER NOT NULL,
+    label TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (sort, id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS kept_beside_by_time ON kept_beside (sort, at, size);
+CREATE INDEX IF NOT EXISTS kept_beside_by_label ON kept_beside (sort, label);
+"""
+
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS points (
     entity TEXT NOT NULL, series TEXT NOT NULL, part TEXT NOT NULL, at INTEGER NOT NULL,
@@ -60,6 +69,7 @@ CREATE TABLE IF NOT EXISTS measurements_written (
     entity TEXT PRIMARY KEY, turn INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS written_by_turn ON measurements_written (turn);
+{KEPT_BESIDE}
 {_note("point_noted", "INSERT", "new")}
 {_note("point_forgotten", "DELETE", "old")}
 CREATE TRIGGER IF NOT EXISTS point_added AFTER INSERT ON points BEGIN
@@ -232,6 +242,16 @@ class SqliteMeasurements(Measurements):
             connection.executemany(_DELETE, keys)
         return len(keys) == self._bounds.at_once
 
+    def read_beside(self, statement: str, *values: Any) -> list[Any]:
+        """Read without a turn; see `Measurements.read_beside`."""
+        return self._rows(statement, *values)
+
+    @contextmanager
+    def beside(self) -> Iterator[KeptBeside]:
+        """A turn of a writer; see `Measurements.beside`."""
+        with self._transaction() as connection:
+            yield _Beside(connection)
+
     def close(self) -> None:
         """Close all connections; see `Measurements.close`."""
         with self._lock:
@@ -240,7 +260,7 @@ class SqliteMeasurements(Measurements):
             self._opened.clear()
         self._turns.close()
 
-    def _rows(self, statement: str, *values: str) -> list[tuple[Any, ...]]:
+    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         if not self._path.exists():
             return []
         with self._reading() as connection:
@@ -273,6 +293,19 @@ class SqliteMeasurements(Measurements):
             connection.executescript(_TABLES)
             self._local.connection = connection
         return connection
+
+
+class _Beside(KeptBeside):
+    """The port on a connection in a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, statement: str, *values: Any) -> list[Any]:
+        return self._connection.execute(statement, values).fetchall()
+
+    def change(self, statement: str, runs: Sequence[Sequence[Any]]) -> None:
+        self._connection.executemany(statement, runs)
 
 
 @contextmanager

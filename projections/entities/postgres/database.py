@@ -78,6 +78,7 @@ class Readers:
         for _ in range(READERS):
             self._places.put(None)
         self._idle: deque[Link] = deque()
+        self._is_closed = False
 
     def take(self) -> Link:
         """A connection that the caller gives back; raises StoreUnavailable."""
@@ -101,9 +102,12 @@ class Readers:
         link.used_at = time.monotonic()
         if link.closed:
             # What has ended this connection has most likely ended the others.
-            self.close()
+            self._close_idle()
         else:
             self._idle.append(link)
+            if self._is_closed:
+                # Looked at last: who closed meanwhile may have found all connections in use.
+                self._close_idle()
         self._places.put(None)
 
     def ask(self, work: Callable[[Link], T]) -> T:
@@ -123,6 +127,11 @@ class Readers:
                 self.give_back(link)
 
     def close(self) -> None:
+        """Close the connections: those in use, once they are given back."""
+        self._is_closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
         """Close the connections that nobody uses."""
         with suppress(IndexError):
             while True:
@@ -137,7 +146,7 @@ class Readers:
                     return link
                 link.close()
                 # To ask each of the others would take as long again.
-                self.close()
+                self._close_idle()
         return None
 
     def _connect(self, ends: float) -> Link:

@@ -35,7 +35,7 @@ _DAY_BEGAN, _MOMENTS, _ENDED, _TOTALS, _FORGOTTEN = (
     sql.replace("{}", "{}.").replace("?", "%b")
     for sql in (DAY_BEGAN, MOMENTS, ENDED, TOTALS, FORGOTTEN)
 )
-_REMOVE = "DELETE FROM {}.history WHERE until <= %b"
+_REMOVE = "DELETE FROM {}.history WHERE until > %b AND until <= %b"
 _REMOVE_ENDED = (
     f"DELETE FROM {{}}.history_scopes s USING {KEYS}, %b::int8[])"
     " AS one (scope, kind, deleted, name, id, until)"
@@ -65,14 +65,14 @@ def prune(link: Link, tables: EntityTables, upto: int, most: int) -> Horizon:
 
 
 def _remove(link: Link, tables: EntityTables, step: PruningStep) -> None:
-    upto = step.upto
-    rows = [ReplacedState(*row) for row in link.rows(tables.within(_ENDED), upto)]
+    span = step.before.position, step.upto
+    rows = [ReplacedState(*row) for row in link.rows(tables.within(_ENDED), *span)]
     ended = asked(link, tables, _REMOVE_ENDED, ended_keys(rows))
     changes = past_without(rows, ended)
     held = held_digests(link.rows(tables.within(PASTS), [*changes.kinds]))
-    totals = link.rows(tables.within(_TOTALS), step.before.position, upto)
-    forgotten, together = put_together(link.rows(tables.within(_FORGOTTEN), upto))
-    link.execute(tables.within(_REMOVE).encode(), (upto,))
+    totals = link.rows(tables.within(_TOTALS), *span)
+    forgotten, together = put_together(link.rows(tables.within(_FORGOTTEN), step.upto))
+    link.execute(tables.within(_REMOVE).encode(), span)
     for statement, written in (
         (PAST, changes.pasts(held)),
         (_REMOVE_TOTALS, step.superseded(totals)),

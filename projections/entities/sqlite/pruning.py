@@ -29,7 +29,7 @@ _REMOVE_ENDED = (
     "DELETE FROM history_scopes WHERE scope = ? AND kind = ? AND deleted = ? AND name = ?"
     " AND id = ? AND until = ? RETURNING *"
 )
-_REMOVE = "DELETE FROM history WHERE until <= ?"
+_REMOVE = "DELETE FROM history WHERE until > ? AND until <= ?"
 _REMOVE_ROW = "DELETE FROM {} WHERE kind = ? AND deleted = ? AND status = ? AND position = ?"
 
 
@@ -51,16 +51,16 @@ def prune(connection: sqlite3.Connection, upto: int, most: int) -> Horizon:
 
 
 def _remove(connection: sqlite3.Connection, step: PruningStep) -> None:
-    upto = step.upto
-    rows = [ReplacedState(*row) for row in connection.execute(_ENDED, (upto,))]
+    span = step.before.position, step.upto
+    rows = [ReplacedState(*row) for row in connection.execute(_ENDED, span)]
     keys = ended_keys(rows)
     ended = [row for key in keys for row in connection.execute(_REMOVE_ENDED, key)]
     changes = past_without(rows, ended)
     held = held_digests(row for kind in changes.kinds for row in connection.execute(PAST, (kind,)))
-    totals = connection.execute(_TOTALS, (step.before.position, upto))
+    totals = connection.execute(_TOTALS, span)
     superseded = step.superseded(totals)
-    forgotten, together = put_together(connection.execute(_FORGOTTEN, (upto,)))
-    connection.execute(_REMOVE, (upto,))
+    forgotten, together = put_together(connection.execute(_FORGOTTEN, span[1:]))
+    connection.execute(_REMOVE, span)
     for statement, written in (
         (INSERT_PAST, changes.pasts(held)),
         (_REMOVE_ROW.format("kind_totals"), superseded),

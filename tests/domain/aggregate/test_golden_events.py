@@ -72,6 +72,19 @@ EXPECTED: dict[str, Event] = {
     ),
 }
 
+VIA = events.EntitySoftDeleted(
+    version=4,
+    via=events.Via(
+        door="mcp", what="change_entity", agent="helper", client="claude-code 2.1 Заказы"
+    ),
+    **COMMON,
+)
+JOB = events.EntitySoftDeleted(
+    version=4, via=events.Via(door="openlineage", what="shop.load", run="r-1"), **COMMON
+)
+THROUGH_DOORS = {"mcp": VIA, "openlineage": JOB}
+"""Door -> an event that came through it; the field is that of all types."""
+
 
 def golden(type_name: str) -> bytes:
     return (GOLDEN / f"{type_name}.1.json").read_bytes().removesuffix(b"\n")
@@ -79,8 +92,16 @@ def golden(type_name: str) -> bytes:
 
 def test_every_event_type_has_a_golden_payload() -> None:
     assert sorted(path.name for path in GOLDEN.iterdir()) == sorted(
-        f"{type_name}.1.json" for type_name in events.EVENT_TYPES
+        f"{name}.1.json"
+        for name in (*events.EVENT_TYPES, *(f"via.{door}" for door in THROUGH_DOORS))
     )
+
+
+@pytest.mark.parametrize("door", THROUGH_DOORS)
+def test_event_through_a_door_is_stored_as_exactly_the_golden_bytes(door: str) -> None:
+    event, payload = THROUGH_DOORS[door], golden(f"via.{door}")
+    assert EventMapper().to_row(RecordedEvent("some-id", 7, event))[3] == payload
+    assert EventMapper().decode("entity.soft-deleted", payload) == event
 
 
 def test_type_names_are_fixed() -> None:

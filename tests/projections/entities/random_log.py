@@ -1,6 +1,7 @@
 """Random logs of schemas, tables, contracts and edges, made of events without a command."""
 
 import random
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
@@ -22,18 +23,30 @@ from domain.events import (
 SCHEMAS = ("s", "t")
 STATUSES = ("Draft", "Active", "Deprecated")
 LABELS = ("PII.Sensitive", "PII.None", "Tier.Tier1")
+HOUR, YEAR = 3_600_000, 31_556_952_000
+JUMPING = (*[0] * 20, HOUR, -HOUR, 5 * HOUR, -9 * HOUR, YEAR, -YEAR, -30 * YEAR, 30 * YEAR)
+"""Milliseconds by which clocks are wrong that jump."""
 OWNERS = tuple(f"00000000-0000-4000-8000-00000000010{n}" for n in range(3))
 
 
 class RandomLog:
-    """Events about a few entities, of which some are purged and made again under their names."""
+    """Events about a few entities, of which some are purged and made again under their names.
 
-    def __init__(self, rng: random.Random, log: EventStore) -> None:
+    They follow from the random numbers and from what the log has already, and go on from there.
+    """
+
+    def __init__(self, rng: random.Random, log: EventStore, wrong: Sequence[int] = (0,)) -> None:
+        """`wrong` are the milliseconds by which the clocks of those who append may be wrong."""
         self._rng = rng
+        self._wrong = wrong
         self._log = log
         self._at = 1_700_000_000_000
         self._made = 0
         self.live: dict[str, Entity] = {}
+        for recorded in log.read(0, 1_000_000):
+            self._at = recorded.event.at
+            self._made += recorded.stream_version == 1
+            self._taken(self.live.get(recorded.entity_id), recorded)
 
     def fill(self, steps: int) -> None:
         """Append random events; some of them together."""
@@ -127,9 +140,8 @@ class RandomLog:
 
     def _event(self, of: Any, kind: str, version: int, **values: Any) -> Event:
         self._at += self._rng.choice((-30_000_000, -500, 0, 1, 1_000, 50_000_000))
-        event: Event = of(
-            kind=kind, actor="ann", at=self._at, version=version, request_id="r", **values
-        )
+        at = max(1, self._at + self._rng.choice(self._wrong))
+        event: Event = of(kind=kind, actor="ann", at=at, version=version, request_id="r", **values)
         return event
 
     def _record(self, entity: Entity, of: Any, **values: Any) -> RecordedEvent:

@@ -91,7 +91,11 @@ def then(log: EventStore, position: int, alive: dict[str, Entity], last: dict[st
 
 
 def assert_past_is_that_of_then(
-    model: SortedReadModel, log: EventStore, rng: random.Random, since: int = 0
+    model: SortedReadModel,
+    log: EventStore,
+    rng: random.Random,
+    since: int = 0,
+    positions: int = 12,
 ) -> None:
     """Compare lists at random positions, none of them before `since`."""
 
@@ -102,7 +106,7 @@ def assert_past_is_that_of_then(
 
     lives = [*states(log)]
     asked_for = [live for live in lives if live[0] >= since]
-    for position, alive in rng.sample(asked_for, min(len(asked_for), 12)):
+    for position, alive in rng.sample(asked_for, min(len(asked_for), positions)):
         plain = then(log, position, alive, lives[-1][1])
         for _ in range(4):
             request = requests(rng)

@@ -174,8 +174,8 @@ def test_results_that_a_caller_may_not_view_are_said_to_be_withheld(tested: Clie
 def test_tests_beyond_those_that_are_read_are_counted(
     tested: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.pages.entities.quality.READ", 1)
-    monkeypatch.setattr("api.pages.entities.quality.MOST_BYTES", 1)
+    monkeypatch.setattr("api.use_cases.data_tests.READ", 1)
+    monkeypatch.setattr("api.use_cases.data_tests.MOST_BYTES", 1)
 
     said = text_of(tested, "reader", f"/entity/table/{TABLE}")
 

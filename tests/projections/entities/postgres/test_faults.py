@@ -128,6 +128,19 @@ def test_readers_are_told_that_all_connections_are_in_use(model: PostgresReadMod
     assert small_page(model, TABLES) is not None
 
 
+def test_connection_that_is_in_use_when_the_database_closes_is_closed_after_it(
+    postgres: PostgresServer,
+) -> None:
+    database = EntityDatabase(postgres.url("catalog"))
+    links = [database.readers.take() for _ in range(2)]
+    database.readers.give_back(links[0])
+    database.close()
+    assert [link.closed for link in links] == [True, False]
+
+    database.readers.give_back(links[1])
+    assert links[1].closed
+
+
 @pytest.mark.usefixtures("impatient")
 def test_large_pages_wait_for_none_but_each_other(model: PostgresReadModel) -> None:
     large_page = partial(long_page, model, TABLES)

@@ -1,0 +1,1 @@
+"""The agents' door: the Model Context Protocol over `POST /mcp`."""

@@ -1,0 +1,1 @@
+"""The door for pipelines: takes events of OpenLineage, as its clients send them."""

@@ -1,0 +1,106 @@
+"""Events that were taken lately, so that the same once more costs next to nothing.
+
+An event that says what another has said is answered as that one was, unless anything has changed
+since on which the answer rests. What has changed the log tells.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Collection
+
+from msgspec import Struct
+
+from domain.edges import EDGE
+from domain.event_store.port import EventStore
+from domain.openlineage.pipelines import PIPELINE
+from domain.openlineage.quality import CASE
+
+_MOST = 20_000
+"""Events that are remembered."""
+_MOST_IDS = 200_000
+"""Entities of which it is known when they changed."""
+_MOST_READ = 200
+"""Events of the log that are read at once; after more, nothing is remembered any more."""
+
+_MADE_HERE = (EDGE, PIPELINE.name, CASE.name)
+"""Kinds that no dataset is and that no dataset's name depends on, which events make here."""
+
+Key = tuple[object, bytes]
+"""What the answer depends on beside the catalog, and a digest of the event."""
+
+
+class Taken(Struct, frozen=True):
+    """The answer to an event, and what it rests on."""
+
+    answer: bytes
+    position: int
+    """Position in the log up to which all was known that the answer rests on."""
+    concerned: Collection[str] = ()
+    """Ids of the entities by which nothing is left to be done."""
+    misses: bool = False
+    """True if the event names what is not there, so that anything that is made may change it."""
+
+
+class RememberedEvents:
+    """The events taken lately by this process; any thread may ask."""
+
+    def __init__(self, log: EventStore) -> None:
+        self._log = log
+        self._lock = threading.Lock()
+        self._taken: OrderedDict[Key, Taken] = OrderedDict()
+        self._changed: dict[str, int] = {}
+        self._head = -1
+        self._epoch: int | None = None
+        self._floor = 0
+        """Position from which on all changes are known."""
+        self._made = 0
+        """Position of the last event that may have made something that was missing."""
+
+    def follow(self) -> int:
+        """Look what has changed; returns the head of the log. Raises StoreUnavailable."""
+        epoch, head = self._log.epoch(), self._log.head()
+        with self._lock:
+            if epoch != self._epoch or self._head < 0 or head < self._head:
+                self._forget(epoch, head)
+            elif head > self._head:
+                self._read_on(epoch, head)
+            return self._head
+
+    def get(self, key: Key) -> bytes | None:
+        """The answer to an event, as far as `follow` knows; None for one that is not remembered."""
+        with self._lock:
+            taken = self._taken.get(key)
+            if taken is None:
+                return None
+            if (taken.misses and self._made > taken.position) or any(
+                self._changed.get(id_, 0) > taken.position for id_ in taken.concerned
+            ):
+                del self._taken[key]
+                return None
+            self._taken.move_to_end(key)
+            return taken.answer
+
+    def keep(self, key: Key, taken: Taken) -> None:
+        """Remember an event, unless what it rests on is forgotten already."""
+        with self._lock:
+            if taken.position < self._floor:
+                return
+            self._taken[key] = taken
+            if len(self._taken) > _MOST:
+                self._taken.popitem(last=False)
+
+    def _forget(self, epoch: int, head: int) -> None:
+        self._taken.clear()
+        self._changed.clear()
+        self._epoch, self._head, self._floor = epoch, head, head
+
+    def _read_on(self, epoch: int, head: int) -> None:
+        events = self._log.read(self._head, _MOST_READ, head)
+        if (events and events[-1].position < head) or len(self._changed) > _MOST_IDS:
+            self._forget(epoch, head)
+            return
+        for each in events:
+            self._changed[each.entity_id] = each.position
+            if each.event.kind not in _MADE_HERE:
+                self._made = each.position
+        self._head = head

@@ -1,0 +1,86 @@
+"""The routes of the door, and the list of datasets that the catalog does not have."""
+
+from litestar.handlers import HTTPRouteHandler
+from msgspec.structs import replace
+
+from api.answers.responses import Finished, Large
+from api.callers.permissions import Action, Permission
+from api.declaring.declared_query import Parameters, query
+from api.declaring.operation import Operation, Report
+from api.declaring.signatures import AnyRequest
+from api.openlineage.answers import TakenBatch, TakenEvent
+from api.openlineage.door import Door
+from api.openlineage.unresolved import MOST_LISTED, UnresolvedPage, unresolved_page
+from api.paths.openlineage import BATCH_PATHS, EVENT_PATHS
+from api.services import Services
+from domain.edges import EDGE
+
+
+def openlineage_routes(services: Services) -> list[HTTPRouteHandler]:
+    """The routes that clients of OpenLineage post to; raises InvalidInput for a wrong mapping."""
+    door = Door(services)
+
+    async def one(request: AnyRequest) -> Finished:
+        return Finished(await door.one(request))
+
+    async def batch(request: AnyRequest) -> Finished:
+        return Finished(await door.batch(request))
+
+    async def unresolved(
+        request: AnyRequest, namespace: str | None, limit: int, after: str | None
+    ) -> Large:
+        body = await services.heavy_read(
+            request, lambda: unresolved_page(door.taker.keeping, namespace, limit, after)
+        )
+        return services.large(request, body)
+
+    writing = Permission(Action.EDIT, EDGE, also=Action.CREATE)
+    return [
+        *(_named(_ONE, path).at("POST", path, writing, one) for path in EVENT_PATHS),
+        *(_named(_BATCH, path).at("POST", path, writing, batch) for path in BATCH_PATHS),
+        _UNRESOLVED.at(
+            "GET", "/v1/lineage/unresolved", Permission(Action.VIEW, EDGE), unresolved, _PAGE
+        ),
+    ]
+
+
+_ERRORS = (400, 408, 409, 413, 415, 503)
+_TAKEN = (
+    "The body may be packed by gzip, and have 10 MB unpacked. Who finds no place gets a 503, never"
+    " a 429."
+)
+_ONE = Report(
+    "postRunEvent",
+    "Take an event of OpenLineage",
+    "Of a run, a job or a dataset. It is answered once all that follows from it is stored; the same"
+    f" again stores nothing. {_TAKEN}",
+    answer=TakenEvent,
+    body="OpenLineageEvent",
+    errors=_ERRORS,
+)
+_BATCH = Report(
+    "postEventBatch",
+    "Take events of OpenLineage",
+    "A list, or an object with `events`, of 1,000 at most. What is no event is named in the"
+    f" answer. {_TAKEN}",
+    answer=TakenBatch,
+    body="OpenLineageBatch",
+    errors=_ERRORS,
+)
+_UNRESOLVED = Operation(
+    "listUnresolvedDatasets",
+    "List datasets that pipelines name and the catalog does not have",
+    "In order of namespaces and names. What is said of them waits, and is drawn when they come.",
+    answer=UnresolvedPage,
+)
+_PAGE: Parameters = {
+    "namespace": query(str, "The datasets of this namespace alone."),
+    "limit": query(int, "Of a page.", 100, ge=1, le=MOST_LISTED),
+    "after": query(str, "`paging.after` of the page before this one."),
+}
+
+
+def _named(operation: Report, path: str) -> Report:
+    """The operation at a path; those at the second ones have ids of their own."""
+    first = path in (EVENT_PATHS[0], BATCH_PATHS[0])
+    return operation if first else replace(operation, id=f"{operation.id}OfOpenLineage")

@@ -1,0 +1,327 @@
+"""Reads of an event what it says of jobs, runs and datasets."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+from msgspec import Struct
+
+from domain.openlineage import facets as read
+from domain.openlineage.events import Dataset, Event, Job, Run
+from domain.openlineage.facets import Facets, Told, place
+from domain.openlineage.statements import (
+    CheckedAssertion,
+    DatasetName,
+    DatasetTexts,
+    Field,
+    JobName,
+    Lineage,
+    MadeOf,
+    Output,
+    State,
+    Statement,
+)
+
+MOST_DATASETS = 1_000
+"""Datasets of one event."""
+MOST_MAPPINGS = 20_000
+"""Columns of one event, each with a column that it is made of."""
+MOST_SQL = 10_000
+"""Characters of the SQL of an edge."""
+MOST_MESSAGE = 1_000
+"""Characters of the message of a run that failed."""
+_MOST_OWNERS = 100
+MOST_ASSERTIONS = 1_000
+"""Assertions of one event."""
+
+
+def statement_of(event: Event, now: int) -> Statement:
+    """What an event says; `now` in milliseconds since 1970 is taken for a time in the future."""
+    told = Told()
+    at = min(event.at, now)
+    if event.job is None:
+        assert event.dataset is not None
+        return _of_dataset(event.dataset, at, told)
+    lineage, texts = _Datasets(event, told), _Texts()
+    job = _Job(event.job, event.run, told)
+    for dataset in lineage.all:
+        texts.add(dataset.name, dataset.facets)
+    final = event.run is not None and job.state(event).is_final
+    return Statement(
+        at=at,
+        state=job.state(event) if event.run is not None else None,
+        job=job.name,
+        root=job.root,
+        run_id=event.run.run_id if event.run is not None else "",
+        root_run_id=job.root_run_id,
+        task=job.task,
+        integration=job.integration,
+        is_streaming=job.is_streaming,
+        is_entity=job.is_entity,
+        description=job.description,
+        owners=job.owners,
+        nominal=job.nominal,
+        message=job.message,
+        lineage=lineage.said(job),
+        texts=texts.said,
+        assertions=tuple(lineage.assertions()) if final else (),
+        written=tuple(lineage.written()) if final else (),
+        told=tuple(told.sentences),
+    )
+
+
+def _of_dataset(dataset: Dataset, at: int, told: Told) -> Statement:
+    name, texts = DatasetName(dataset.namespace, dataset.name), _Texts()
+    facets = Facets(dataset.facets, place("dataset", *_pair(name)), told)
+    texts.add(name, facets)
+    # One that is gone, or has another name, is not missing.
+    mentioned = () if _tell_of_life(name, facets, told) else (name,)
+    return Statement(at=at, texts=texts.said, mentioned=mentioned, told=tuple(told.sentences))
+
+
+def _pair(name: DatasetName | JobName) -> tuple[str, str]:
+    return name.namespace, name.name
+
+
+class _Said(Struct, frozen=True):
+    """A dataset of an event with its facets."""
+
+    name: DatasetName
+    facets: Facets
+    more: Facets
+    """`inputFacets` or `outputFacets`."""
+
+
+class _Datasets:
+    """The datasets of an event."""
+
+    def __init__(self, event: Event, told: Told) -> None:
+        self._told = told
+        self.inputs = self._known(event.inputs, "input")
+        left = MOST_DATASETS - len(self.inputs)
+        self.outputs = self._known(event.outputs, "output", left)
+        self.all = [*self.inputs, *self.outputs]
+        for each in self.all:
+            _tell_of_life(each.name, each.facets, told)
+
+    def _known(
+        self, given: list[Dataset] | None, what: str, most: int = MOST_DATASETS
+    ) -> list[_Said]:
+        datasets = given or []
+        if len(datasets) > most:
+            self._told.add(
+                f"{len(datasets) - most:,} {what}s left out: an event may have {MOST_DATASETS:,}"
+                " datasets"
+            )
+        known: dict[DatasetName, _Said] = {}
+        for each in datasets[:most]:
+            name = DatasetName(each.namespace, each.name)
+            where = place(what, each.namespace, each.name)
+            more = each.input_facets if what == "input" else each.output_facets
+            known[name] = _Said(
+                name, Facets(each.facets, where, self._told), Facets(more, where, self._told)
+            )
+        return [*known.values()]
+
+    def said(self, job: "_Job") -> Lineage:
+        """The lineage between them."""
+        left = MOST_MAPPINGS
+        explicit = job.explicit()
+        outputs: dict[DatasetName, Output] = {}
+        for each in self.outputs:
+            output = explicit.pop(each.name, None) or _output(each)
+            outputs[each.name] = output
+        outputs |= explicit
+        cut: list[Output] = []
+        for output in outputs.values():
+            columns = output.columns
+            if columns is not None and len(columns) > left:
+                self._told.add(f"column mappings left out: an event may have {MOST_MAPPINGS:,}")
+                output = Output(output.name, columns[:left], output.sources)
+            left -= len(output.columns or ())
+            cut.append(output)
+        links = [(each.name, _symlinks(each.facets)) for each in self.all]
+        return Lineage(
+            tuple(each.name for each in self.inputs),
+            tuple(cut),
+            job.sql,
+            tuple((name, others) for name, others in links if others),
+        )
+
+    def assertions(self) -> Iterator[CheckedAssertion]:
+        """The results of tests, each once where it stands in both sorts of facets."""
+        seen: dict[tuple[DatasetName, str], CheckedAssertion] = {}
+        for each in self.all:
+            for facets in (each.facets, each.more):
+                facet = facets.read("dataQualityAssertions", read.assertions)
+                for given in (facet and facet.assertions) or ():
+                    checked = _checked(each.name, given)
+                    seen[each.name, f"{checked.column}\0{checked.name}"] = checked
+        if len(seen) > MOST_ASSERTIONS:
+            self._told.add(f"assertions left out: an event may have {MOST_ASSERTIONS:,}")
+        yield from [*seen.values()][:MOST_ASSERTIONS]
+
+    def written(self) -> Iterator[tuple[DatasetName, int]]:
+        """The numbers of rows written."""
+        for each in self.outputs:
+            facet = each.more.read("outputStatistics", read.output_statistics)
+            if facet is not None and facet.row_count is not None and facet.row_count >= 0:
+                yield each.name, facet.row_count
+
+
+def _output(said: _Said) -> Output:
+    """A dataset that is written, by its `lineage`, or else its `columnLineage`."""
+    lineage = said.facets.read("lineage", read.dataset_lineage)
+    if lineage is not None:
+        return _told_output(said.name, lineage.inputs, lineage.fields)
+    columns = said.facets.read("columnLineage", read.column_lineage)
+    if columns is None or columns.fields is None:
+        return Output(said.name)
+    return Output(said.name, tuple(_made_of(columns.fields)))
+
+
+def _told_output(
+    name: DatasetName,
+    inputs: list[read.InputField] | None,
+    fields: dict[str, read.ColumnInputs] | None,
+) -> Output:
+    columns = None if fields is None else tuple(_made_of(fields))
+    given = [
+        DatasetName(each.namespace, each.name)
+        for each in inputs or ()
+        if each.type in (None, "DATASET")
+    ]
+    return Output(name, columns, tuple(dict.fromkeys((*given, *(c.source for c in columns or ())))))
+
+
+def _made_of(fields: dict[str, read.ColumnInputs]) -> Iterator[MadeOf]:
+    """The columns that each column is made of directly: filters and joins make no column."""
+    for column, made in fields.items():
+        for each in made.input_fields or made.inputs or ():
+            steps = each.transformations or []
+            if each.field is None or (steps and all(step.type == "INDIRECT" for step in steps)):
+                continue
+            direct = next((step for step in steps if step.type != "INDIRECT"), None)
+            function = (direct.description or direct.subtype) if direct else None
+            source = DatasetName(each.namespace, each.name)
+            yield MadeOf(column, source, each.field, None if function == "IDENTITY" else function)
+
+
+def _symlinks(facets: Facets) -> tuple[DatasetName, ...]:
+    facet = facets.read("symlinks", read.symlinks)
+    return tuple(
+        DatasetName(each.namespace, each.name)
+        for each in (facet and facet.identifiers) or ()
+        if each.type == "TABLE"
+    )
+
+
+def _checked(name: DatasetName, given: read.Assertion) -> CheckedAssertion:
+    parts = [given.assertion, *filter(None, (given.column,))]
+    said = [
+        f"{key} {value}"
+        for key, value in (("expected", given.expected), ("got", given.actual))
+        if value
+    ]
+    return CheckedAssertion(
+        name,
+        given.assertion,
+        given.name or "_".join(parts),
+        given.success,
+        given.column,
+        ", ".join(said)[:MOST_MESSAGE] or None,
+    )
+
+
+def _tell_of_life(name: DatasetName, facets: Facets, told: Told) -> bool:
+    """Tell that a dataset was dropped or renamed; True if it was."""
+    change = facets.read("lifecycleStateChange", read.lifecycle_change)
+    if change is None or change.lifecycle_state_change not in ("DROP", "RENAME"):
+        return False
+    what = change.lifecycle_state_change
+    told.add(f"{place('dataset', *_pair(name))}: {what} deletes and renames nothing here")
+    return True
+
+
+class _Texts:
+    """What an event says of datasets in words."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[DatasetName, DatasetTexts] = {}
+
+    def add(self, name: DatasetName, facets: Facets) -> None:
+        """Read the texts in the facets of a dataset."""
+        documentation = facets.read("documentation", read.documentation)
+        schema = facets.read("schema", read.schema)
+        fields = tuple(_fields((schema and schema.fields) or ()))
+        description = (documentation and documentation.description) or None
+        owners = _owners(facets)
+        if description or fields or owners:
+            self._by_name[name] = DatasetTexts(name, description, fields, owners)
+
+    @property
+    def said(self) -> tuple[DatasetTexts, ...]:
+        """The texts of all datasets that have some."""
+        return tuple(self._by_name.values())
+
+
+def _fields(given: Iterable[read.SchemaField], above: tuple[str, ...] = ()) -> Iterator[Field]:
+    for each in given:
+        path = (*above, each.name)
+        yield Field(path, each.type, each.description or None)
+        yield from _fields(each.fields or (), path)
+
+
+def _owners(facets: Facets) -> tuple[str, ...]:
+    facet = facets.read("ownership", read.ownership)
+    return tuple(each.name for each in (facet and facet.owners) or ())[:_MOST_OWNERS]
+
+
+class _Job:
+    """The job of an event, and its run."""
+
+    def __init__(self, job: Job, run: Run | None, told: Told) -> None:
+        self.name = JobName(job.namespace, job.name)
+        self._told = told
+        self._facets = facets = Facets(job.facets, place("job", job.namespace, job.name), told)
+        self._run = of_run = Facets(run.facets if run else msgspec.Raw(b"{}"), "the run", told)
+        kind = facets.read("jobType", read.job_type) or read.JobType()
+        self.integration = (kind.integration or "").upper()
+        self.is_streaming = (kind.processing_type or "").upper() == "STREAMING"
+        sort = (kind.job_type or "").upper()
+        self.is_entity = not (sort == "RDD_JOB" or (self.integration == "DBT" and sort == "SQL"))
+        parent = of_run.read("parent", read.parent)
+        self.root, self.root_run_id = self.name, run.run_id if run else ""
+        if parent is not None:
+            top = parent.root or read.Ancestor(parent.run, parent.job)
+            self.root, self.root_run_id = JobName(top.job.namespace, top.job.name), top.run.run_id
+        node = facets.read("dbt_node", read.dbt_node)
+        self.task = None
+        if self.root != self.name:
+            own = job.name.removeprefix(f"{self.root.name}.")
+            self.task = (node and node.unique_id) or own
+        documentation = facets.read("documentation", read.documentation)
+        self.description = (documentation and documentation.description) or None
+        self.owners = _owners(facets)
+        sql = facets.read("sql", read.sql)
+        self.sql = ((sql and sql.query) or "")[:MOST_SQL] or None
+        nominal = of_run.read("nominalTime", read.nominal_time)
+        self.nominal = ((nominal and nominal.nominal_start_time) or "")[:64] or None
+        error = of_run.read("errorMessage", read.error_message)
+        self.message = ((error and error.message) or "")[:MOST_MESSAGE] or None
+
+    def state(self, event: Event) -> State:
+        """The state that the event says; OTHER for one that is not known."""
+        given = event.event_type
+        known = isinstance(given, str) and given in State.__members__
+        return State(given) if known else State.OTHER
+
+    def explicit(self) -> dict[DatasetName, Output]:
+        """The outputs that the `lineage` of the run or of the job is about."""
+        told = self._run.read("lineage", read.job_lineage)
+        told = told or self._facets.read("lineage", read.job_lineage)
+        outputs: dict[DatasetName, Output] = {}
+        for each in (told and told.lineage) or ():
+            if each.type in (None, "DATASET") and len(outputs) < MOST_DATASETS:
+                name = DatasetName(each.namespace, each.name)
+                outputs[name] = _told_output(name, each.inputs, each.fields)
+        return outputs

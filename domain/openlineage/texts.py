@@ -1,0 +1,108 @@
+"""What events say of datasets in words, written only where nobody has written anything."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from domain.aggregate.entity import Entity
+from domain.errors import CatalogError, StoreUnavailable
+from domain.event_store.entity_reads import EntityReads
+from domain.event_store.stored import Claim
+from domain.kinds.names import quote
+from domain.kinds.registry import KINDS
+from domain.openlineage.facets import Told
+from domain.openlineage.rights import Rights
+from domain.openlineage.statements import DatasetTexts, Field
+from domain.write_context import WriteContext
+from domain.writing.staged_plans import StagedPlans
+
+Operation = dict[str, Any]
+_PEOPLE = ("user", "team")
+
+
+def write_texts(
+    plans: StagedPlans,
+    claim: Claim,
+    said: DatasetTexts,
+    context: WriteContext,
+    rights: Rights,
+    told: Told,
+) -> None:
+    """Plan the texts of an entity, as far as it has none and the caller may write them."""
+    kind = KINDS[claim.kind]
+    state = plans.entities.known(claim.id)
+    operations: list[Operation] = []
+    if said.description and kind.name in rights.describes and not state.value("description"):
+        operations.append({"op": "add", "path": "/description", "value": said.description})
+    if said.owners and kind.name in rights.owns and not state.value("owners"):
+        if owners := owners_of(said.owners, plans.log):
+            operations.append({"op": "add", "path": "/owners", "value": owners})
+        else:
+            told.add(f"owners of {claim.fqn!r} left out: not all of them are users or teams here")
+    if kind.name in rights.columns:
+        operations += _of_columns(state, said.fields)
+    if not operations:
+        return
+    try:
+        plans.stage(plans.planner.patch(kind, claim.id, operations, context))
+    except StoreUnavailable:
+        raise
+    except CatalogError as error:
+        told.add(f"texts of {claim.fqn!r} left out: {error.message}")
+
+
+def owners_of(names: Sequence[str], claims: EntityReads) -> list[dict[str, str]]:
+    """The references to users and teams with these names; none unless each is exactly one.
+
+    A name may say which of both it is, as `team:sales`.
+    """
+    sought: list[list[tuple[str, str]]] = []
+    for name in names:
+        kind, sign, rest = name.partition(":")
+        kinds = (kind,) if sign and kind in _PEOPLE else _PEOPLE
+        bare = rest if sign and kind in _PEOPLE else name
+        if not bare:
+            return []
+        sought.append([(each, quote(bare)) for each in kinds])
+    found = claims.claims(names=[each for some in sought for each in some]) if sought else []
+    live = {
+        (claim.kind, fqn): claim for claim in found if not claim.deleted for fqn in claim.all_names
+    }
+    owners: dict[str, dict[str, str]] = {}
+    for some in sought:
+        hits = [live[each] for each in some if each in live]
+        if len(hits) != 1:
+            return []
+        owners[hits[0].id] = {"id": hits[0].id, "type": hits[0].kind}
+    return [*owners.values()]
+
+
+def _of_columns(state: Entity, fields: Sequence[Field]) -> list[Operation]:
+    """What gives descriptions to the columns that have none."""
+    said = {each.path: each.description for each in fields if each.description}
+    operations: list[Operation] = []
+    if not said:
+        return operations
+    for path in KINDS[state.kind].body.parts:
+        key, _, inner = path.partition(".")
+        value = state.value(key)
+        parts = (value or {}).get(inner) if inner else value
+        pointer = f"/{key}/{inner}" if inner else f"/{key}"
+        _describe(parts or [], (), pointer, said, operations)
+    return operations
+
+
+def _describe(
+    parts: Sequence[dict[str, Any]],
+    above: tuple[str, ...],
+    pointer: str,
+    said: dict[tuple[str, ...], str],
+    operations: list[Operation],
+) -> None:
+    for number, part in enumerate(parts):
+        path = (*above, part["name"])
+        text = said.get(path)
+        if text and not part.get("description"):
+            place = f"{pointer}/{number}/description"
+            operations.append({"op": "add", "path": place, "value": text})
+        inner = part.get("children") or []
+        _describe(inner, path, f"{pointer}/{number}/children", said, operations)
