@@ -4,8 +4,8 @@ Each document has the log position as its version, and an older one never replac
 what is sent twice changes nothing, by whichever process: a commit that failed in part is sent again
 as a whole. The states that it replaces are sent with it, and their documents never change. Nothing
 is shown to searches before all of a commit is there, but for what an interrupted one has sent,
-which the next one may show where it purges or forgets. All of a commit is kept by the cluster, by its own log
-of operations, before `apply` returns.
+which the next one may show where it purges or forgets. All of a commit is kept by the cluster, by
+its own log of operations, before `apply` returns.
 """
 
 import tempfile
