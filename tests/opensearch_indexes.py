@@ -26,11 +26,15 @@ class SharedIndex:
         cluster.close()
 
     def open(
-        self, *, deadline: float = 60.0, clock: Callable[[], float] = time.monotonic
+        self,
+        form: type[OpenSearchEngine] = OpenSearchEngine,
+        *,
+        deadline: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> OpenSearchEngine:
         """Opens it for writing, as another process would."""
         cluster = Cluster(self._address)
-        return OpenSearchEngine(
+        return form(
             cluster,
             self._name,
             search_objects=ObjectSearch,

@@ -269,8 +269,14 @@ def _search() -> dict[str, Schema]:
                 ),
                 "hits": closed_object(hits),
                 "aggregations": ref("Aggregations"),
+                "scores": {
+                    "const": "approximate",
+                    "description": "Of a search as of the past over OpenSearch alone: scores, and"
+                    " the order by them, are near those of then.",
+                },
             },
             "aggregations",
+            "scores",
         ),
     }
 

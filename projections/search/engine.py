@@ -138,6 +138,9 @@ class EngineHits(msgspec.Struct, frozen=True, kw_only=True):
     """
     facets: tuple[FacetResult, ...] = ()
     """Results of the facets, in their order."""
+    approximate_scores: bool = False
+    """True if scores, and the order by them, are near those of an index that was made at the
+    position that was asked for, and not equal to them."""
 
 
 class SearchedPaths(msgspec.Struct, frozen=True, dict=True):
@@ -209,11 +212,8 @@ class IndexSnapshot(Protocol):
     def entries(self) -> Iterator[tuple[str, str, int]]:
         """Id, kind and digest of every document, soft-deleted ones included, in any order."""
 
-    def states(self) -> Iterator[StateEntry] | None:
-        """Every state that the index has a document of, the current ones included, in any order.
-
-        None where the engine keeps no past.
-        """
+    def states(self) -> Iterator[StateEntry]:
+        """Every state that the index has a document of, the current ones included, in any order."""
 
 
 class Searches(Protocol):
@@ -224,9 +224,9 @@ class Searches(Protocol):
 
         Nested queries with several conditions need `read_objects`. Raises InvalidInput for what
         the engine cannot do, such as an answer of more than MAX_BUCKETS buckets or MAX_TOP_HITS
-        documents in them (`aggregations`), for a path that it does not search, and for a past
-        where the engine keeps none. Raises StoreUnavailable for a position that no commit has yet,
-        and BeforeHorizon for one of which the past is not kept any more.
+        documents in them (`aggregations`), and for a path that it does not search. Raises
+        StoreUnavailable for a position that no commit has yet, and BeforeHorizon for one of which
+        the past is not kept any more.
         """
 
 
@@ -280,8 +280,8 @@ class SearchEngine(Searches, Protocol):
         """Remove the documents of states that were replaced up to a horizon, in one commit.
 
         The engine must have applied its position. Returns whether the engine's horizon moved, which
-        it does not where it is further already, nor where the engine keeps no past. Raises
-        StoreUnavailable when nothing was committed.
+        it does not where it is further already. Raises StoreUnavailable when nothing was
+        committed.
         """
 
     def searched(self) -> SearchedPaths:

@@ -84,10 +84,8 @@ class SortedEntries:
             differences.add(Difference("counter", "", "", "searched paths", pairs))
 
     def _find_past(self, differences: Differences) -> None:
-        """Compare all states; an engine that keeps no past has none to be compared."""
+        """Compare all states."""
         states = self._snapshot.states()
-        if states is None:
-            return
         self._connection.execute("CREATE TABLE states (id, since, until, digest)")
         self._connection.executemany(
             "INSERT INTO states VALUES (?,?,?,?)",

@@ -101,17 +101,12 @@ def test_commit_goes_on_from_where_it_was_begun_or_changes_nothing(
     assert (engine.checkpoint(), ids(engine)) == (4, {"a"})
 
 
-def test_past_is_searched_or_refused(engine: SearchEngine, open_engine: OpenEngine) -> None:
+def test_states_of_the_past_are_searched(engine: SearchEngine, open_engine: OpenEngine) -> None:
     first = replace(made("a", description="first"), since=1)
     apply(engine, 1, first)
     second = replace(made("a", description="second"), since=4)
     replaced = [replace(first, until=4)]
     commit(engine, {"a": second, "b": replace(made("b"), since=5)}, 5, replaced=replaced)
-    with engine.snapshot() as snapshot:
-        if snapshot.states() is None:
-            with pytest.raises(InvalidInput, match="over OpenSearch are of the present alone"):
-                ids(engine, at=5)
-            return
     for each in (engine, open_engine()):
         assert [ids(each, at=at) for at in range(6)] == [set(), *[{"a"}] * 4, {"a", "b"}]
         for text, positions in (("first", {1, 2, 3}), ("second", {4, 5})):
@@ -127,26 +122,23 @@ def test_past_is_forgotten_up_to_a_horizon(engine: SearchEngine, open_engine: Op
     spans = ((1, 3), (3, 4), (4, 6))
     replaced = [replace(made("a"), since=since, until=until) for since, until in spans]
     commit(engine, {"a": replace(made("a"), since=6)}, 7, "of seven", replaced=replaced)
-    with engine.snapshot() as snapshot:
-        keeps_past = snapshot.states() is not None
     moved = [engine.forget(Horizon(position, 9)) for position in (4, 4, 2)]
-    assert moved == ([True, False, False] if keeps_past else [False] * 3)
+    assert moved == [True, False, False]
     for each in (engine, open_engine()):
         assert (each.checkpoint_and_fingerprint(), ids(each)) == ((7, "of seven"), {"a"})
         with each.snapshot() as snapshot:
-            states = snapshot.states()
-            if states is None:
-                assert snapshot.horizon == Horizon()
-                continue
             assert snapshot.horizon == Horizon(4, 9)
-            assert sorted(state.since for state in states) == [4, 6]
+            assert sorted(state.since for state in snapshot.states()) == [4, 6]
         assert [ids(each, at=at) for at in (4, 5, 6, 7)] == [{"a"}] * 4
         for at in (0, 3):
             with pytest.raises(BeforeHorizon, match="from position 4 on"):
                 ids(each, at=at)
     apply(engine, 8, made("b"))
     with engine.snapshot() as snapshot:
-        assert snapshot.horizon == (Horizon(4, 9) if keeps_past else Horizon())
+        assert snapshot.horizon == Horizon(4, 9)
+    engine.reset()
+    with engine.snapshot() as snapshot:
+        assert snapshot.horizon == Horizon()
 
 
 def test_many_small_commits_hold_what_one_would(engine: SearchEngine) -> None:

@@ -26,7 +26,7 @@ async def suggested(
 
     With `at` they are those of that position of the log. A text longer than any that suggestions
     are made for has none: no box refuses what is typed. Nor has any while search is not there yet,
-    or where it cannot tell of the past.
+    or where the documents of then take too much to be made.
     """
     if len(typed) > MAX_PATTERN:
         return []

@@ -150,6 +150,8 @@ def search_response(
             "hits": hits,
         },
     }
+    if page.approximate_scores:
+        answered["scores"] = "approximate"
     if query.facets:
         asked = [facet.aggregation for facet in query.facets]
         answered["aggregations"] = FacetWriter(sources, visibility).written(asked, page.facets)

@@ -2,25 +2,28 @@
 
 Each document has the log position as its version, and an older one never replaces a newer one. So
 what is sent twice changes nothing, by whichever process: a commit that failed in part is sent again
-as a whole. Nothing is shown to searches before all of a commit is there, and all of it is kept by
-the cluster, by its own log of operations, before `apply` returns.
+as a whole. The states that it replaces are sent with it, and their documents never change. Nothing
+is shown to searches before all of a commit is there, but for what an interrupted one has sent,
+which the next one may show where it purges or forgets. All of a commit is kept by the cluster, by
+its own log of operations, before `apply` returns.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator
-from typing import IO
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from uuid import uuid4
 
 from domain.errors import StoreUnavailable
+from domain.reading.horizon import Horizon
 from projections.feeding.port import Overtaken, moved_on
 from projections.search.engine import DocumentChanges
 from projections.search.opensearch.cluster import (
     Cluster,
     IndexMissing,
+    Json,
     VersionConflict,
     reason_of,
 )
-from projections.search.opensearch.mapping import mappings, settings
+from projections.search.opensearch.mapping import MAX_TERMS, mappings, settings
 from projections.search.opensearch.pinned import Committed
 from projections.search.opensearch.rows import Lines
 
@@ -31,6 +34,7 @@ _HELD_BYTES = 16_000_000
 _RESET_SECONDS = 600.0
 _BULK_SECONDS = 120.0
 _FEED = "-feed"
+_BEYOND = "another process has projected beyond this commit already"
 _CONFLICT = 409
 _GONE = 404
 
@@ -99,46 +103,91 @@ class Commits:
         A cluster compares nothing in one step with the writing of many documents: `after` is
         compared before, and whoever is overtaken from then on writes nothing over what is newer.
         """
-        newest, position = self._newest(), changes.position
+        newest, made = self._going_on()
+        position = changes.position
         if newest.checkpoint != changes.after:
             raise moved_on("search index", changes.after)
-        made = Lines(newest.life)
+        removed: list[str] = []
         # All are made before any is sent: one that cannot be made must leave nothing behind.
         with tempfile.SpooledTemporaryFile(_HELD_BYTES) as lines:
             sizes = []
             for entity_id, document in changes.documents.items():
-                line = (
-                    made.delete(entity_id, position)
-                    if document is None
-                    else made.index(document, position)
-                )
+                if document is None:
+                    removed.append(entity_id)
+                    line = made.delete(entity_id, position)
+                else:
+                    line = made.index(document, position)
                 sizes.append(len(line))
                 lines.write(line)
             lines.seek(0)
-            for body in _parts(lines, sizes):
+            self._remove_past(removed)
+            # Documents of replaced states may be many, so they are sent as they are made. Those
+            # that are left behind, when another one cannot be made, the commit sends again.
+            for body in _bodies(made.replaced(each, position) for each in changes.replaced):
+                self._send(body)
+            for body in _bodies(lines.read(size) for size in sizes):
                 self._send(body)
         kept = newest.searched if changes.searched is None else changes.searched
-        if self._send(made.checkpoint(position, changes.fingerprint, kept)):
-            raise VersionConflict(
-                f"another process has projected beyond position {position} already"
-            )
+        self._finish(made.checkpoint(position, changes.fingerprint, kept, newest.horizon))
+
+    def forget(self, horizon: Horizon) -> bool:
+        """Remove the documents of states that were replaced up to a horizon; see the port."""
+        newest, made = self._going_on()
+        if horizon.position <= newest.horizon.position:
+            return False
+        self._delete({"range": {"until": {"lte": horizon.position}}})
+        self._finish(made.checkpoint(*newest.checkpoint, newest.searched, horizon))
+        return True
+
+    def _going_on(self) -> tuple[Committed, Lines]:
+        """The newest commit, and what makes the lines of the one after it.
+
+        Raises VersionConflict once if its writer has died before it was shown. What follows it must
+        go on from it: it may have purged what would be brought back.
+        """
+        newest = self._newest()
+        made = Lines(newest.life)
+        path = f"/{self._index}/_doc/{made.checkpoint_id}"
+        sent = self._cluster.look(path, _source="false")
+        if made.position(sent["_version"]) > newest.checkpoint[0]:
+            self._show()
+            raise VersionConflict(_BEYOND)
+        return newest, made
+
+    def _finish(self, checkpoint: bytes) -> None:
+        """Send the checkpoint of a commit, and show all of it."""
+        if self._send(checkpoint):
+            raise VersionConflict(_BEYOND)
         self._show()
 
     def reset(self) -> None:
         """Forget all documents and the checkpoint."""
         self._show()
+        self._delete({"match_all": {}}, conflicts="proceed")
+        self._send(new_life().checkpoint(0, ""))
+        self._show()
+
+    def _remove_past(self, ids: Sequence[str]) -> None:
+        """Remove the documents of the replaced states of entities, from the next commit on."""
+        if ids:
+            # What a commit that was interrupted has sent would not be found otherwise, and stay.
+            self._show()
+        for start in range(0, len(ids), MAX_TERMS):
+            some = {"terms": {"id": ids[start : start + MAX_TERMS]}}
+            self._delete({"bool": {"filter": [some, {"exists": {"field": "until"}}]}})
+
+    def _delete(self, query: Json, **parameters: str) -> None:
+        """Delete the documents of a query that searches see."""
         try:
             self._cluster.request(
                 "POST",
                 f"/{self._feed}/_delete_by_query",
-                {"query": {"match_all": {}}},
+                {"query": query},
                 seconds=_RESET_SECONDS,
-                conflicts="proceed",
+                **parameters,
             )
         except IndexMissing:
             raise self._overtaken() from None
-        self._send(new_life().checkpoint(0, ""))
-        self._show()
 
     def _show(self) -> None:
         """Show all that was written to searches, at once."""
@@ -174,13 +223,15 @@ class Commits:
         return Overtaken(f"another process writes to {self._index}, or has removed it")
 
 
-def _parts(lines: IO[bytes], sizes: list[int]) -> Iterator[bytes]:
+def _bodies(lines: Iterable[bytes]) -> Iterator[bytes]:
     """The lines of several documents at a time."""
+    held: list[bytes] = []
     size = 0
-    for each in sizes:
-        size += each
+    for line in lines:
+        held.append(line)
+        size += len(line)
         if size >= REQUEST_BYTES:
-            yield lines.read(size)
-            size = 0
-    if size:
-        yield lines.read(size)
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)

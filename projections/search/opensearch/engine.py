@@ -3,10 +3,11 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from domain.errors import InvalidInput, StoreUnavailable
+from domain.errors import StoreUnavailable
 from domain.reading.horizon import Horizon
 from projections.feeding.port import Checkpoint, Damaged
 from projections.search.answers.decisions import decided
@@ -21,12 +22,13 @@ from projections.search.engine import (
     IndexSnapshot,
     SearchedPaths,
     SearchEngine,
+    check_applied,
     nothing,
 )
 from projections.search.matching.candidates import MAX_CANDIDATES, Candidates, SearchObjects
 from projections.search.matching.deadline import Clock, Deadline, OutOfTime
 from projections.search.matching.stored_document import StoredDocument
-from projections.search.opensearch import commits, facets, mapping, pages
+from projections.search.opensearch import commits, facets, mapping, pages, past
 from projections.search.opensearch.cluster import Cluster, TooManyBuckets
 from projections.search.opensearch.leaves import Dsl
 from projections.search.opensearch.pinned import Committed, check_shards, pinned, read_checkpoint
@@ -122,27 +124,46 @@ class OpenSearchEngine(SearchEngine):
     def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
         """The page of hits; see the port."""
         self._check_open()
-        if query.at is not None:
-            raise InvalidInput(
-                "searches over OpenSearch are of the present alone: at and asOf need the catalog's"
-                " own search index"
-            )
-        if asked_paths(query):
-            check_searched(query, self.searched())
         deadline = Deadline(self._deadline, self._clock)
-        after = None
-        if query.search_after is not None:
-            after = pages.after(query.search_after, query.sort or pages.BEST_FIRST)
         try:
-            query = decided(query, lambda node: self._is_found(query, node, deadline))
-            body, undecided = self._compiled(query, read_objects, deadline, after)
-            deadline.check()
-            response = self._search(body, deadline)
+            if query.at is not None:
+                return self._page_as_of(query.at, query, read_objects, deadline)
+            if asked_paths(query):
+                check_searched(query, self.searched())
+            return self._page(query, read_objects, deadline)
         except OutOfTime:
             none = tuple(nothing(facet.aggregation) for facet in query.facets)
             return EngineHits(
                 total=0, relation="gte", hits=(), max_score=None, timed_out=True, facets=none
             )
+
+    def _page_as_of(
+        self, at: int, query: EngineQuery, read_objects: ReadObjects | None, deadline: Deadline
+    ) -> EngineHits:
+        newest = read_checkpoint(partial(self._search, deadline=deadline))
+        check_applied(at, newest.checkpoint)
+        check_searched(query, newest.searched)
+        position = newest.checkpoint[0]
+        while True:
+            hits = self._page(query, read_objects, deadline)
+            seen, horizon = past.newest_commit(partial(self._ask, seconds=self.grace), position)
+            horizon.refuse(at)
+            if seen == position:
+                return hits
+            # What was seen may have been a part of the commit that is whole now.
+            position = seen
+
+    def _page(
+        self, query: EngineQuery, read_objects: ReadObjects | None, deadline: Deadline
+    ) -> EngineHits:
+        """The page of hits; raises OutOfTime."""
+        after = None
+        if query.search_after is not None:
+            after = pages.after(query.search_after, query.sort or pages.BEST_FIRST)
+        query = decided(query, lambda node: self._is_found(query, node, deadline))
+        body, undecided = self._compiled(query, read_objects, deadline, after)
+        deadline.check()
+        response = self._search(body, deadline, query.at)
         return self._answer(query, response, deadline, timed_out=undecided)
 
     def _compiled(
@@ -157,7 +178,7 @@ class OpenSearchEngine(SearchEngine):
 
         def read(candidates: Dsl) -> Iterator[StoredDocument]:
             asked = {"bool": {"filter": [*kinds, candidates]}}
-            return self._rows(asked, MAX_CANDIDATES + 1, deadline)
+            return self._rows(asked, MAX_CANDIDATES + 1, deadline, query.at)
 
         nested = NestedSearch(read, Candidates(read_objects, deadline, self._search_objects))
         compiler = Compiler(nested)
@@ -218,6 +239,7 @@ class OpenSearchEngine(SearchEngine):
             max_score=response["hits"]["max_score"] if sort.field == SCORE else None,
             timed_out=timed_out,
             facets=tuple(results),
+            approximate_scores=query.at is not None,
         )
 
     def _is_found(self, query: EngineQuery, node: Node, deadline: Deadline) -> bool:
@@ -233,16 +255,18 @@ class OpenSearchEngine(SearchEngine):
             "track_total_hits": 1,
             "terminate_after": 1,
         }
-        return bool(self._search(body, deadline)["hits"]["total"]["value"])
+        return bool(self._search(body, deadline, query.at)["hits"]["total"]["value"])
 
-    def _rows(self, asked: Dsl, most: int, deadline: Deadline) -> Iterator[StoredDocument]:
+    def _rows(
+        self, asked: Dsl, most: int, deadline: Deadline, at: int | None
+    ) -> Iterator[StoredDocument]:
         """Yield the stored parts of the documents of a clause, in order of name and id."""
         body: Dsl = {"query": asked, "sort": pages.order(pages.BEST_FIRST)[1:], **pages.ROW}
         body["track_total_hits"] = False
         while most > 0:
             deadline.check()
             body["size"] = min(most, mapping.MAX_WINDOW)
-            hits = self._search(body, deadline)["hits"]["hits"]
+            hits = self._search(body, deadline, at)["hits"]["hits"]
             for hit in hits:
                 yield pages.row_of(hit)
             most -= len(hits)
@@ -250,13 +274,20 @@ class OpenSearchEngine(SearchEngine):
                 return
             body["search_after"] = hits[-1]["sort"]
 
-    def _search(self, body: Dsl, deadline: Deadline | None = None) -> Mapping[str, Any]:
-        """The answer to a search; raises StoreUnavailable unless every shard answered."""
+    def _search(
+        self, body: Dsl, deadline: Deadline | None = None, at: int | None = None
+    ) -> Mapping[str, Any]:
+        """The answer to a search, as of a position if one is given; raises what `_ask` raises."""
+        if at is not None:
+            body = past.as_of(body, at)
+        if deadline is None:
+            return self._ask(body, self._cluster.look_seconds)
+        left = deadline.left()
+        return self._ask(body | {"timeout": f"{max(1, int(1000 * left))}ms"}, left + self.grace)
+
+    def _ask(self, body: Dsl, seconds: float) -> Mapping[str, Any]:
+        """The answer to a search; raises StoreUnavailable unless every shard gave it in time."""
         self._check_open()
-        seconds = self._cluster.look_seconds
-        if deadline is not None:
-            seconds = deadline.left() + self.grace
-            body = body | {"timeout": f"{max(1, int(1000 * deadline.left()))}ms"}
         path = f"/{self._index}/_search"
         try:
             response: Mapping[str, Any] = self._cluster.request(
@@ -274,8 +305,8 @@ class OpenSearchEngine(SearchEngine):
         self._writing().apply(changes)
 
     def forget(self, horizon: Horizon) -> bool:
-        """Nothing: an index in a cluster keeps no past."""
-        return False
+        """Remove documents of states that were replaced up to a horizon; see the port."""
+        return self._writing().forget(horizon)
 
     def reset(self) -> None:
         """Forget all documents; the checkpoint becomes 0. Raises StoreUnavailable."""

@@ -5,9 +5,11 @@
 - `said`: the tokens of `words` with positions, for phrases
 - `sort<n>`: what documents are sorted by, in the order of SORTABLE
 - `values.<path>`, `numbers.<path>`, `booleans.<path>`, `moments.<path>`: what buckets are made of
+- `ever_<name>`: the terms of `<name>`, of documents of replaced states too, which have none of the
+  fields that searches of the present look at; `since` and `until` say when the state held
 - `row`: what hits are shown with, and `digest<n>` four times 16 bits of the digest, for sums
-- `position`, `fingerprint`, `searched` and `life` (see `rows.Lines`): the checkpoint, in a document
-  that has nothing else
+- `position`, `fingerprint`, `searched`, `horizon` and `life` (see `rows.Lines`): the checkpoint, in
+  a document that has nothing else
 
 Terms are made by us, so that they are the same in every engine: the analyzers only take them apart.
 """
@@ -24,7 +26,7 @@ from projections.search.matching import weights
 from projections.search.matching.terms import VALUE_GAP
 from projections.search.matching.weights import schema_digest
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same documents give other fields."""
 SAID = "said"
 PLACE_END = "\n"
@@ -44,6 +46,11 @@ MAX_TERMS = 60_000
 """Terms in one clause."""
 MAX_PATTERN = 10_000
 """Characters of a regular expression with the path before it."""
+EVER: Mapping[str, str] = {
+    name: f"ever_{name}" for name in ("kind", "deleted", "exact", "whole", "text", "words", SAID)
+}
+"""Field that searches of the present look at -> the one with the same terms of every document,
+those of replaced states too, so that the rarity of words in the present is that of current ones."""
 _COLUMNS = ("values", "written", "numbers", "booleans", "moments")
 
 
@@ -102,6 +109,15 @@ def mappings() -> dict[str, Any]:
         "norms": False,
         "similarity": "words",
     }
+    looked_at: dict[str, dict[str, Any]] = {
+        "kind": keyword,
+        "deleted": {"type": "boolean"},
+        "exact": keyword | {"similarity": "rarity"},
+        "whole": keyword | {"similarity": "rarity", "doc_values": False},
+        "text": placed,
+        "words": weighed,
+        SAID: placed,
+    }
     column = {"type": "object", "dynamic": "true"}
     counted = {"index": False, "doc_values": True}
     return {
@@ -117,14 +133,11 @@ def mappings() -> dict[str, Any]:
         ],
         "properties": {
             "id": keyword,
-            "kind": keyword,
-            "deleted": {"type": "boolean"},
+            **{name: field | {"copy_to": [EVER[name]]} for name, field in looked_at.items()},
+            **{EVER[name]: field for name, field in looked_at.items()},
+            "since": {"type": "long"},
+            "until": {"type": "long"},
             "row": {"type": "keyword", "index": False, "doc_values": False, "store": True},
-            "exact": keyword | {"similarity": "rarity"},
-            "whole": keyword | {"similarity": "rarity", "doc_values": False},
-            "text": placed,
-            "words": weighed,
-            SAID: placed,
             **{
                 sort_column(path): {"type": "keyword" if form is str else "double", "index": False}
                 for path, form in SORTABLE.items()
@@ -133,6 +146,7 @@ def mappings() -> dict[str, Any]:
             "position": {"type": "long"},
             "life": keyword | {"index": False},
             "searched": {"type": "keyword", "index": False, "doc_values": False, "store": True},
+            "horizon": {"type": "keyword", "index": False, "doc_values": False, "store": True},
             "fingerprint": {"type": "keyword", "index": False, "doc_values": False, "store": True},
             **dict.fromkeys(_COLUMNS, column),
         },

@@ -9,10 +9,11 @@ import msgspec
 from domain.errors import StoreUnavailable
 from domain.reading.horizon import Horizon
 from projections.feeding.port import Checkpoint, Damaged
-from projections.search.engine import SearchedPaths
+from projections.search.documents.documents import HOLDS_STILL
+from projections.search.engine import SearchedPaths, StateEntry
 from projections.search.opensearch import pages
 from projections.search.opensearch.cluster import Cluster, reason_of
-from projections.search.opensearch.mapping import DIGEST_PARTS, MAX_WINDOW
+from projections.search.opensearch.mapping import DIGEST_PARTS, EVER, MAX_WINDOW
 
 _KEPT = "5m"
 """Time for which a state is kept after it was read last."""
@@ -27,6 +28,7 @@ class Committed(NamedTuple):
     life: str
     """The life of the index, see `rows.Lines`."""
     searched: SearchedPaths
+    horizon: Horizon
 
 
 @contextmanager
@@ -56,7 +58,7 @@ class Pinned:
         """`search` gives the answer to a search of this commit."""
         self._search = search
         self.checkpoint, self.searched = committed.checkpoint, committed.searched
-        self.horizon = Horizon()
+        self.horizon = committed.horizon
 
     def digests(self) -> dict[str, tuple[int, int]]:
         """Kind -> number of its documents and sum of their digests modulo 2**64."""
@@ -73,22 +75,31 @@ class Pinned:
             for bucket in response["aggregations"]["kinds"]["buckets"]
         }
 
-    def states(self) -> None:
-        """None: an index in a cluster has no past."""
-
     def entries(self) -> Iterator[tuple[str, str, int]]:
         """Id, kind and digest of every document, in order of id."""
+        for hit in self._hits("kind"):
+            row = pages.row_of(hit)
+            yield row.id, row.kind, row.digest
+
+    def states(self) -> Iterator[StateEntry]:
+        """Every state that the index has a document of, in order of id and time."""
+        for hit in self._hits(EVER["kind"], docvalue_fields=["since", "until"]):
+            row, fields = pages.row_of(hit), hit["fields"]
+            (since,), (until,) = fields["since"], fields.get("until", (HOLDS_STILL,))
+            yield StateEntry(row.id, row.kind, row.digest, since, until)
+
+    def _hits(self, field: str, **more: Any) -> Iterator[Mapping[str, Any]]:
+        """All documents that have a field, in order of id and time."""
         body: dict[str, Any] = {
-            "query": {"exists": {"field": "kind"}},
-            "sort": [{"id": "asc"}],
+            "query": {"exists": {"field": field}},
+            "sort": [{"id": "asc"}, {"since": "asc"}],
             "size": MAX_WINDOW,
             "track_total_hits": False,
             **pages.ROW,
+            **more,
         }
         while hits := self._search(body)["hits"]["hits"]:
-            for hit in hits:
-                row = pages.row_of(hit)
-                yield row.id, row.kind, row.digest
+            yield from hits
             body["search_after"] = hits[-1]["sort"]
 
 
@@ -99,7 +110,7 @@ def read_checkpoint(search: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Co
         "size": 2,
         "track_total_hits": False,
         "_source": False,
-        "stored_fields": ["fingerprint", "searched"],
+        "stored_fields": ["fingerprint", "searched", "horizon"],
         "docvalue_fields": ["position", "life"],
     }
     hits = search(body)["hits"]["hits"]
@@ -110,6 +121,7 @@ def read_checkpoint(search: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Co
         (int(fields["position"][0]), fields["fingerprint"][0]),
         fields["life"][0],
         msgspec.json.decode(fields["searched"][0], type=SearchedPaths),
+        msgspec.json.decode(fields["horizon"][0], type=Horizon),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from domain.reading.horizon import Horizon
 from projections.search.analysis import Tokens, keyword, stem, tokens
 from projections.search.documents.documents import SORTABLE, Scalar, SearchDocument, SortValue
 from projections.search.engine import SearchedPaths
@@ -26,6 +27,7 @@ from projections.search.matching.terms import (
 from projections.search.opensearch.mapping import (
     BESIDE,
     DIGEST_PARTS,
+    EVER,
     FREQUENCY,
     PLACE_END,
     SAID,
@@ -38,6 +40,7 @@ from projections.search.opensearch.mapping import (
 
 _CHECKPOINT = "checkpoint"
 """Id of the document with the checkpoint; ids of entities are of another form."""
+_NO_PATHS, _ALL = SearchedPaths(), Horizon()
 _MAX_SORT = 8_000
 """Characters of a text that documents are sorted by, of at most 4 bytes each."""
 _encode = msgspec.json.Encoder().encode
@@ -52,29 +55,46 @@ class Lines:
 
     def __init__(self, life: str) -> None:
         self.life = life
+        self.checkpoint_id = f"{life}.{_CHECKPOINT}"
 
     def index(self, document: SearchDocument, position: int) -> bytes:
         """The lines that replace or add a document, unless a newer one is there."""
         return self._lines("index", document.id, position, _fields(document))
+
+    def replaced(self, document: SearchDocument, position: int) -> bytes:
+        """The lines that add the document of a state that another one replaced."""
+        fields = {EVER.get(name, name): field for name, field in _fields(document).items()}
+        fields["until"] = document.until
+        return self._lines("index", f"{document.id}~{document.since}", position, fields)
 
     def delete(self, entity_id: str, position: int) -> bytes:
         """The line that removes a document, unless a newer one is there."""
         return self._lines("delete", entity_id, position, None)
 
     def checkpoint(
-        self, position: int, fingerprint: str, searched: SearchedPaths | None = None
+        self,
+        position: int,
+        fingerprint: str,
+        searched: SearchedPaths = _NO_PATHS,
+        horizon: Horizon = _ALL,
     ) -> bytes:
         """The lines that replace the checkpoint by one that is not older."""
         fields = {
             "position": position,
             "fingerprint": fingerprint,
             "life": self.life,
-            "searched": _encode(searched or SearchedPaths()).decode(),
+            "searched": _encode(searched).decode(),
+            "horizon": _encode(horizon).decode(),
         }
         return self._lines("index", _CHECKPOINT, position, fields)
 
-    def _lines(self, action: str, name: str, position: int, fields: Any) -> bytes:
+    @staticmethod
+    def position(version: int) -> int:
+        """The position at which a document was sent, by its version."""
         # A version of 0 could not be deleted by a query.
+        return version - 1
+
+    def _lines(self, action: str, name: str, position: int, fields: Any) -> bytes:
         version = {"version": position + 1, "version_type": "external_gte"}
         lines = [_encode({action: {"_id": f"{self.life}.{name}", **version}}), b"\n"]
         if fields is not None:
@@ -96,6 +116,7 @@ def _fields(document: SearchDocument) -> dict[str, Any]:
         "id": document.id,
         "kind": document.kind,
         "deleted": document.deleted,
+        "since": document.since,
         "row": _encode(row).decode(),
     }
     for path, value in zip(SORTABLE, row.sort, strict=True):

@@ -20,7 +20,6 @@ from domain.errors import StoreUnavailable
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.openmetadata.document import encode, fields
-from projections.search.bulk_build import load
 from projections.search.documents.documents import SORTABLE, SearchDocument, document
 from projections.search.documents.sources import object_reader
 from projections.search.engine import (
@@ -122,21 +121,6 @@ def test_any_search_at_any_position_equals_an_index_made_then(seed: int) -> None
 
 @settings(max_examples=examples(40))
 @given(seed=seeds)
-def test_batches_of_any_size_and_a_load_give_the_same_past(seed: int) -> None:
-    random = Random(seed)
-    with opened_log() as log:
-        RandomHistory(log, random, entities=8).grow(80)
-        engines = [brief_engine() for _ in range(4)]
-        for engine, batch_size in zip(engines, (1, 7, 100), strict=False):
-            index(engine, log, batch_size)
-        load(engines[-1], log, lambda done, total: None, most_states=random.choice((1, 9, 500)))
-        one, *others = map(states, engines)
-        assert len({(entry.id, entry.since) for entry in one}) == len(one)
-        assert others == [one] * 3, f"seed {seed}"
-
-
-@settings(max_examples=examples(40))
-@given(seed=seeds)
 def test_pages_as_of_a_position_have_every_hit_once(seed: int) -> None:
     random = Random(seed)
     with opened_log() as log:
@@ -215,15 +199,6 @@ def test_another_process_finds_the_same_past(past: RandomHistory, tmp_path: Path
     finally:
         reader.close()
         writer.close()
-
-
-def test_position_that_no_commit_has_yet_is_refused(past: RandomHistory) -> None:
-    engine = brief_engine()
-    index(engine, past.log, 500)
-    head = past.log.head()
-    assert everything(engine, head) == everything(engine)
-    with pytest.raises(StoreUnavailable, match=f"up to position {head}, not {head + 1}: try again"):
-        everything(engine, head + 1)
 
 
 def test_commit_that_fails_leaves_the_past_as_it_was(past: RandomHistory) -> None:

@@ -14,10 +14,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from benchmarks.direct_catalog import DirectCatalog
 from benchmarks.opensearch_server import OpenSearchServer
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
+from domain.kinds.registry import KINDS
 from projections.feeding.port import Damaged, Overtaken, Progress
 from projections.generations import shared_supervision, supervision
 from projections.generations.building import build
@@ -30,6 +32,7 @@ from projections.wiring.stores import Stores
 from tests.depth import first_alone
 from tests.opensearch_relay import Relay
 from tests.projections.read_models import (
+    ME,
     create,
     difference_of,
     found,
@@ -114,6 +117,21 @@ def test_index_that_differs_from_the_log_is_told(
     cluster.request("POST", f"/{prefix}-search-1/_delete_by_query", query, refresh="true")
     assert found(stores) == []
     assert "missing" in str(difference(stores))
+
+
+def test_past_that_differs_from_the_log_is_told(
+    stores: Stores, prefix: str, cluster: Cluster
+) -> None:
+    described = {"name": "first", "serviceType": "Mysql", "description": "the first"}
+    DirectCatalog(stores.log).put(KINDS["databaseService"], described, ME)
+    step(stores)
+    assert difference(stores) is None
+    query = {"query": {"exists": {"field": "until"}}}
+    cluster.request("POST", f"/{prefix}-search-1/_delete_by_query", query, refresh="true")
+    assert len(found(stores)) == 1
+    assert "past" in str(difference(stores))
+    rebuild(stores)
+    assert difference(stores) is None
 
 
 def test_index_that_was_deleted_is_built_anew(

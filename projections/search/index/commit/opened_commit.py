@@ -46,8 +46,8 @@ class PastSegment(msgspec.Struct, frozen=True):
         return segment.with_dead(np.flatnonzero(bits)) if self.dead else segment
 
 
-class Manifest(msgspec.Struct, frozen=True):
-    """One commit."""
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One commit; a name that is not known is damage, as nothing sums the manifest itself."""
 
     generation: int
     """Number of the commit: one more than that of the commit before."""

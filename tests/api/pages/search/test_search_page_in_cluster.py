@@ -25,5 +25,4 @@ def test_box_refuses_nothing_at_a_date_and_the_page_stays_at_it(
     assert suggestions.status_code == 200
     assert "position 1." in page.text
     assert """<a href="/search?q=orders">Today's page</a>""" in page.text
-    # What the engine answers stands in place of the hits, also where it knows no past.
     assert page.text.count('<div id="found"') == 1

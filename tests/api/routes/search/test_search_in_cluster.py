@@ -59,6 +59,26 @@ def test_client_finds_what_it_has_written(client: Client) -> None:
     assert (state(client)["generation"], state(client)["entities"]) == (1, 2)
 
 
+def test_search_of_the_past_says_that_scores_are_approximate(client: Client) -> None:
+    asked = {"q": "orders", "index": "all"}
+    at = created(client, "orders")
+    service = client.get(f"{SERVICES}/name/orders")
+    patch = [{"op": "add", "path": "/displayName", "value": "bills"}]
+    client.request("PATCH", f"{SERVICES}/{service['id']}", json=patch)
+    position = created(client, "orders of then")
+    present = client.ask(
+        "GET", "/v1/search/query", params=asked, headers={"X-Catalog-Position": position}
+    )[1]
+    assert (present["hits"]["total"]["value"], "scores" in present) == (2, False)
+    past = client.get("/v1/search/query", **asked, at=at)
+    assert (past["hits"]["total"]["value"], past["scores"]) == (1, "approximate")
+    assert "displayName" not in past["hits"]["hits"][0]["_source"]
+    suggested = client.get("/v1/search/suggest", q="bil", index="all", at=position)
+    assert len(suggested["suggest"]["metadata-suggest"][0]["options"]) == 1
+    suggested = client.get("/v1/search/suggest", q="bil", index="all", at=at)
+    assert suggested["suggest"]["metadata-suggest"][0]["options"] == []
+
+
 def test_cluster_that_is_away_is_told_and_comes_back(client: Client, relay: Relay) -> None:
     position = created(client, "before")
     client.ask("GET", SEARCH + "before", headers={"X-Catalog-Position": position})
