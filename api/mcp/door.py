@@ -12,6 +12,7 @@ from api.declaring.operation import Operation
 from api.declaring.signatures import AnyRequest
 from api.errors import Forbidden
 from api.mcp import wire
+from api.mcp.protected_resource import DOOR
 from api.mcp.wire import Call, Refused, read_call
 from api.services import Services
 from api.use_cases.searcher import Searcher
@@ -45,7 +46,7 @@ def mcp_routes(
             body="McpMessage",
             statuses=(200, 400, 404),
             errors=(408, 413, 415, 503),
-        ).at("POST", "/mcp", SIGNED_IN, door.answer)
+        ).at("POST", DOOR, SIGNED_IN, door.answer)
     ]
 
 

@@ -1,6 +1,7 @@
 """The impact of changes of a stored contract, as far as a caller may see the lineage."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from domain.contracts.changes.reach import reach_of
 from domain.contracts.changes.rules import Change
 from domain.edges import EDGE
 from domain.errors import NotFound
-from domain.impact import Flow, Hit, Tier, impact_of
+from domain.impact import Flow, Hit, Reach, Tier, impact_of
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import ColumnLineage
 from domain.kinds.registry import KINDS
@@ -38,6 +39,10 @@ class _Owned(msgspec.Struct):
     owners: list[dict[str, Any]] = []
 
 
+Reached = tuple[list[str], set[Reach]]
+"""Qualified names of the columns that change, and what a change is about."""
+
+
 def impact_on(
     services: Services,
     access: Access,
@@ -54,21 +59,37 @@ def impact_on(
     seen = (EDGE, entity.type or "")
     if not all(access.may(Permission(Action.VIEW, kind)) for kind in seen):
         return msgspec.UNSET
+    try:
+        return impact_of_change(
+            services, access, entity, partial(reach_of, changes, contract), sight
+        )
+    except NotFound:
+        # Lists do not have it yet.
+        return msgspec.UNSET
+
+
+def impact_of_change(
+    services: Services,
+    access: Access,
+    entity: Reference,
+    reached: Callable[[str], Reached],
+    sight: EdgeSight,
+) -> Impact:
+    """The impact of a change of an entity, of whose qualified name `reached` makes what it is of.
+
+    Blocks. Raises NotFound where lists have no such live entity.
+    """
     with services.stores.entities.use() as entities:
-        try:
-            walk = read_lineage(entities, entity, sight, upstream=0, downstream=_MOST_STEPS)
-        except NotFound:
-            # Lists do not have it yet.
-            return msgspec.UNSET
-        columns, reaches = reach_of(changes, contract, walk.entity.fully_qualified_name)
+        walk = read_lineage(entities, entity, sight, upstream=0, downstream=_MOST_STEPS)
+        columns, reaches = reached(walk.entity.fully_qualified_name)
         flows = [_flow(edge, sight) for edge in walk.downstream]
         hits = impact_of(walk.entity.id, columns, reaches, flows)
         truncated = walk.truncated or any(hit.steps == _MOST_STEPS for hit in hits.values())
         nodes = {node.id: node for node in walk.nodes}
         named = sorted(hits, key=lambda each: (_TIERS.index(hits[each].tier), hits[each].steps))
         shown = [nodes[each] for each in named[:MOST_HITS]]
-        owners = _owners(entities, access, shown)
-    contracts = _contracts(services, access, shown)
+        owners = owners_of(entities, access, shown)
+    contracts = contracts_of(services, access, [node.id for node in shown])
     tiers: dict[Tier, list[HitEntity]] = {tier: [] for tier in Tier}
     for node in shown:
         hit = hits[node.id]
@@ -89,7 +110,7 @@ def _flow(edge: Edge, sight: EdgeSight) -> Flow:
     return Flow(edge.from_id, edge.to_id, mappings)
 
 
-def _owners(
+def owners_of(
     entities: SortedReadModel, access: Access, nodes: Sequence[Node]
 ) -> dict[str, list[dict[str, Any]]]:
     """Id -> owners, of those entities whose owners the caller may see."""
@@ -116,14 +137,14 @@ def _owners(
     return found
 
 
-def _contracts(
-    services: Services, access: Access, nodes: Sequence[Node]
+def contracts_of(
+    services: Services, access: Access, entity_ids: Sequence[str]
 ) -> dict[str, list[dict[str, str]]] | None:
     """Id of an entity -> its contract; None for who may not view contracts."""
     if not access.may(Permission(Action.VIEW, CONTRACT.name)):
         return None
     found: dict[str, list[dict[str, str]]] = {}
-    for claim in services.stores.log.claims(parents=[node.id for node in nodes]):
+    for claim in services.stores.log.claims(parents=entity_ids):
         if claim.kind == CONTRACT.name and not claim.deleted and claim.parent_id is not None:
             named = {"id": claim.id, "name": claim.name, "fullyQualifiedName": claim.fqn}
             found.setdefault(claim.parent_id, []).append(named)
