@@ -1,7 +1,7 @@
 """The entities that depend on one, and their owners, beside what changes or deletes it."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -10,7 +10,7 @@ import msgspec
 from api.callers.permissions import Action
 from api.pages.entities.entity_routes import EntityRequest
 from api.use_cases.edge_sight import sight_of
-from api.use_cases.impact import impact_on
+from api.use_cases.impact import Reached, impact_on
 from domain.impact import Reach
 from domain.kinds.bodies.components import Reference
 from projections.entities.lineage import BOUNDS, Bounds
@@ -42,7 +42,7 @@ def dependents_of(at: EntityRequest, bounds: Bounds = BOUNDS) -> dict[str, Any] 
     Blocks. The entity is live.
     """
 
-    def all_of_it(fqn: str) -> tuple[Iterable[str], Collection[Reach]]:
+    def all_of_it(fqn: str) -> Reached:
         return (), {Reach.ENTITY}
 
     impact = impact_on(
@@ -66,7 +66,7 @@ def dependents_of_column(at: EntityRequest, column: str) -> dict[str, Any] | Non
     `column` is the qualified name of the column in the entity.
     """
 
-    def one_column(fqn: str) -> tuple[Iterable[str], Collection[Reach]]:
+    def one_column(fqn: str) -> Reached:
         return [f"{fqn}.{column}"], {Reach.COLUMNS}
 
     impact = impact_on(
