@@ -28,15 +28,19 @@ def columns_of(entity_id: str, flows: Iterable[Flow]) -> dict[str, None]:
     return columns
 
 
-def path_of(column: str, flows: Iterable[Flow]) -> ColumnPath:
-    """The path of a column by its qualified name; empty for one that no flow names.
+NO_PATH = ColumnPath({}, frozenset())
 
-    It leads through what columns lie in, as the impact of a change does.
+
+def path_of(column: str, flows: Iterable[Flow], ids: Mapping[str, str]) -> ColumnPath:
+    """The path of a column by its qualified name; NO_PATH where it is made of none, and none of it.
+
+    It leads through what columns lie in, as the impact of a change does. `ids` are those of
+    entities by their qualified names.
     """
     flows = [*flows]
-    holder = _holder(column, flows)
+    holder = _holder(column, flows, ids)
     if holder is None:
-        return ColumnPath({}, frozenset())
+        return NO_PATH
     turned = [*map(_turned, flows)]
     made = impact_of(holder, [column], {Reach.COLUMNS}, flows)
     made_of = impact_of(holder, [column], {Reach.COLUMNS}, turned)
@@ -45,6 +49,8 @@ def path_of(column: str, flows: Iterable[Flow]) -> ColumnPath:
         for entity_id, hit in hits.items():
             if hit.columns:
                 lit.setdefault(entity_id, {}).update(hit.columns)
+    if len(lit) == 1:
+        return NO_PATH
     near = {entity_id: _with_above(columns) for entity_id, columns in lit.items()}
     arrows = (
         (flow.from_id, flow.to_id)
@@ -60,15 +66,18 @@ def _turned(flow: Flow) -> Flow:
     return Flow(flow.to_id, flow.from_id, mappings)
 
 
-def _holder(column: str, flows: Iterable[Flow]) -> str | None:
-    """The id of the entity that has a column, by the first flow that names it."""
+def _holder(column: str, flows: Iterable[Flow], ids: Mapping[str, str]) -> str | None:
+    """The id of the entity that has a column: by the first flow that names it, or by its own name.
+
+    The columns of some entities, such as the charts of a dashboard, have names of another place.
+    """
     for flow in flows:
         for from_columns, to_column in flow.mappings:
             if column in from_columns:
                 return flow.from_id
             if column == to_column:
                 return flow.to_id
-    return None
+    return next((ids[above] for above in columns_above(column) if above in ids), None)
 
 
 def _is_lit(

@@ -9,7 +9,7 @@ import msgspec
 
 from api.pages.frame.documents import words
 from api.pages.lineage.boxes import Box, Sort, boxes_of
-from api.pages.lineage.column_path import ColumnPath, columns_of, path_of
+from api.pages.lineage.column_path import NO_PATH, ColumnPath, columns_of, path_of
 from api.pages.lineage.layers import Arrow, layers_of
 from api.pages.lineage.layout import Place, laid_out
 from api.pages.lineage.walk import Step, Walk
@@ -76,7 +76,8 @@ def drawing(walk: Walk, asked: Asked) -> dict[str, Any]:
     layers = layers_of(walk.root.id, walk.steps)
     boxes, undrawn = boxes_of(walk.nodes.values(), layers, asked.opened, asked.after)
     flows = [step.flow for step in walk.steps.values()]
-    path = path_of(asked.column, flows) if asked.column else ColumnPath({}, frozenset())
+    ids = {node.fully_qualified_name: node.id for node in walk.nodes.values()}
+    path = path_of(asked.column, flows, ids) if asked.column else NO_PATH
     of_root = [*columns_of(walk.root.id, flows)]
     box_of = {node.id: box.key for box in boxes for node in box.members}
     bundles = _bundles(walk.steps, box_of, path)
