@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from api.pages.lineage.layers import Arrow, layers_of
@@ -13,6 +13,7 @@ NAMES = [f"n{number}" for number in range(14)]
 ARROWS = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)), max_size=40)
 HEIGHTS = st.lists(st.floats(10, 200), min_size=len(NAMES), max_size=len(NAMES))
 """Pixels."""
+NEAR = [("n1", "n2"), ("n0", "n3"), ("n3", "n4"), ("n0", "n1")]
 
 
 def acyclic(arrows: list[Arrow]) -> list[Arrow]:
@@ -75,6 +76,8 @@ def test_a_chain_longer_than_any_stack_has_a_layer_for_each(turned: bool) -> Non
 
 
 @given(st.sampled_from(NAMES), ARROWS, HEIGHTS)
+# Two boxes that want to stand a few pixels too near to one another.
+@example("n0", NEAR, [14.0, 14.0, 20.0, 14.0, 44.0, *[14.0] * 9])
 def test_boxes_do_not_overlap(root: str, arrows: list[Arrow], heights: list[float]) -> None:
     layers, layout = drawn(root, arrows, heights)
 
