@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from domain.errors import InvalidInput
 from domain.kinds import names
@@ -81,6 +82,15 @@ def impact_of(
         if hit.columns:
             hit.tier = Tier.BREAKS
     return hits
+
+
+def with_parts(entity_id: str, parts: Collection[str], flows: Iterable[Flow]) -> list[Flow]:
+    """The flows from and to an entity and its parts, all of them as those of the entity."""
+
+    def whole(each: str) -> str:
+        return entity_id if each in parts else each
+
+    return [replace(flow, from_id=whole(flow.from_id), to_id=whole(flow.to_id)) for flow in flows]
 
 
 def _reachable(entity_id: str, leaving: Mapping[str, Sequence[Flow]]) -> dict[str, Hit]:

@@ -16,11 +16,11 @@ from domain.contracts.changes.rules import Change
 from domain.edges import EDGE
 from domain.errors import NotFound
 from domain.events import Body
-from domain.impact import Flow, Hit, Reach, Tier, impact_of
+from domain.impact import Flow, Hit, Reach, Tier, impact_of, with_parts
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import ColumnLineage
 from domain.kinds.registry import KINDS
-from projections.entities.lineage import BOUNDS, Bounds, Edge, Node, read_lineage
+from projections.entities.lineage import BOUNDS, Bounds, Edge, Node, live_entity, walked
 from projections.entities.port import EntityTooLarge, Include, SortedReadModel
 from projections.entities.single_entities import read_one
 from projections.visibility.edges import EdgeSight
@@ -50,6 +50,7 @@ def impact_on(
     entity: Reference,
     reached: Callable[[str], Reached],
     sight: EdgeSight,
+    parts: Sequence[Node] = (),
     bounds: Bounds = BOUNDS,
 ) -> Impact | msgspec.UnsetType:
     """As `impact_of_change`; UNSET for who may not view the lineage or the kind of the entity.
@@ -60,7 +61,7 @@ def impact_on(
     if not all(access.may(Permission(Action.VIEW, kind)) for kind in seen):
         return msgspec.UNSET
     try:
-        return impact_of_change(services, access, entity, reached, sight, bounds)
+        return impact_of_change(services, access, entity, reached, sight, parts, bounds)
     except NotFound:
         return msgspec.UNSET
 
@@ -71,22 +72,25 @@ def impact_of_change(
     entity: Reference,
     reached: Callable[[str], Reached],
     sight: EdgeSight,
+    parts: Sequence[Node] = (),
     bounds: Bounds = BOUNDS,
 ) -> Impact:
     """The impact of a change of a live entity.
 
     `entity` has the type, and the id or the qualified name. `reached` makes of the qualified name
-    what the change is of. What lies behind entities that the
+    what the change is of. `parts` are entities that go with it: they are not hit, but what is made
+    of them is. What lies behind entities that the
     caller may not view is left out with them. What is soft-deleted is not hit, but what is made of
     it may be. Blocks. Raises NotFound where lists have no such live entity.
     """
     with services.stores.entities.use() as entities:
-        walk = read_lineage(
-            entities, entity, sight, upstream=0, downstream=_MOST_STEPS, bounds=bounds
-        )
-        columns, reaches = reached(walk.entity.fully_qualified_name)
+        changed = live_entity(entities, entity)
+        columns, reaches = reached(changed.fully_qualified_name)
+        depths = 0, _MOST_STEPS
+        walk = walked(entities, changed, sight, depths, parts=parts, bounds=bounds)
         flows = [flow_of(edge, sight.details(edge.fields)) for edge in walk.downstream]
-        hits = impact_of(walk.entity.id, columns, reaches, flows)
+        flows = with_parts(changed.id, {part.id for part in parts}, flows)
+        hits = impact_of(changed.id, columns, reaches, flows)
         truncated = walk.truncated or any(hit.steps == _MOST_STEPS for hit in hits.values())
         nodes = {node.id: node for node in walk.nodes}
         hits = {each: hit for each, hit in hits.items() if not nodes[each].deleted}

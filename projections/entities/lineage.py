@@ -6,7 +6,7 @@ they are shown as edges to it and from it.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 import msgspec
@@ -114,10 +114,10 @@ class _Walk:
         """The ids that an edge is shown between -> the edge, in the order of the walk."""
         self.truncated = False
 
-    def go(self, root: Node, depth: int) -> None:
+    def go(self, roots: Sequence[Node], depth: int) -> None:
         """Follow the edges for some steps, or until a bound is reached."""
-        self.met[root.id] = root
-        level = [root]
+        self.met |= {root.id: root for root in roots}
+        level = [*roots]
         for _ in range(depth):
             known = len(self.met)
             for node in level:
@@ -189,21 +189,25 @@ def walked(
     depths: tuple[int, int],
     *,
     past: PastOfList | None = None,
+    parts: Sequence[Node] = (),
     clock: Callable[[], float] = time.monotonic,
     bounds: Bounds = BOUNDS,
 ) -> Lineage:
     """The lineage of an entity, at most so many steps upstream and downstream (`depths`).
 
-    `past` is the point of the log that it is of; None for the present.
+    `past` is the point of the log that it is of; None for the present. The walk begins at the
+    `parts` of the entity too, which are not among the nodes.
     """
     upstream, downstream = depths
     with model.edges(past) as reader:
         up = _Walk(reader, sight, bounds, clock, upstream=True)
         down = _Walk(reader, sight, bounds, clock, upstream=False)
-        up.go(entity, upstream)
-        down.go(entity, downstream)
+        roots = (entity, *parts)
+        up.go(roots, upstream)
+        down.go(roots, downstream)
         nodes = {**up.met, **down.met}
-        del nodes[entity.id]
+        for root in {each.id for each in roots}:
+            del nodes[root]
         for entity_id in reader.deleted([*nodes]):
             nodes[entity_id].deleted = True
     return Lineage(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import InvalidInput
-from domain.impact import Flow, Reach, Tier, columns_above, impact_of
+from domain.impact import Flow, Reach, Tier, columns_above, impact_of, with_parts
 from domain.kinds import names
 
 COLUMNS, ENTITY, PROMISE = Reach.COLUMNS, Reach.ENTITY, Reach.PROMISE
@@ -107,6 +107,23 @@ def test_mappings_of_a_column_are_followed_once_for_all_that_changes_in_it() -> 
 
     assert hits == {"b": (Tier.BREAKS, 1, [*made])}
     assert max(looked_at.values()) < 10
+
+
+def test_parts_count_as_the_entity_and_are_not_hit() -> None:
+    flows = [
+        Flow("a", "b"),
+        Flow("part", "b"),
+        Flow("part", "a"),
+        Flow("c", "part"),
+        Flow("b", "c"),
+    ]
+
+    hits = impact_of("a", [], {ENTITY}, with_parts("a", {"part"}, flows))
+
+    assert {key: (hit.tier, hit.steps) for key, hit in hits.items()} == {
+        "b": (Tier.BREAKS, 1),
+        "c": (Tier.LOOK_AGAIN, 2),
+    }
 
 
 @given(st.text('a.b"', max_size=9))

@@ -1,7 +1,7 @@
 """The entities that depend on one, and their owners, beside what changes or deletes it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -13,8 +13,11 @@ from api.use_cases.edge_sight import sight_of
 from api.use_cases.impact import Reached, impact_on
 from domain.impact import Reach
 from domain.kinds.bodies.components import Reference
-from projections.entities.lineage import BOUNDS, Bounds
+from domain.kinds.registry import ATTACHED
+from projections.entities.lineage import BOUNDS, Bounds, Node
 
+MOST_PARTS = 2_000
+"""Entities below one that count as parts of it."""
 OWNERS_NAMED = 12
 """Owners of dependents that a page names, those of most of them first."""
 HITS_SHOWN: Mapping[str, Any] = MappingProxyType(
@@ -36,28 +39,45 @@ HITS_SHOWN: Mapping[str, Any] = MappingProxyType(
 many columns and owners they name of each entity."""
 
 
-def dependents_of(at: EntityRequest, bounds: Bounds = BOUNDS) -> dict[str, Any] | None:
+def dependents_of(
+    at: EntityRequest, parts: Sequence[Node] = (), bounds: Bounds = BOUNDS
+) -> dict[str, Any] | None:
     """The entities that depend on one which may be deleted; None where the lineage is withheld.
 
-    Blocks. The entity is live.
+    Or on `parts` of it, which would be deleted with it. Blocks. The entity is live.
     """
 
     def all_of_it(fqn: str) -> Reached:
         return (), {Reach.ENTITY}
 
-    impact = impact_on(
-        at.services, at.access, _which(at), all_of_it, sight_of(at.access, Action.VIEW), bounds
-    )
+    sight = sight_of(at.access, Action.VIEW)
+    whole = parts[:MOST_PARTS]
+    impact = impact_on(at.services, at.access, _which(at), all_of_it, sight, whole, bounds)
     if impact is msgspec.UNSET:
         return None
     named = [*impact.breaks, *impact.may_break, *impact.look_again]
     return {
         "total": len(named) + impact.omitted,
-        "at_least": impact.truncated,
+        "at_least": impact.truncated or len(whole) < len(parts),
         "impact": msgspec.to_builtins(impact),
         "only_nearest": len(named) if impact.omitted else 0,
         **_owners(named),
     }
+
+
+def parts_of(at: EntityRequest, entity_id: str) -> list[Node]:
+    """The live entities below one, as a deletion of all of it finds them; those above come first.
+
+    It stops after the level with which they are more than MOST_PARTS. Blocks.
+    """
+    parts: list[Node] = []
+    level = [entity_id]
+    while level and len(parts) <= MOST_PARTS:
+        claims = at.services.stores.log.claims(parents=level)
+        below = [each for each in claims if not each.deleted and each.kind not in ATTACHED]
+        parts += [Node(each.kind, each.id, each.name, each.fqn) for each in below]
+        level = [each.id for each in below]
+    return parts
 
 
 def dependents_of_column(at: EntityRequest, column: str) -> dict[str, Any] | None:

@@ -106,7 +106,7 @@ def entity_values(
         "next_statuses": TRANSITIONS.get(entity.get(STATUS) or "", ()),
         "may_undo": live and sees_all(kind, access),
         "may_delete": may_delete,
-        "dependents": dependents_of(at, BESIDE) if may_delete else None,
+        "dependents": dependents_of(at, bounds=BESIDE) if may_delete else None,
         "may_restore": is_now and not live and access.may(Permission(Action.EDIT, kind.name)),
         "promises": promises_of(at, entity),
         "tested": newest_run(at.services, access, entity) if is_now and kind is CONTRACT else None,

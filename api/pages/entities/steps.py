@@ -11,8 +11,7 @@ from litestar.response.base import ASGIResponse
 from api.callers.permissions import Permission
 from api.callers.sign_in.sessions import Sessions
 from api.errors import Forbidden
-from api.pages.entities.browse import unfolds
-from api.pages.entities.dependents import HITS_SHOWN, dependents_of
+from api.pages.entities.dependents import HITS_SHOWN, dependents_of, parts_of
 from api.pages.entities.editable import may_set_status, sees_all
 from api.pages.entities.entity import entity_values
 from api.pages.entities.entity_routes import (
@@ -54,13 +53,14 @@ def step_pages(
         entity, tag = at.decoded()
         if entity["deleted"]:
             raise NotFound(f"{at.kind.name} {at.name} is deleted already")
+        parts = parts_of(at, entity["id"])
         return {
             "kind": at.kind.name,
             "entity": entity,
             "etag": tag,
             "below": _may_delete_below(at),
-            "dependents": dependents_of(at),
-            "holds_others": unfolds(at.kind),
+            "dependents": dependents_of(at, parts),
+            "parts": len(parts),
             **HITS_SHOWN,
             "problem": None,
         }

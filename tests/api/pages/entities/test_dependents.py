@@ -39,7 +39,10 @@ MANY = 105
 
 
 def fill(client: Client) -> None:
-    """Create orders -> sums -> report, orders -> copy, and a table with many made of it."""
+    """Create orders -> sums -> report, orders -> copy, and a table with many made of it.
+
+    A table of another schema is made of one beside these.
+    """
     client.schema()
     owned = {}
     for name in ("annabel", "bert"):
@@ -60,6 +63,10 @@ def fill(client: Client) -> None:
     draw(client, orders, copy)
     draw(client, orders, gone, "total")
     assert client.request("DELETE", f"/v1/tables/{gone['id']}").status_code == 200
+    client.create("databaseSchemas", name="other", database="service.database")
+    placed = {"databaseSchema": "service.database.other", "columns": COLUMNS}
+    elsewhere = client.create("tables", name="elsewhere", **placed)
+    draw(client, client.table("apart", columns=COLUMNS), elsewhere, "total")
     hub = client.table("hub", columns=COLUMNS)
     for number in range(MANY):
         draw(client, hub, client.table(f"part_{number}", columns=COLUMNS))
@@ -110,9 +117,19 @@ def test_deletion_of_what_nothing_depends_on_says_so(depending: Client) -> None:
 
     assert "Nothing that the lineage shows you depends on this ." in said
     assert "What depends on it" not in said
-    assert "not counted" not in said
-    above = text_of(depending, "admin", f"/delete/databaseSchema/{SCHEMA}")
-    assert "What depends on entities below it is not counted" in above
+    assert "below it counts" not in said
+
+
+def test_deletion_of_what_holds_others_counts_what_depends_on_them(depending: Client) -> None:
+    said = text_of(depending, "admin", f"/delete/databaseSchema/{SCHEMA}")
+    assert (
+        "1 thing depends on this : nobody owns 1. What depends on entities below it counts" in said
+    )
+    assert "Breaks 1" in said
+    assert "elsewhere table Columns: service.database.other.elsewhere.total" in said
+    assert "sums" not in said
+    whole = text_of(depending, "admin", "/delete/databaseService/service")
+    assert "Nothing that the lineage shows you depends on this . What" in whole
 
 
 def test_change_of_a_column_tells_what_is_made_of_it(depending: Client) -> None:
