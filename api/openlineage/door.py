@@ -71,12 +71,11 @@ class Door:
         check_door(request.auth)
         refuse_headers_of_one(request, "an event")
         packed = await _placed(partial(read_packed, request))
-        small, follows = packed.small(), not self._services.stores.is_shared
-        if small is not None and follows:
-            # Most events say what was said before: the loop answers those itself.
-            key = self._key(request, digest_of(small))
-            self._remembered.follow()
-            if (answer := self._remembered.get(key)) is not None:
+        small, is_file = packed.small(), not self._services.stores.is_shared
+        if small is not None and is_file and self._remembered.is_current():
+            # Where nothing else is written, the loop answers what was said before itself.
+            answer = self._remembered.get(self._key(request, digest_of(small)))
+            if answer is not None:
                 return answer
         async with self._place(request.user.name):
             read = await self._in_turn(request, partial(self._read_one, request, packed.whole))

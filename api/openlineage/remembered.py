@@ -56,6 +56,14 @@ class RememberedEvents:
         self._made = 0
         """Position of the last event that may have made something that was missing."""
 
+    def is_current(self) -> bool:
+        """True if nothing has been appended since `follow` looked; takes some microseconds of a
+        file.
+
+        Raises StoreUnavailable.
+        """
+        return self._log.epoch() == self._epoch and self._log.head() == self._head
+
     def follow(self) -> int:
         """Look what has changed; returns the head of the log. Raises StoreUnavailable."""
         epoch, head = self._log.epoch(), self._log.head()
