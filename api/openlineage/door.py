@@ -140,9 +140,7 @@ class Door:
             again = await self._drawn(first, [drawings[n] for n in late])
             for n, some in zip(late, again, strict=True):
                 outcomes[n] = some
-        answers = [
-            msgspec.json.encode(answer_of(some, sees_all=rights.sees_all)) for some in outcomes
-        ]
+        answers = await self._run(caller, partial(_encoded, outcomes, rights))
         for item, some, answer in zip(items, outcomes, answers, strict=True):
             concerned = frozenset().union(*(each.concerned for each in some))
             misses = any(each.missing for each in some)
@@ -217,6 +215,11 @@ class _Item(Struct, frozen=True):
     rights: Rights
     position: int
     """Position in the log up to which all is known that is decided later."""
+
+
+def _encoded(outcomes: Sequence[Sequence[Outcome]], rights: Rights) -> list[bytes]:
+    """The answers to events, each by the outcomes of its parts."""
+    return [msgspec.json.encode(answer_of(some, sees_all=rights.sees_all)) for some in outcomes]
 
 
 def _context(request: AnyRequest) -> WriteContext:

@@ -43,7 +43,7 @@ BELOW = (
 )
 PARTS = {
     **{f"kinds-{part}": rf"^/v1/({'|'.join(COLLECTIONS[part::5])}){BELOW}" for part in range(5)},
-    "others": "^/(v1/(search/|audit|diff|lineage|dbt/|system|usage|queryCost|metadata"
+    "others": "^/(v1/(search/|audit|diff|lineage|openlineage|dbt/|system|usage|queryCost|metadata"
     "|services/test)|healthz|readyz|metrics|api/)",
 }
 SMALL = rf"^/v1/glossaries{BELOW}"
