@@ -24,6 +24,11 @@ from api.edge.quick_path import QuickPath
 from api.edge.request_log import RequestRecorder
 from api.errors import progress_of, render
 from api.mcp.door import mcp_routes
+from api.mcp.protected_resource import (
+    challenges,
+    protected_resource,
+    protected_resource_routes,
+)
 from api.openapi.docs import docs_routes
 from api.openlineage.routes import openlineage_routes
 from api.pages.contracts.impact import impact_pages
@@ -148,7 +153,8 @@ def create_app(
     settings = services.settings
     rate_limit = RateLimit(settings.rate_limit, settings.rate_burst)
     policies = Policies(settings.policies)
-    guard = Guard(verifier, policies, rate_limit, services.positions)
+    resource = protected_resource(settings, verifier.issuers)
+    guard = Guard(verifier, policies, rate_limit, services.positions, challenges(resource))
     searcher = Searcher(services)
     sessions = Sessions(settings, verifier.safe)
     provider = Provider(settings, sessions, verifier)
@@ -183,6 +189,7 @@ def create_app(
         *system_routes(services, metrics, verifier),
         *docs_routes(),
         *mcp_routes(services, searcher, sessions),
+        *protected_resource_routes(resource),
         *browse_pages(services, renderer),
         *list_pages(services, renderer),
         *search_pages(services, searcher, renderer),

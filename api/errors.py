@@ -205,7 +205,8 @@ def render(request: Request[Any, Any, Any], error: Exception, instead: str = "")
             message = f"there is no route {request.method} {asked}, and {message}; {instead}"
         return respond(status, error_type, message, _RETRY if status == 503 else None)
     if isinstance(error, Unauthorized):
-        headers = {"WWW-Authenticate": error.refusal.challenge}
+        challenge = error.refusal.challenge + state.get("challenge", "")
+        headers = {"WWW-Authenticate": challenge}
         return respond(401, ERROR_TYPES[401], "a valid bearer token is needed", headers)
     if isinstance(error, TooManyRequests | Overloaded):
         status = 429 if isinstance(error, TooManyRequests) else 503

@@ -1,6 +1,7 @@
 """The middleware that guards every route."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from litestar.routes import HTTPRoute
@@ -36,7 +37,10 @@ class Guard:
         policies: Policies,
         rate_limit: RateLimit,
         positions: ReadPositions,
+        challenges: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        """`challenges` has, by path, what a refusal for want of a token says there besides."""
+        self._challenges = challenges
         self._verifier = verifier
         self._policies = policies
         self._rate_limit = rate_limit
@@ -56,6 +60,7 @@ class Guard:
                 principal = await self._verifier.verify(authorize(scope["headers"]))
             except Unauthorized as error:
                 scope["state"]["refusal"] = error.refusal.value
+                scope["state"]["challenge"] = self._challenges.get(scope["path"], "")
                 raise
             self._let_in(scope, principal, needed, asks_methods=asks_methods)
         if not asks_methods and may_wait(needed):

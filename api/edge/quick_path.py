@@ -23,7 +23,7 @@ from litestar.types import ASGIApp, Message, Receive, Send
 from api.answers.compression import COMPRESSED_FROM, accepts_gzip
 from api.answers.remembered_answers import RememberedAnswers, key_of
 from api.answers.responses import Finished
-from api.callers.permissions import SIGNED_IN, Permission
+from api.callers.permissions import Permission
 from api.declaring.signatures import AnyRequest, JsonRoute
 from api.edge.access import Guard, in_header
 from api.errors import render
@@ -50,8 +50,7 @@ class QuickPath:
         for handler in handlers:
             route = handler.opt.get("route")
             permission = handler.opt.get("permission")
-            needs_caller = isinstance(permission, Permission) or permission == SIGNED_IN
-            if route is None or handler.opt.get("page") or not needs_caller:
+            if route is None or handler.opt.get("page") or not isinstance(permission, Permission):
                 continue
             start, brace, parameter = route.template.partition("{")
             for method in handler.http_methods - {"OPTIONS"}:

@@ -6,12 +6,13 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.answers.bodies import JSON_TYPES, check_media_type, read_body
 from api.answers.responses import Finished
-from api.callers.permissions import SIGNED_IN
+from api.callers.permissions import Action, Permission
 from api.callers.sign_in.sessions import Sessions
 from api.declaring.operation import Operation
 from api.declaring.signatures import AnyRequest
 from api.errors import Forbidden
 from api.mcp import wire
+from api.mcp.protected_resource import DOOR
 from api.mcp.wire import Call, Refused, read_call
 from api.services import Services
 from api.use_cases.searcher import Searcher
@@ -45,7 +46,7 @@ def mcp_routes(
             body="McpMessage",
             statuses=(200, 400, 404),
             errors=(408, 413, 415, 503),
-        ).at("POST", "/mcp", SIGNED_IN, door.answer)
+        ).at("POST", DOOR, Permission(Action.VIEW), door.answer)
     ]
 
 
@@ -59,8 +60,6 @@ class _Door:
         self._calls: Any = None
 
     async def answer(self, request: AnyRequest) -> Finished:
-        if not request.auth.allowed:
-            raise Forbidden(f"{request.user.name!r} has no permission to anything here")
         headers = request.scope["headers"]
         for name, value in headers:
             if name == b"origin" and not self._is_own(value, request):

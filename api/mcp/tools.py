@@ -13,6 +13,7 @@ from api.mcp.changing import Changed, ChangeEntity, change_entity
 from api.mcp.reading.columns import Columns, ListColumns, list_columns
 from api.mcp.reading.entities import Entities, GetEntities, get_entities
 from api.mcp.reading.history import GetHistory, History, get_history
+from api.mcp.reading.impact import CheckImpact, ImpactShown, check_impact
 from api.mcp.reading.lineage import GetLineage, LineageShown, get_lineage
 from api.mcp.reading.quality import GetQuality, Quality, get_quality
 from api.mcp.reading.search import Hits, SearchCatalog, search_catalog
@@ -72,6 +73,14 @@ _ROWS = (
         takes=GetLineage,
         gives=LineageShown,
         call=get_lineage,
+        needs=Permission(Action.VIEW, EDGE),
+    ),
+    Tool(
+        name="check_impact",
+        about="What breaks if a column or an entity changes or goes, and which owners to ask.",
+        takes=CheckImpact,
+        gives=ImpactShown,
+        call=check_impact,
         needs=Permission(Action.VIEW, EDGE),
     ),
     Tool(

@@ -135,7 +135,7 @@ def _operation(method: str, path: str, route: JsonRoute, operation: Operation) -
         errors.add(404)
     if not public:
         errors |= {*_GUARD_ERRORS}
-    granted = "" if public else _needed(permission)
+    granted = "" if public else f"Needs the permission to {permission} ({_roles(permission)})."
     about = "\n\n".join(filter(None, (operation.about, granted)))
     shown = {
         "operationId": operation.id.format(**words),
@@ -174,13 +174,11 @@ def _spaced(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
-def _needed(permission: Permission | str) -> str:
-    """The permission that a route needs, with the roles that have it by the built-in policies."""
-    if not isinstance(permission, Permission):
-        return "Needs a token; what it shows and does follows from the caller's permissions."
+def _roles(permission: Permission | str) -> str:
+    """The roles that have a permission by the built-in policies."""
+    assert isinstance(permission, Permission)
     roles = (rule.role for rule in DEFAULT_RULES)
-    granting = " or ".join(each for each in roles if _access_of((each,)).may(permission))
-    return f"Needs the permission to {permission} (by default role {granting})."
+    return f"by default role {' or '.join(r for r in roles if _access_of((r,)).may(permission))}"
 
 
 _access_of = cache(partial(combine, DEFAULT_RULES))

@@ -68,7 +68,9 @@ def tests_in(
             reference = {"type": "testCase", **{key: case.get(key) for key in keys}}
             about = case.get("entityFQN", "")
             of = "" if about == whole else about.removeprefix(f"{whole}.")
-            rows.append({"reference": reference, "of": of, "run": read_run(newest)})
+            rows.append(
+                {"id": case["id"], "reference": reference, "of": of, "run": read_run(newest)}
+            )
         after = page["paging"].get("after")
         if after is None or size >= MOST_BYTES:
             rows.sort(key=lambda row: ORDER.index(status_of(row["run"])))

@@ -40,20 +40,24 @@ class _Owned(msgspec.Struct):
     owners: list[dict[str, Any]] = []
 
 
+Reached = tuple[Iterable[str], Collection[Reach]]
+"""Qualified names of the columns that change, and the parts that a change is about."""
+
+
 def impact_on(
     services: Services,
     access: Access,
     entity: Reference,
-    reached: Callable[[str], tuple[Iterable[str], Collection[Reach]]],
+    reached: Callable[[str], Reached],
     sight: EdgeSight,
     bounds: Bounds = BOUNDS,
 ) -> Impact | msgspec.UnsetType:
     """The impact of a change of a live entity; UNSET for who may not view the lineage. Blocks.
 
-    `entity` has the type, and the id or the qualified name. `reached` gives, for the qualified name
-    of the entity, those of the columns that change, and the parts that the change is about. What
-    lies behind entities that the caller may not view is left out with them. What is soft-deleted is
-    not hit, but what is made of it may be.
+    UNSET too where lists have no such entity. `entity` has the type, and the id or the qualified
+    name; `reached` gives what changes, for the qualified name of the entity. What lies behind
+    entities that the caller may not view is left out with them. What is soft-deleted is not hit,
+    but what is made of it may be.
     """
     seen = (EDGE, entity.type or "")
     if not all(access.may(Permission(Action.VIEW, kind)) for kind in seen):
@@ -74,8 +78,8 @@ def impact_on(
         hits = {each: hit for each, hit in hits.items() if not nodes[each].deleted}
         named = sorted(hits, key=lambda each: (_TIERS.index(hits[each].tier), hits[each].steps))
         shown = [nodes[each] for each in named[:MOST_HITS]]
-        owners = _owners(entities, access, shown)
-    contracts = _contracts(services, access, shown)
+        owners = owners_of(entities, access, shown)
+    contracts = contracts_of(services, access, [node.id for node in shown])
     tiers: dict[Tier, list[HitEntity]] = {tier: [] for tier in Tier}
     for node in shown:
         hit = hits[node.id]
@@ -110,7 +114,7 @@ def flow_of(edge: Edge, details: Body) -> Flow:
     return Flow(edge.from_id, edge.to_id, mappings)
 
 
-def _owners(
+def owners_of(
     entities: SortedReadModel, access: Access, nodes: Sequence[Node]
 ) -> dict[str, list[dict[str, Any]]]:
     """Id -> owners, of those entities whose owners the caller may see."""
@@ -137,14 +141,14 @@ def _owners(
     return found
 
 
-def _contracts(
-    services: Services, access: Access, nodes: Sequence[Node]
+def contracts_of(
+    services: Services, access: Access, entity_ids: Sequence[str]
 ) -> dict[str, list[dict[str, str]]] | None:
     """Id of an entity -> its contract; None for who may not view contracts."""
     if not access.may(Permission(Action.VIEW, CONTRACT.name)):
         return None
     found: dict[str, list[dict[str, str]]] = {}
-    for claim in services.stores.log.claims(parents=[node.id for node in nodes]):
+    for claim in services.stores.log.claims(parents=entity_ids):
         if claim.kind == CONTRACT.name and not claim.deleted and claim.parent_id is not None:
             named = {"id": claim.id, "name": claim.name, "fullyQualifiedName": claim.fqn}
             found.setdefault(claim.parent_id, []).append(named)

@@ -165,6 +165,11 @@ class TokenVerifier:
             if begin is not None and not begin <= now + self._leeway:
                 raise Unauthorized(Refusal.NOT_YET)
 
+    @property
+    def issuers(self) -> list[str]:
+        """The names of the issuers that have a key set, at which clients can ask for tokens."""
+        return [issuer.name for issuer, _ in self._trusted.values() if issuer.jwks and issuer.name]
+
     def key_ages(self) -> list[float | None]:
         """Issuer -> age of its keys in seconds; None for one without keys now."""
         return [cache.age() for _, cache in self._trusted.values()]

@@ -27,9 +27,9 @@ allow = ["list", "view", "search"]
 withhold = ["columns"]
 
 [[rule]]
-role = "searcher"
+role = "viewer"
 kinds = ["user"]
-allow = ["search"]
+allow = ["view"]
 """
 
 
@@ -109,10 +109,11 @@ def test_refusal_says_in_a_sentence_what_is_allowed(
 
 def test_tools_are_shown_to_those_who_may_call_them(tmp_path: Path) -> None:
     with running_under(tmp_path, POLICIES) as client:
-        searcher = Agent(client, "searcher")
-        assert searcher.tools().keys() == {"search_catalog"}
-        response = searcher.send("tools/call", {"name": "get_entities"}, "get_entities")
-        assert response.json()["error"]["message"] == "Unknown tool: 'get_entities'"
+        viewer = Agent(client, "viewer")
+        assert "get_entities" in viewer.tools()
+        assert "search_catalog" not in viewer.tools()
+        response = viewer.send("tools/call", {"name": "search_catalog"}, "search_catalog")
+        assert response.json()["error"]["message"] == "Unknown tool: 'search_catalog'"
         # A kind whose tables may be viewed is no lineage.
         assert "get_lineage" not in Agent(client, "tables").tools()
         assert Agent(client, "stranger").send("tools/list").status_code == 403

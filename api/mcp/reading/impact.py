@@ -1,0 +1,251 @@
+"""`check_impact`: what breaks, or may, by a change of an entity, and who is to be asked."""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta
+
+from api.callers.permissions import Action, Permission
+from api.comparisons import HitEntity
+from api.errors import Forbidden
+from api.mcp.answers import Answer, fill, short
+from api.mcp.asking import Asked, Cursor, Named, Shown, viewed
+from api.mcp.cleaning import plain
+from api.mcp.reading.entities import exact_or_id
+from api.use_cases.columns import ShownColumn, unfold
+from api.use_cases.data_tests import may_list_tests, suite_of, tests_in
+from api.use_cases.documents import CONTRACT
+from api.use_cases.edge_sight import sight_of
+from api.use_cases.impact import Reached, contracts_of, impact_on, owners_of
+from domain.contracts.named_columns import mentions_of, places_of
+from domain.edges import EDGE
+from domain.errors import InvalidInput, NotFound, shown
+from domain.impact import Reach
+from domain.kinds import names
+from domain.kinds.bodies.components import Reference
+from projections.entities.lineage import Node
+
+MOST_COLUMNS, MOST_REASONS, MOST_ASKED, MOST_NAME = 10, 5, 20, 500
+"""Columns of an entity, things of an owner, and owners that are named; characters of a column."""
+Change = Literal["drop_column", "rename_column", "retype_column", "delete"]
+
+
+class CheckImpact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The arguments."""
+
+    entity: Named
+    change: Change
+    column: Annotated[str, Meta(max_length=3_072, description="Dotted; none for delete.")] = ""
+    cursor: Cursor = ""
+
+
+class Broken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that breaks, or may break."""
+
+    kind: str
+    name: str
+    why: str
+    steps: int = 0
+    """Length of the way from the entity; 0 for what is about the entity itself."""
+    columns: list[str] = []
+    more_columns: int = 0
+    contracts: list[str] = []
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody to be asked, and for what."""
+
+    kind: str
+    name: str
+    owns: list[Shown]
+    more: int = 0
+
+
+class ImpactShown(Answer, kw_only=True, omit_defaults=True):
+    """The answer: a page of what breaks, then of what may break."""
+
+    breaks: list[Broken]
+    may_break: list[Broken]
+    total: int
+    ask: list[Owner] = msgspec.field(default_factory=list)
+    """On the first page."""
+    more_ask: int = 0
+    look_again: int = 0
+    """Number of entities further down, of which no lineage of columns leads to them."""
+    omitted: int = 0
+    """Number of entities that are hit no more surely and are not told."""
+    truncated: bool = False
+    """True if the lineage is larger than what was looked at."""
+
+
+Row = tuple[bool, Broken]
+"""Whether it surely breaks, and what."""
+
+
+async def check_impact(asked: Asked, given: CheckImpact) -> ImpactShown:
+    """What is made of an entity or a column, with the contracts and tests that name it."""
+    if (given.change == "delete") is bool(given.column):
+        raise InvalidInput("delete takes no column, and every other change needs one")
+    if not asked.access.may(Permission(Action.VIEW, EDGE)):
+        raise Forbidden("you have no permission to view the lineage")
+    _, start = asked.place(given.cursor)
+    return await asked.services.heavy_read(asked.request, partial(_checked, asked, given, start))
+
+
+def _checked(asked: Asked, given: CheckImpact, start: int) -> ImpactShown:
+    kind = viewed(asked.access, given.entity)
+    position = asked.services.stores.entities.checkpoint()
+    withheld = asked.access.withheld(Action.VIEW, kind.name)
+    if withheld and given.column:
+        withheld.refuse_field("columns", "column")
+    optional = [each.partition(".")[0] for each in kind.body.parts]
+    body, _ = asked.read(given.entity, [each for each in optional if each in kind.optional], None)
+    entity = msgspec.json.decode(body)
+    whole = entity["fullyQualifiedName"]
+    column = given.column.removeprefix(f"{whole}.")
+    if column and not _has_column(kind.body.parts, entity, column):
+        raise NotFound(f"{kind.name} {whole} has no column {shown(column)}")
+
+    def reached(fqn: str) -> Reached:
+        return ([f"{fqn}.{column}"], {Reach.COLUMNS}) if column else ([], {Reach.ENTITY})
+
+    reference = Reference(type=kind.name, id=entity["id"])
+    sight = sight_of(asked.access, Action.VIEW)
+    impact = impact_on(asked.services, asked.access, reference, reached, sight)
+    if isinstance(impact, msgspec.UnsetType):
+        raise NotFound(f"{kind.name} {whole} is not in the lists any more, or not yet: ask again")
+    # A reader of a column with another type may go on; of one without the column it cannot.
+    surely = given.change != "retype_column"
+    own = Node(kind.name, entity["id"], entity["name"], whole)
+    named = [
+        *_contracts(asked, entity["id"], column, surely=surely),
+        *_tests(asked, given.entity.kind, entity, column, surely=surely),
+    ]
+    rows: list[Row] = [(is_sure, broken) for is_sure, broken, _ in named]
+    rows += [(surely, _hit(each)) for each in impact.breaks]
+    rows += [(False, _hit(each)) for each in impact.may_break]
+    rows.sort(key=lambda row: not row[0])
+    room = asked.room()
+    ask: list[Owner] = []
+    more_ask = 0
+    if not start:
+        with asked.services.stores.entities.use() as entities:
+            nodes = [own, *(node for _, _, node in named)]
+            owners = owners_of(entities, asked.access, nodes)
+        by_node = [(node, owners.get(node.id, [])) for node in nodes]
+        hits = [*impact.breaks, *impact.may_break]
+        people = _owners((*by_node, *map(_owned, hits)))
+        half = asked.room()
+        half.left //= 2
+        ask, _ = fill(half, people[:MOST_ASKED])
+        more_ask = len(people) - len(ask)
+        room.spend(msgspec.json.encode(ask))
+    page, more = fill(room, rows[start:], start)
+    return ImpactShown(
+        position=position,
+        request_id=asked.request_id,
+        breaks=[broken for is_sure, broken in page if is_sure],
+        may_break=[broken for is_sure, broken in page if not is_sure],
+        total=len(rows),
+        ask=ask,
+        more_ask=more_ask,
+        look_again=len(impact.look_again),
+        omitted=impact.omitted,
+        truncated=impact.truncated,
+        cursor=asked.cursors.made(position, more),
+    )
+
+
+def _has_column(paths: Iterable[str], entity: dict[str, Any], column: str) -> bool:
+    for path in paths:
+        value: Any = entity
+        for step in path.split("."):
+            value = value.get(step) if isinstance(value, dict) else None
+        rows = unfold(msgspec.convert(value or [], list[ShownColumn]))
+        if any(row.path == column for row in rows):
+            return True
+    return False
+
+
+def _contracts(
+    asked: Asked, entity_id: str, column: str, *, surely: bool
+) -> Iterator[tuple[bool, Broken, Node]]:
+    """The contracts of the entity that name the column; all of them where the entity goes."""
+    found = contracts_of(asked.services, asked.access, [entity_id]) or {}
+    for each in found.get(entity_id, []):
+        node = Node(CONTRACT.name, each["id"], each["name"], each["fullyQualifiedName"])
+        made = partial(Broken, kind=node.type, name=exact_or_id(node.fully_qualified_name, node.id))
+        if not column:
+            yield True, made(why="it is about the entity"), node
+            continue
+        body, _ = asked.read(Named(node.type, node.id), (), None)
+        contract, path = msgspec.json.decode(body), names.split(column)
+        if places := places_of(contract, path):
+            yield surely, made(why=_listed("names the column", places)), node
+        if mentions := mentions_of(contract, path):
+            yield False, made(why=_listed("mentions the name", mentions)), node
+
+
+def _listed(what: str, places: list[str]) -> str:
+    told = ", ".join(plain(each) for each in places[:MOST_REASONS])
+    more = len(places) - MOST_REASONS
+    return f"{what} in {told}" + (f" and {more} more" if more > 0 else "")
+
+
+def _tests(
+    asked: Asked, kind: str, entity: dict[str, Any], column: str, *, surely: bool
+) -> Iterator[tuple[bool, Broken, Node]]:
+    """The tests of the column; all tests of the table where the table goes."""
+    if kind != "table" or not may_list_tests(asked.access):
+        return
+    table = viewed(asked.access, Named(kind, entity["id"]))
+    suite = suite_of(asked.services, table, entity)
+    rows, _ = (
+        tests_in(asked.services, asked.access, suite, entity, seen=False) if suite else ([], 0)
+    )
+    for row in rows:
+        if row["of"] == column or not column:
+            case = row["reference"]
+            name = case["fullyQualifiedName"]
+            broken = Broken(kind="testCase", name=plain(name), why="it tests it")
+            yield surely, broken, Node("testCase", row["id"], case["name"], name)
+
+
+def _hit(each: HitEntity) -> Broken:
+    contracts = [] if each.contracts is UNSET else each.contracts
+    made_of = "it is made of it" if each.columns else "it is made of the entity"
+    return Broken(
+        kind=each.type,
+        name=exact_or_id(each.fully_qualified_name, each.id),
+        why=made_of,
+        steps=each.steps,
+        columns=[short("name", column, MOST_NAME) for column in each.columns[:MOST_COLUMNS]],
+        more_columns=max(0, each.column_count - MOST_COLUMNS),
+        contracts=[exact_or_id(one["fullyQualifiedName"], one["id"]) for one in contracts],
+    )
+
+
+def _owned(each: HitEntity) -> tuple[Node, list[dict[str, Any]]]:
+    node = Node(each.type, each.id, each.name, each.fully_qualified_name)
+    return node, [] if each.owners is UNSET else each.owners
+
+
+def _owners(owned: Iterable[tuple[Node, list[dict[str, Any]]]]) -> list[Owner]:
+    """Who owns what, the owners of most things first."""
+    found: dict[str, tuple[dict[str, Any], list[Shown]]] = {}
+    for node, owners in owned:
+        for owner in owners:
+            _, things = found.setdefault(owner["id"], (owner, []))
+            things.append(Shown(node.type, exact_or_id(node.fully_qualified_name, node.id)))
+    ranked = sorted(found.values(), key=lambda each: -len(each[1]))
+    return [
+        Owner(
+            kind=owner["type"],
+            name=exact_or_id(owner["fullyQualifiedName"], owner["id"]),
+            owns=things[:MOST_REASONS],
+            more=max(0, len(things) - MOST_REASONS),
+        )
+        for owner, things in ranked
+    ]
