@@ -71,12 +71,11 @@ class Door:
         check_door(request.auth)
         refuse_headers_of_one(request, "an event")
         packed = await _placed(partial(read_packed, request))
-        small, follows = packed.small(), not self._services.stores.is_shared
-        if small is not None and follows:
-            # Most events say what was said before: the loop answers those itself.
-            key = self._key(request, digest_of(small))
-            self._remembered.follow()
-            if (answer := self._remembered.get(key)) is not None:
+        small, is_file = packed.small(), not self._services.stores.is_shared
+        if small is not None and is_file and self._remembered.is_current():
+            # Where nothing else is written, the loop answers what was said before itself.
+            answer = self._remembered.get(self._key(request, digest_of(small)))
+            if answer is not None:
                 return answer
         async with self._place(request.user.name):
             read = await self._in_turn(request, partial(self._read_one, request, packed.whole))
@@ -141,9 +140,7 @@ class Door:
             again = await self._drawn(first, [drawings[n] for n in late])
             for n, some in zip(late, again, strict=True):
                 outcomes[n] = some
-        answers = [
-            msgspec.json.encode(answer_of(some, sees_all=rights.sees_all)) for some in outcomes
-        ]
+        answers = await self._run(caller, partial(_encoded, outcomes, rights))
         for item, some, answer in zip(items, outcomes, answers, strict=True):
             concerned = frozenset().union(*(each.concerned for each in some))
             misses = any(each.missing for each in some)
@@ -218,6 +215,11 @@ class _Item(Struct, frozen=True):
     rights: Rights
     position: int
     """Position in the log up to which all is known that is decided later."""
+
+
+def _encoded(outcomes: Sequence[Sequence[Outcome]], rights: Rights) -> list[bytes]:
+    """The answers to events, each by the outcomes of its parts."""
+    return [msgspec.json.encode(answer_of(some, sees_all=rights.sees_all)) for some in outcomes]
 
 
 def _context(request: AnyRequest) -> WriteContext:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
+from api.errors import Overloaded
 from domain.errors import CatalogError
 
 T = TypeVar("T")
@@ -59,7 +60,7 @@ class Gatherer(Generic[T, R]):
         try:
             results = await self._take([item for items, _ in some for item in items])
         except Exception as error:
-            if len(some) > 1 and not isinstance(error, CatalogError):
+            if len(some) > 1 and not isinstance(error, CatalogError | Overloaded):
                 # One of them must not be in the way of the others.
                 for each in some:
                     await self._settle([each])

@@ -15,8 +15,10 @@ from domain.event_store.port import EventStore
 from domain.openlineage.pipelines import PIPELINE
 from domain.openlineage.quality import CASE
 
-_MOST = 20_000
-"""Events that are remembered."""
+_MOST, _MOST_BYTES = 20_000, 16_000_000
+"""Events that are remembered, and bytes that they take together."""
+_ID_BYTES = 100
+"""Bytes that each id of an entity takes."""
 _MOST_IDS = 200_000
 """Entities of which it is known when they changed."""
 _MOST_READ = 200
@@ -40,6 +42,11 @@ class Taken(Struct, frozen=True):
     misses: bool = False
     """True if the event names what is not there, so that anything that is made may change it."""
 
+    @property
+    def size(self) -> int:
+        """Bytes that it takes, more or less."""
+        return len(self.answer) + _ID_BYTES * (len(self.concerned) + 2)
+
 
 class RememberedEvents:
     """The events taken lately by this process; any thread may ask."""
@@ -48,6 +55,7 @@ class RememberedEvents:
         self._log = log
         self._lock = threading.Lock()
         self._taken: OrderedDict[Key, Taken] = OrderedDict()
+        self._bytes = 0
         self._changed: dict[str, int] = {}
         self._head = -1
         self._epoch: int | None = None
@@ -55,6 +63,14 @@ class RememberedEvents:
         """Position from which on all changes are known."""
         self._made = 0
         """Position of the last event that may have made something that was missing."""
+
+    def is_current(self) -> bool:
+        """True if nothing has been appended since `follow` looked; takes some microseconds of a
+        file.
+
+        Raises StoreUnavailable.
+        """
+        return self._log.epoch() == self._epoch and self._log.head() == self._head
 
     def follow(self) -> int:
         """Look what has changed; returns the head of the log. Raises StoreUnavailable."""
@@ -75,7 +91,7 @@ class RememberedEvents:
             if (taken.misses and self._made > taken.position) or any(
                 self._changed.get(id_, 0) > taken.position for id_ in taken.concerned
             ):
-                del self._taken[key]
+                self._drop(key)
                 return None
             self._taken.move_to_end(key)
             return taken.answer
@@ -85,12 +101,20 @@ class RememberedEvents:
         with self._lock:
             if taken.position < self._floor:
                 return
+            self._drop(key)
             self._taken[key] = taken
-            if len(self._taken) > _MOST:
-                self._taken.popitem(last=False)
+            self._bytes += taken.size
+            while len(self._taken) > _MOST or self._bytes > _MOST_BYTES:
+                self._drop(next(iter(self._taken)))
+
+    def _drop(self, key: Key) -> None:
+        dropped = self._taken.pop(key, None)
+        if dropped is not None:
+            self._bytes -= dropped.size
 
     def _forget(self, epoch: int, head: int) -> None:
         self._taken.clear()
+        self._bytes = 0
         self._changed.clear()
         self._epoch, self._head, self._floor = epoch, head, head
 

@@ -76,7 +76,11 @@ _UNRESOLVED = Operation(
 _PAGE: Parameters = {
     "namespace": query(str, "The datasets of this namespace alone."),
     "limit": query(int, "Of a page.", 100, ge=1, le=MOST_LISTED),
-    "after": query(str, "`paging.after` of the page before this one."),
+    "after": query(
+        str,
+        "`paging.after` of the page before this one.",
+        schema={"type": "string", "format": "page-cursor"},
+    ),
 }
 
 

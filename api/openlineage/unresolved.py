@@ -57,7 +57,7 @@ def unresolved_page(
     keeping: Keeping, namespace: str | None, limit: int, after: str | None
 ) -> bytes:
     """A page in order of namespaces and names; raises InvalidInput for a cursor that is none."""
-    last = None if after is None else _place(after)
+    last = _place(after) if after else None
     counted = [(_decode(body), number, at) for body, number, at in keeping.counted(MISSING)]
     counts = Counter(place for (place, _), _, _ in counted)
     of_namespace = (each for each in counted if namespace in (None, each[0][0]))

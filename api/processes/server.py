@@ -28,6 +28,7 @@ from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import SharedCounts
 from domain.measurements.port import Measurements
 from domain.measurements.sweeping import Sweeper
+from domain.openlineage.late_datasets import NAME as LATE
 from domain.openlineage.mapping_file import MappingFile
 from projections.feeding.daemon import (
     ALONE_SECONDS,
@@ -117,8 +118,9 @@ def make_daemon(stores: Stores, settings: Settings, reactions: Sequence[Steps] =
             **{reaction.name: _REACTION_PAUSE for reaction in reactions},
         },
         at_once=stores.fed_at_once,
-        # Lists are built in a fraction of the time, and pages are there with them.
-        after={"search": "entities"},
+        # Lists are built in a fraction of the time, and pages are there with them. What draws late
+        # edges finds services in them.
+        after={"search": "entities", LATE: "entities"},
         poll_seconds=ALONE_SECONDS if settings.workers == 1 else POLL_SECONDS,
         log=stores.log,
     )

@@ -41,7 +41,7 @@ class _Owned(msgspec.Struct):
 
 
 Reached = tuple[Iterable[str], Collection[Reach]]
-"""Qualified names of the columns that change, and what a change is about."""
+"""Qualified names of the columns that change, and the parts that a change is about."""
 
 
 def impact_on(
@@ -53,38 +53,23 @@ def impact_on(
     parts: Sequence[Node] = (),
     bounds: Bounds = BOUNDS,
 ) -> Impact | msgspec.UnsetType:
-    """As `impact_of_change`; UNSET for who may not view the lineage or the kind of the entity.
+    """The impact of a change of a live entity; UNSET for who may not view the lineage. Blocks.
 
-    UNSET too for an entity that lists do not have yet.
+    UNSET too where lists have no such entity. `entity` has the type, and the id or the qualified
+    name; `reached` gives what changes, for the qualified name of the entity. `parts` are entities
+    that go with it: they are not hit, but what is made of them is. What lies behind entities that
+    the caller may not view is left out with them. What is soft-deleted is not hit, but what is made
+    of it may be.
     """
     seen = (EDGE, entity.type or "")
     if not all(access.may(Permission(Action.VIEW, kind)) for kind in seen):
         return msgspec.UNSET
-    try:
-        return impact_of_change(services, access, entity, reached, sight, parts, bounds)
-    except NotFound:
-        return msgspec.UNSET
-
-
-def impact_of_change(
-    services: Services,
-    access: Access,
-    entity: Reference,
-    reached: Callable[[str], Reached],
-    sight: EdgeSight,
-    parts: Sequence[Node] = (),
-    bounds: Bounds = BOUNDS,
-) -> Impact:
-    """The impact of a change of a live entity.
-
-    `entity` has the type, and the id or the qualified name. `reached` makes of the qualified name
-    what the change is of. `parts` are entities that go with it: they are not hit, but what is made
-    of them is. What lies behind entities that the
-    caller may not view is left out with them. What is soft-deleted is not hit, but what is made of
-    it may be. Blocks. Raises NotFound where lists have no such live entity.
-    """
     with services.stores.entities.use() as entities:
-        changed = live_entity(entities, entity)
+        try:
+            changed = live_entity(entities, entity)
+        except NotFound:
+            # Lists do not have it yet.
+            return msgspec.UNSET
         columns, reaches = reached(changed.fully_qualified_name)
         depths = 0, _MOST_STEPS
         walk = walked(entities, changed, sight, depths, parts=parts, bounds=bounds)

@@ -9,10 +9,13 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
-from domain.errors import MAX_MESSAGE, shown
+from domain.errors import shown
 
 MOST_TOLD = 100
 """Sentences about one event that its answer holds."""
+
+_MOST_CHARACTERS = 300
+"""Characters of a sentence, which may repeat names of an event."""
 
 T = TypeVar("T")
 
@@ -26,7 +29,7 @@ class Told:
     def add(self, sentence: str) -> None:
         """Tell a sentence, once, unless there are many already."""
         if len(self.sentences) < MOST_TOLD and sentence not in self.sentences:
-            self.sentences.append(sentence[:MAX_MESSAGE])
+            self.sentences.append(sentence[:_MOST_CHARACTERS])
 
 
 class Identifier(Struct):

@@ -26,14 +26,16 @@ class Sort(Struct, frozen=True):
     name: str
     rows: int
     bytes: int
+    parts: str = ""
+    """The sort of the rows that are parts of these, and go with the oldest of them."""
 
 
 RUNS = Sort("openlineage run", 100_000, 64_000_000)
 EDGES = Sort("openlineage edge", 1_000_000, 256_000_000)
 JOBS = Sort("openlineage job", 1_000_000, 256_000_000)
-WAITING = Sort("openlineage waiting", 100_000, 64_000_000)
 MISSING = Sort("openlineage missing", 250_000, 96_000_000)
 """The datasets that waiting statements miss: two of an edge at most."""
+WAITING = Sort("openlineage waiting", 100_000, 64_000_000, MISSING.name)
 
 
 class Row(Struct, frozen=True):
@@ -134,6 +136,12 @@ class Keeping:
             " WHERE sort = ? ORDER BY at, id LIMIT ?)",
             [(sort.name, sort.name, int(rows * share) + 1)],
         )
+        if sort.parts:
+            kept.change(
+                "DELETE FROM kept_beside WHERE sort = ? AND at < coalesce("
+                "(SELECT min(at) FROM kept_beside WHERE sort = ?), 0)",
+                [(sort.parts, sort.name)],
+            )
 
 
 class Work:

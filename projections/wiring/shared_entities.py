@@ -51,6 +51,8 @@ class SharedEntities(Backend[PostgresReadModel]):
             load=lambda address, log, progress: load(self._database, address, log, progress),
         )
         super().__init__(definition, leadership)
+        self._given: list[PostgresLeadership] = []
+        """The leaderships of others, which end with the connections."""
 
     def supervisor(self, log: EventStore, changes: ChangeCounter | None = None) -> Supervisor:
         """Return the feeder of the read model from a log while this process leads."""
@@ -64,7 +66,9 @@ class SharedEntities(Backend[PostgresReadModel]):
     def leadership_of(self, name: str) -> PostgresLeadership:
         """Leadership for another read model, or a reaction, among the hosts that share this one."""
         database = self._database
-        return PostgresLeadership(database.connections, f"{database.catalog} {name}")
+        leadership = PostgresLeadership(database.connections, f"{database.catalog} {name}")
+        self._given.append(leadership)
+        return leadership
 
     def building(self, name: str) -> AbstractContextManager[None]:
         """The lock of who builds another read model, among the hosts that share this one."""
@@ -73,7 +77,8 @@ class SharedEntities(Backend[PostgresReadModel]):
 
     def close(self) -> None:
         """Close the connections; nothing may use the read model afterwards."""
-        self.leadership.release()
+        for leadership in (self.leadership, *self._given):
+            leadership.release()
         self._database.close()
 
     def _open(self, address: str, writable: bool) -> PostgresReadModel:

@@ -47,7 +47,13 @@ def test_picture_unfolds_in_place_and_keeps_the_focus(opened: Open, chain: list[
 
     link = page.locator("#more-down")
     link.focus()
+    # A link that is pressed before the script has taken it up leads to its own page.
+    page.evaluate(
+        "window.settled = new Promise(on =>"
+        " document.addEventListener('htmx:afterSettle', on, {once: true}))"
+    )
     page.keyboard.press("Enter")
+    page.evaluate("window.settled.then(() => true)")
     expect(boxes).to_have_count(3)
     expect(page.locator("#more-down")).to_be_focused()
     page.keyboard.press("Enter")
@@ -77,9 +83,12 @@ def test_path_of_a_column_is_lit_by_keys(opened: Open, chain: list[str], *, scri
 def test_picture_can_be_used_by_everybody(
     opened: Open, chain: list[str], scheme: Any, width: int
 ) -> None:
-    page = opened("reader", "/", size=(width, 800), color_scheme=scheme)
+    page = opened("editor", "/", size=(width, 800), color_scheme=scheme)
 
     for address in (
+        f"/delete/table/{chain[0]}",
+        f"/edit/table/{chain[0]}?field=description&column=total",
+        "/unresolved",
         f"/entity/table/{chain[1]}",
         f"/lineage/table/{chain[1]}?up=2&down=3&column={chain[1]}.total",
     ):

@@ -83,3 +83,18 @@ def test_oldest_rows_go_beyond_the_bounds(backend: Backend, sort: Sort) -> None:
     assert kept == [*range(kept[0], 2_500)]
     most = 1_000 if sort is SMALL else 100_000 // (200 + 32 + 64)
     assert most * 0.9 <= len(kept) <= most
+
+
+def test_parts_go_with_the_oldest_rows(backend: Backend) -> None:
+    keeping = Keeping(backend.open())
+    parts = Sort("parts", 10**6, 10**9)
+    whole = Sort("whole", 1_000, 10**9, parts.name)
+    put(keeping, parts, *map(row, range(1_500)))
+    for start in range(0, 1_500, 500):
+        put(keeping, whole, *map(row, range(start, start + 500)))
+    kept = [
+        [number for number in range(1_500) if keeping.read(sort, [row(number).id])]
+        for sort in (whole, parts)
+    ]
+    assert kept[0] == kept[1]
+    assert kept[0][0] > 0

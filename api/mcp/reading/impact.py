@@ -18,7 +18,7 @@ from api.use_cases.columns import ShownColumn, unfold
 from api.use_cases.data_tests import may_list_tests, suite_of, tests_in
 from api.use_cases.documents import CONTRACT
 from api.use_cases.edge_sight import sight_of
-from api.use_cases.impact import Reached, contracts_of, impact_of_change, owners_of
+from api.use_cases.impact import Reached, contracts_of, impact_on, owners_of
 from domain.contracts.named_columns import mentions_of, places_of
 from domain.edges import EDGE
 from domain.errors import InvalidInput, NotFound, shown
@@ -113,7 +113,9 @@ def _checked(asked: Asked, given: CheckImpact, start: int) -> ImpactShown:
 
     reference = Reference(type=kind.name, id=entity["id"])
     sight = sight_of(asked.access, Action.VIEW)
-    impact = impact_of_change(asked.services, asked.access, reference, reached, sight)
+    impact = impact_on(asked.services, asked.access, reference, reached, sight)
+    if isinstance(impact, msgspec.UnsetType):
+        raise NotFound(f"{kind.name} {whole} is not in the lists any more, or not yet: ask again")
     # A reader of a column with another type may go on; of one without the column it cannot.
     surely = given.change != "retype_column"
     own = Node(kind.name, entity["id"], entity["name"], whole)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -53,7 +53,13 @@ def captured(name: str) -> list[dict[str, Any]]:
     return [each["event"] for each in json.loads(text)]
 
 
-def fill(client: Client) -> None:
+class Creating(Protocol):
+    """What makes entities: the client of an application, or of a server."""
+
+    def create(self, collection: str, **body: Any) -> Any: ...
+
+
+def fill(client: Creating) -> None:
     """Make the services and tables that the captured events name."""
     client.create("services/databaseServices", name="duck", serviceType="CustomDatabase")
     client.create("databases", name="shop", service="duck")
@@ -88,7 +94,7 @@ def fill(client: Client) -> None:
     client.create("topics", name="orders.v1", service="kafka", partitions=1, messageSchema=schema)
 
 
-def duck_table(client: Client, name: str) -> Any:
+def duck_table(client: Creating, name: str) -> Any:
     """One of the tables of the dbt project."""
     columns = [{"name": column, "dataType": "INT"} for column in COLUMNS[name]]
     return client.create("tables", name=name, databaseSchema="duck.shop.sales", columns=columns)
