@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from domain.aggregate.entity import Entity
 from domain.edges import DETAIL_KEYS, EDGE, SET_HERE, edge_name
 from domain.errors import CatalogError, StoreUnavailable
 from domain.event_store.stored import Claim
@@ -22,7 +23,7 @@ from domain.openlineage.places import Found, Places
 from domain.openlineage.quality import test_case
 from domain.openlineage.rights import Rights
 from domain.openlineage.statements import DatasetName, DatasetTexts, Lineage, State, Statement
-from domain.openlineage.texts import write_texts
+from domain.openlineage.texts import missing_texts
 from domain.write_context import WriteContext
 from domain.writing.edge_columns import column_names
 from domain.writing.staged_plans import StagedPlans
@@ -82,7 +83,9 @@ class Drawer:
         self._found: dict[DatasetName, Found] = {}
         self._notes: dict[str, EdgeNote] = {}
         self._times: dict[str, int] = {}
-        self._columns: dict[tuple[str, int], frozenset[str]] = {}
+        self._states: dict[str, Entity] = {}
+        """Id -> each entity that was read, as what is planned leaves it."""
+        self._columns: dict[str, frozenset[str]] = {}
 
     def draw(self, drawings: Sequence[Drawing]) -> list[Outcome]:
         """Plan and stage what the statements say; returns the outcome of each."""
@@ -111,11 +114,15 @@ class Drawer:
 
     def _read_notes(self, drawings: Sequence[Drawing]) -> None:
         """Look up together what is remembered of edges and jobs."""
-        ids = []
+        ids, mapped = [], dict[str, None]()
         for edge in (edge for each in drawings for edge in each.edges):
             ends = self._claim(edge.source), self._claim(edge.target)
             if ends[0] is not None and ends[1] is not None:
                 ids.append(edge_name(ends[0].id, ends[1].id))
+                if edge.mappings is not None:
+                    mapped |= dict.fromkeys((ends[0].id, ends[1].id))
+        for state in self._plans.entities.newest_of([*mapped]):
+            self._states[state.id] = state
         self._notes = {
             id_: _decode_note(body) for id_, body in self._keeping.read(EDGES, ids).items()
         }
@@ -236,18 +243,36 @@ class Drawer:
                 mappings.append(mapping)
         return mappings or None
 
+    def _state(self, claim: Claim) -> Entity:
+        if claim.id not in self._states:
+            self._states[claim.id] = self._plans.entities.known(claim.id)
+        return self._states[claim.id]
+
     def _columns_of(self, claim: Claim) -> frozenset[str]:
-        state = self._plans.entities.known(claim.id)
-        key = (state.id, state.stream_version)
-        if key not in self._columns:
-            self._columns[key] = column_names(state)
-        return self._columns[key]
+        """The qualified names of the columns of an entity, which nothing here changes."""
+        if claim.id not in self._columns:
+            self._columns[claim.id] = column_names(self._state(claim))
+        return self._columns[claim.id]
 
     def _texts(self, text: DatasetTexts, outcome: Outcome) -> None:
         claim = self._claim(text.name)
-        if claim is not None:
-            write_texts(self._plans, claim, text, self._context, self._rights, outcome.told)
-            outcome.concerned.add(claim.id)
+        if claim is None:
+            return
+        outcome.concerned.add(claim.id)
+        operations = missing_texts(
+            self._state(claim), text, self._plans.log, self._rights, outcome.told
+        )
+        if not operations:
+            return
+        try:
+            plan = self._plans.planner.patch(KINDS[claim.kind], claim.id, operations, self._context)
+        except StoreUnavailable:
+            raise
+        except CatalogError as error:
+            outcome.told.add(f"texts of {claim.fqn!r} left out: {error.message}")
+        else:
+            self._plans.stage(plan)
+            self._states[claim.id] = plan.own.after
 
     def _quality(self, said: Statement, outcome: Outcome) -> None:
         for assertion in said.assertions:
