@@ -13,7 +13,7 @@ from domain.errors import CatalogError, StoreUnavailable
 from domain.event_store.stored import Claim
 from domain.kinds.names import join, quote, split
 from domain.kinds.registry import KINDS
-from domain.openlineage.edge_changes import EdgeChange, EdgeNote
+from domain.openlineage.edge_changes import EdgeChange, EdgeNote, decode_note, encode_note
 from domain.openlineage.edges import SaidEdge
 from domain.openlineage.facets import Told
 from domain.openlineage.keeping import EDGES, JOBS, Keeping, Row, key_of
@@ -41,10 +41,6 @@ class Drawing(Struct, frozen=True):
     """The edges to be drawn: all that the lineage means, or a part of them."""
     request_id: str = ""
     """The request that has brought it, where several are drawn together."""
-
-
-_encode = msgspec.msgpack.Encoder(enc_hook=list).encode
-_decode_note = msgspec.msgpack.Decoder(EdgeNote).decode
 
 
 class Drawer:
@@ -108,7 +104,7 @@ class Drawer:
         for state in self._plans.entities.newest_of([*mapped]):
             self._states[state.id] = state
         self._notes = {
-            id_: _decode_note(body) for id_, body in self._keeping.read(EDGES, ids).items()
+            id_: decode_note(body) for id_, body in self._keeping.read(EDGES, ids).items()
         }
         jobs = {_job_key(each.statement) for each in drawings if each.draws and each.statement.job}
         self._times = {
@@ -201,7 +197,7 @@ class Drawer:
             outcome.concerned.add(held.id)
         if change.note is not None:
             self._notes[id_] = change.note
-            outcome.work.add(EDGES, Row(id_, drawing.statement.at, _encode(change.note)))
+            outcome.work.add(EDGES, Row(id_, drawing.statement.at, encode_note(change.note)))
 
     def _mappings(
         self, edge: SaidEdge, beginning: Claim, end: Claim, told: Told

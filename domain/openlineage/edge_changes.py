@@ -4,14 +4,17 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from domain.edges import DETAIL_KEYS, SET_HERE
 from domain.event_store.stored import Claim
+from domain.openlineage.keeping import EDGES, Keeping
 
 SOURCE = "OpenLineage"
 """The source of edges that this room draws, and the only ones that it changes."""
+_HOUR_MS = 3_600_000
 _KEPT = tuple(key for key in DETAIL_KEYS if key not in SET_HERE)
 
 
@@ -25,6 +28,21 @@ class EdgeNote(Struct, frozen=True, array_like=True):
     """Times of what was said last of SQL and of columns by that job, in milliseconds since 1970."""
     added: tuple[str, ...] = ()
     """Digests of the mappings that other jobs have added."""
+    seen_at: int = 0
+    """Time at which any job told of it last, to the hour."""
+
+
+encode_note = msgspec.msgpack.Encoder(enc_hook=list).encode
+decode_note = msgspec.msgpack.Decoder(EdgeNote).decode
+
+
+def last_seen(keeping: Keeping, edge: str) -> int | None:
+    """The time at which a pipeline told last of an edge, by its name; None where none did.
+
+    It is in milliseconds since 1970, and to the hour.
+    """
+    body = keeping.read(EDGES, [edge]).get(edge)
+    return None if body is None else decode_note(body).seen_at
 
 
 class EdgeChange:
@@ -66,6 +84,8 @@ class EdgeChange:
         note = self._before or EdgeNote(self._job if self._is_own(details) else "")
         say = self._say if note.job == self._job else self._add
         note = say(details, note)
+        if self._at - note.seen_at >= _HOUR_MS:
+            note = replace(note, seen_at=self._at)
         self.note = None if note == self._before else note
         same = all(details.get(key) == before.get(key) for key in _KEPT)
         return None if same else details
@@ -85,7 +105,10 @@ class EdgeChange:
         if self._mappings:
             details["columnsLineage"] = self._mappings
         self.note = EdgeNote(
-            self._job, self._at if self._sql else 0, self._at if self._mappings else 0
+            self._job,
+            self._at if self._sql else 0,
+            self._at if self._mappings else 0,
+            seen_at=self._at,
         )
         return details
 
