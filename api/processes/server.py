@@ -28,7 +28,7 @@ from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import SharedCounts
 from domain.measurements.port import Measurements
 from domain.measurements.sweeping import Sweeper
-from domain.openlineage.late_datasets import NAME as LATE
+from domain.openlineage.keeping import LATE
 from domain.openlineage.mapping_file import MappingFile
 from projections.feeding.daemon import (
     ALONE_SECONDS,
