@@ -225,6 +225,8 @@ _to_facets = msgspec.json.Decoder(dict[str, Raw] | None)
 _DELETED = b'"_deleted"'
 _IN_PARTS = frozenset(("columnLineage", "lineage"))
 """Facets whose parts are read one by one."""
+_MISFITS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""Errors of what is no JSON of the form that is expected; nobody has looked into it before."""
 
 
 class Facets:
@@ -237,7 +239,7 @@ class Facets:
         self._facets: dict[str, Raw] = {}
         try:
             self._facets = _to_facets.decode(given) or {}
-        except msgspec.DecodeError:
+        except _MISFITS:
             told.add(f"{where}: facets left out: they are no object")
 
     def read(self, name: str, decoder: "msgspec.json.Decoder[T]") -> T | None:
@@ -256,7 +258,7 @@ class Facets:
         """A part of the facet of a name; None for a misfit."""
         try:
             return decoder.decode(raw)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except _MISFITS as error:
             self._told.add(f"{self._where}: facet {name} left out: {error}")
             return None
 
@@ -273,7 +275,7 @@ def _is_deleted(raw: Raw) -> bool:
         return False
     try:
         return _deleted.decode(raw).deleted is True
-    except msgspec.DecodeError:
+    except _MISFITS:
         return False
 
 
