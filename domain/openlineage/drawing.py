@@ -39,6 +39,8 @@ class Drawing(Struct, frozen=True):
     """True if the datasets are read and written for sure."""
     edges: Sequence[SaidEdge] = ()
     """The edges to be drawn: all that the lineage means, or a part of them."""
+    alone: Sequence[DatasetName] = ()
+    """The datasets that have no edge, which are named by the first part alone."""
     request_id: str = ""
     """The request that has brought it, where several are drawn together."""
 
@@ -82,13 +84,12 @@ class Drawer:
         links: dict[DatasetName, Sequence[DatasetName]] = {}
         for each in drawings:
             said = each.statement
-            for output in each.lineage.outputs:
-                names[output.name] = None
-                sources = (*(output.sources or ()), *(c.source for c in output.columns or ()))
-                names.update(dict.fromkeys(sources))
-            names.update(dict.fromkeys((*each.lineage.inputs, *said.mentioned)))
+            for edge in each.edges:
+                names[edge.source] = names[edge.target] = None
+            names.update(dict.fromkeys((*each.alone, *said.mentioned)))
             names.update(dict.fromkeys(text.name for text in said.texts))
             names.update(dict.fromkeys(test.dataset for test in said.assertions))
+            names.update(dict.fromkeys(name for name, _ in said.written))
             links.update(each.lineage.symlinks)
         self._found = self._places.find(names, links, self._plans.log)
 
@@ -133,15 +134,12 @@ class Drawer:
             if not older and edges:
                 self._times[key] = said.at
                 outcome.work.add(JOBS, Row(key, said.at, msgspec.msgpack.encode(said.at)))
-        named: set[DatasetName] = set()
         for edge in edges:
-            named.update((edge.source, edge.target))
             self._edge(edge, drawing, outcome, key, older=older)
         if drawing.draws:
-            alone = (*drawing.lineage.inputs, *(out.name for out in drawing.lineage.outputs))
-            for name in dict.fromkeys((*alone, *said.mentioned)):
+            for name in dict.fromkeys((*drawing.alone, *said.mentioned)):
                 found = self._found[name]
-                if name not in named and found.claim is None and not found.ignored:
+                if found.claim is None and not found.ignored:
                     outcome.wait_alone(self._context.actor, name)
             for text in said.texts:
                 self._texts(text, outcome)

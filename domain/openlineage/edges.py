@@ -1,12 +1,13 @@
 """The edges of the lineage that a statement means, between datasets by their names."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from domain.openlineage.facets import Told
-from domain.openlineage.statements import DatasetName, Lineage, MadeOf
+from domain.openlineage.outputs import MOST_DATASETS
+from domain.openlineage.statements import DatasetName, Lineage, MadeOf, Output
 
 MOST_EDGES = 10_000
 """Edges of one event."""
@@ -27,6 +28,39 @@ class SaidEdge(Struct, frozen=True, array_like=True):
     target: DatasetName
     mappings: tuple[Mapping, ...] | None = None
     """None where nothing is said of columns."""
+
+
+def within_bounds(lineage: Lineage, told: Told) -> Lineage:
+    """The lineage of the first datasets that it names: events of one run may add up to more."""
+    known = set[DatasetName]()
+
+    def fits(name: DatasetName) -> bool:
+        if len(known) < MOST_DATASETS:
+            known.add(name)
+        if name in known:
+            return True
+        told.add(f"datasets left out: what is said of a run may name {MOST_DATASETS:,}")
+        return False
+
+    outputs = [
+        Output(
+            each.name,
+            None if each.columns is None else tuple(c for c in each.columns if fits(c.source)),
+            None if each.sources is None else tuple(filter(fits, each.sources)),
+        )
+        for each in lineage.outputs
+        if fits(each.name)
+    ]
+    return Lineage(
+        tuple(filter(fits, lineage.inputs)), tuple(outputs), lineage.sql, lineage.symlinks
+    )
+
+
+def alone_in(lineage: Lineage, edges: Sequence[SaidEdge]) -> tuple[DatasetName, ...]:
+    """The datasets of a lineage that no edge begins or ends at."""
+    named = {end for edge in edges for end in (edge.source, edge.target)}
+    every = dict.fromkeys((*lineage.inputs, *(each.name for each in lineage.outputs)))
+    return tuple(name for name in every if name not in named)
 
 
 def edges_of(lineage: Lineage, told: Told) -> list[SaidEdge]:

@@ -140,7 +140,16 @@ def _named(event: Event) -> list[Dataset | Job]:
     return [*about, *(event.inputs or ()), *(event.outputs or ())]
 
 
+def is_name(text: str) -> bool:
+    """True if a text may name something: it is not empty, not long, and no database refuses it."""
+    return 0 < len(text) <= MOST_NAME and not _has_control(text)
+
+
+def _has_control(text: str) -> bool:
+    return not text.isprintable() and any(c < " " or "\ud800" <= c <= "\udfff" for c in text)
+
+
 def _check(name: str, where: str) -> None:
     """Raise InvalidInput for control characters, which no database takes in a name."""
-    if not name.isprintable() and any(c < " " or "\ud800" <= c <= "\udfff" for c in name):
+    if _has_control(name):
         raise InvalidInput(f"a {where} may hold no control characters: {shown(name)}")

@@ -5,7 +5,7 @@ its form has parts is tried in each split; the last part alone never says which 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Literal
 from urllib.parse import urlsplit
@@ -19,7 +19,8 @@ SERVICE_KINDS = (DATABASE, MESSAGING, STORAGE)
 """The kinds of services that have datasets, the likelier ones first."""
 KIND_OF = {DATABASE: "table", MESSAGING: "topic", STORAGE: "container"}
 """Kind of service -> the kind of its entities that a dataset may be."""
-_MOST_SPLITS = 200
+_MOST_SPLITS = 30
+"""Splits of one name that are tried: all of a name with up to eight dots."""
 Case = Literal["keep", "lower", "upper"]
 
 
@@ -151,7 +152,7 @@ def candidates(service: Service, name: str, case: Case = "keep") -> Iterator[str
 
 
 def _splits(pieces: list[str], number: int) -> Iterator[list[str]]:
-    """The ways to make so many names of pieces between dots, at most 200."""
+    """The ways to make so many names of pieces between dots, at most 30."""
     for tried, cuts in enumerate(combinations(range(1, len(pieces)), number - 1)):
         if tried == _MOST_SPLITS:
             return
@@ -159,24 +160,33 @@ def _splits(pieces: list[str], number: int) -> Iterator[list[str]]:
         yield [".".join(pieces[a:b]) for a, b in zip((0, *cuts), ends, strict=True)]
 
 
+def by_path(containers: Iterable[Container]) -> dict[str, list[Container]]:
+    """Path without scheme -> the containers that are there; those without a path are left out."""
+    found: dict[str, list[Container]] = {}
+    for each in containers:
+        if path := _path(each.full_path):
+            found.setdefault(path, []).append(each)
+    return found
+
+
 def longest_container(
-    namespace: str, name: str, services: Iterable[Service], containers: Iterable[Container]
+    namespace: str,
+    name: str,
+    services: Iterable[Service],
+    containers: Mapping[str, Sequence[Container]],
 ) -> str | None:
     """The qualified name of the container of these services whose path fits a dataset best.
 
-    None where no path fits, and where two that are equally long do.
+    `containers` are those of `by_path`. None where no path fits, and where two are at the best one.
     """
     known = {each.fqn for each in services}
     path = _path(f"{namespace.rstrip('/')}/{name.lstrip('/')}")
-    best: list[tuple[int, str]] = []
-    for each in containers:
-        own = _path(each.full_path)
-        if each.service in known and own and (path == own or path.startswith(f"{own}/")):
-            best.append((len(own), each.fqn))
-    best.sort(reverse=True)
-    if not best or (len(best) > 1 and best[0][0] == best[1][0]):
-        return None
-    return best[0][1]
+    while path:
+        fitting = [each.fqn for each in containers.get(path, ()) if each.service in known]
+        if fitting:
+            return fitting[0] if len(fitting) == 1 else None
+        path = path.rpartition("/")[0]
+    return None
 
 
 def _path(address: str) -> str:

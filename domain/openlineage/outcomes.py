@@ -42,6 +42,8 @@ class Outcome:
         self.concerned: set[str] = set()
         """Ids of the entities by which the statement is as it should be."""
         self.work = Work()
+        """What has to be written, until it is."""
+        self._links = dict(statement.lineage.symlinks)
 
     def wait(self, actor: str, edge: SaidEdge, missing: Iterable[DatasetName]) -> None:
         """Have an edge wait for datasets."""
@@ -72,7 +74,7 @@ class Outcome:
     ) -> None:
         said = self.statement
         names = {*missing}
-        links = tuple((name, other) for name, other in said.lineage.symlinks)
+        links = tuple((name, self._links[name]) for name in names if name in self._links)
         kept = Waiting(
             actor=actor,
             at=said.at,

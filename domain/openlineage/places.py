@@ -52,7 +52,8 @@ class Places(Struct, frozen=True):
     """The services and containers of the catalog, and the rules for names."""
 
     services: Sequence[Service] = ()
-    containers: Sequence[Container] = ()
+    containers: Mapping[str, Sequence[Container]] = {}
+    """Path without scheme -> the containers that are there."""
     rules: Rules = NO_RULES
 
     def find(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Raw, Struct
 
 from domain.openlineage import facets as read
-from domain.openlineage.events import Dataset, Event, Job, Run
+from domain.openlineage.events import Dataset, Event, Job, Run, is_name
 from domain.openlineage.facets import Facets, Told, place
 from domain.openlineage.outputs import MOST_DATASETS, OutputReader
 from domain.openlineage.statements import (
@@ -24,6 +24,11 @@ MOST_SQL = 10_000
 """Characters of the SQL of an edge."""
 MOST_MESSAGE = 1_000
 """Characters of the message of a run that failed."""
+MOST_SYMLINKS = 5
+"""Other names of one dataset."""
+MOST_FIELD_NAMES = 200_000
+"""Names in the paths of all columns of one event: a column inside others has theirs before its own.
+"""
 _MOST_OWNERS = 100
 MOST_ASSERTIONS = 1_000
 """Assertions of one event."""
@@ -36,7 +41,7 @@ def statement_of(event: Event, now: int) -> Statement:
     if event.job is None:
         assert event.dataset is not None
         return _of_dataset(event.dataset, at, told)
-    lineage, texts = _Datasets(event, told), _Texts()
+    lineage, texts = _Datasets(event, told), _Texts(told)
     job = _Job(event.job, event.run, told)
     for dataset in lineage.all:
         texts.add(dataset.name, dataset.facets)
@@ -65,7 +70,7 @@ def statement_of(event: Event, now: int) -> Statement:
 
 
 def _of_dataset(dataset: Dataset, at: int, told: Told) -> Statement:
-    name, texts = DatasetName(dataset.namespace, dataset.name), _Texts()
+    name, texts = DatasetName(dataset.namespace, dataset.name), _Texts(told)
     facets = Facets(dataset.facets, place("dataset", *_pair(name)), told)
     texts.add(name, facets)
     # One that is gone, or has another name, is not missing.
@@ -129,13 +134,26 @@ class _Datasets:
                 else made.output(each.name, each.facets)
             )
         outputs |= explicit
-        links = [(each.name, _symlinks(each.facets)) for each in self.all]
+        links = [(each.name, self._symlinks(each)) for each in self.all]
         return Lineage(
             tuple(each.name for each in self.inputs),
             tuple(outputs.values()),
             job.sql,
             tuple((name, others) for name, others in links if others),
         )
+
+    def _symlinks(self, said: _Said) -> tuple[DatasetName, ...]:
+        """The other names of a dataset, in the order of the event."""
+        facet = said.facets.read("symlinks", read.symlinks)
+        others = [
+            DatasetName(each.namespace, each.name)
+            for each in (facet and facet.identifiers) or ()
+            if each.type == "TABLE" and is_name(each.namespace) and is_name(each.name)
+        ]
+        if len(others) > MOST_SYMLINKS:
+            where = place("dataset", *_pair(said.name))
+            self._told.add(f"{where}: symlinks left out: it may have {MOST_SYMLINKS}")
+        return tuple(others[:MOST_SYMLINKS])
 
     def assertions(self) -> Iterator[CheckedAssertion]:
         """The results of tests, each once where it stands in both sorts of facets."""
@@ -156,15 +174,6 @@ class _Datasets:
             facet = each.more.read("outputStatistics", read.output_statistics)
             if facet is not None and facet.row_count is not None and facet.row_count >= 0:
                 yield each.name, facet.row_count
-
-
-def _symlinks(facets: Facets) -> tuple[DatasetName, ...]:
-    facet = facets.read("symlinks", read.symlinks)
-    return tuple(
-        DatasetName(each.namespace, each.name)
-        for each in (facet and facet.identifiers) or ()
-        if each.type == "TABLE"
-    )
 
 
 def _checked(name: DatasetName, given: read.Assertion) -> CheckedAssertion:
@@ -197,30 +206,37 @@ def _tell_of_life(name: DatasetName, facets: Facets, told: Told) -> bool:
 class _Texts:
     """What an event says of datasets in words."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: Told) -> None:
         self._by_name: dict[DatasetName, DatasetTexts] = {}
+        self._left = MOST_FIELD_NAMES
+        self._told = told
 
     def add(self, name: DatasetName, facets: Facets) -> None:
         """Read the texts in the facets of a dataset."""
         documentation = facets.read("documentation", read.documentation)
         schema = facets.read("schema", read.schema)
-        fields = tuple(_fields((schema and schema.fields) or ()))
+        fields = tuple(self._fields((schema and schema.fields) or ()))
         description = (documentation and documentation.description) or None
         owners = _owners(facets)
         if description or fields or owners:
             self._by_name[name] = DatasetTexts(name, description, fields, owners)
 
+    def _fields(
+        self, given: Iterable[read.SchemaField], above: tuple[str, ...] = ()
+    ) -> Iterator[Field]:
+        for each in given:
+            path = (*above, each.name)
+            self._left -= len(path)
+            if self._left < 0:
+                self._told.add(f"columns left out: an event may have {MOST_FIELD_NAMES:,} names")
+                return
+            yield Field(path, each.type, each.description or None)
+            yield from self._fields(each.fields or (), path)
+
     @property
     def said(self) -> tuple[DatasetTexts, ...]:
         """The texts of all datasets that have some."""
         return tuple(self._by_name.values())
-
-
-def _fields(given: Iterable[read.SchemaField], above: tuple[str, ...] = ()) -> Iterator[Field]:
-    for each in given:
-        path = (*above, each.name)
-        yield Field(path, each.type, each.description or None)
-        yield from _fields(each.fields or (), path)
 
 
 def _owners(facets: Facets) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from domain.errors import EntityOverLimit
 from domain.measurements.port import Measurements
 from domain.measurements.reports import Point
 from domain.openlineage.drawing import Drawer, Drawing
-from domain.openlineage.edges import edges_of
+from domain.openlineage.edges import alone_in, edges_of, within_bounds
 from domain.openlineage.facets import Told
 from domain.openlineage.keeping import Keeping, Work
 from domain.openlineage.outcomes import Outcome
@@ -80,6 +80,9 @@ class Taker:
         for outcome in outcomes:
             work.include(outcome.work)
         self.keeping.change(work)
+        for outcome in outcomes:
+            # An event of many parts would hold all that has been written until it is answered.
+            outcome.work = Work()
         now = self.now()
         oldest = self._measurements.oldest(now)
         statements = [each.statement for each in outcomes]
@@ -127,9 +130,10 @@ def _drawing(said: Statement, known: KnownRun | None) -> Drawing:
     elif run is not None and said.state is State.COMPLETE:
         lineage = run.lineage
     told = Told()
+    lineage = within_bounds(lineage, told)
     edges = edges_of(lineage, told) if draws else []
     said = replace(said, told=(*said.told, *told.sentences))
-    return Drawing(said, lineage, draws, edges)
+    return Drawing(said, lineage, draws, edges, alone_in(lineage, edges) if draws else ())
 
 
 def parts(drawings: Sequence[Drawing]) -> Iterator[list[tuple[int, Drawing]]]:
@@ -144,7 +148,8 @@ def parts(drawings: Sequence[Drawing]) -> Iterator[list[tuple[int, Drawing]]]:
             if some and size + weight > MOST_EDGES:
                 yield some
                 some, size = [], 0
-            some.append((number, replace(drawing, statement=said, edges=cut)))
+            alone = drawing.alone if start == 0 else ()
+            some.append((number, replace(drawing, statement=said, edges=cut, alone=alone)))
             size += weight
     if some:
         yield some

@@ -8,13 +8,13 @@ import msgspec
 
 from domain.kinds.registry import KINDS
 from domain.openlineage.mapping_file import Rules
-from domain.openlineage.naming import SERVICE_KINDS, STORAGE
+from domain.openlineage.naming import SERVICE_KINDS, STORAGE, by_path
 from domain.openlineage.places import Places, container_of, service_of
 from projections.entities.port import ListRequest, SortedReadModel
 from projections.entities.single_entities import with_all_fields
 
 MOST_READ = 10_000
-"""Services, and containers, that are read."""
+"""Services of each kind, and containers, that are read: the first by name."""
 MOST_BYTES = 64_000_000
 _CONTAINER = "container"
 _KINDS = (*SERVICE_KINDS, _CONTAINER)
@@ -42,7 +42,7 @@ class LineagePlaces:
                 if any(each.kind == STORAGE for each in services):
                     found = (container_of(each) for each in _read(model, _CONTAINER))
                     containers = [each for each in found if each is not None]
-                self._places = Places(services, containers, current)
+                self._places = Places(services, by_path(containers), current)
                 self._digests = digests
             elif self._places.rules is not current:
                 self._places = msgspec.structs.replace(self._places, rules=current)
