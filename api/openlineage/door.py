@@ -37,7 +37,7 @@ from domain.openlineage.mapping_file import MappingFile
 from domain.openlineage.outcomes import Outcome
 from domain.openlineage.places import Places as DatasetPlaces
 from domain.openlineage.reading import statement_of
-from domain.openlineage.rights import Rights
+from domain.openlineage.rights import Rights, permitted
 from domain.openlineage.statements import DatasetName, Statement
 from domain.openlineage.taking import Taker, parts
 from domain.write_context import WriteContext
@@ -182,8 +182,9 @@ class Door:
         position = self._remembered.follow()
         if (answer := self._remembered.get(key)) is not None:
             return answer
-        statement = statement_of(read_event(data), self._taker.now())
-        return _Item(key, statement, _context(request), rights_of(request.auth), position)
+        rights = rights_of(request.auth)
+        statement = permitted(statement_of(read_event(data), self._taker.now()), rights)
+        return _Item(key, statement, _context(request), rights, position)
 
     def _read_batch(
         self, request: AnyRequest, unpacked: Callable[[], bytes]
@@ -197,7 +198,7 @@ class Door:
             try:
                 key = self._key(request, digest_of(event))
                 if self._remembered.get(key) is None:
-                    statement = statement_of(read_event(event), now)
+                    statement = permitted(statement_of(read_event(event), now), rights)
                     items.append(_Item(key, statement, context, rights, position))
             except InvalidInput as error:
                 failed.append(FailedEvent(number, error.message))

@@ -13,7 +13,7 @@ from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation, Report
 from api.declaring.signatures import AnyRequest
 from api.openlineage.answers import TakenBatch, TakenEvent
-from api.openlineage.unresolved import MOST_LISTED, UnresolvedPage, unresolved_page
+from api.openlineage.unresolved import MOST_LISTED, UnresolvedPage, check_list, unresolved_page
 from api.paths.openlineage import BATCH_PATHS, EVENT_PATHS
 from api.services import Services
 from domain.edges import EDGE
@@ -37,6 +37,7 @@ def openlineage_routes(services: Services) -> list[HTTPRouteHandler]:
     async def unresolved(
         request: AnyRequest, namespace: str | None, limit: int, after: str | None
     ) -> Large:
+        check_list(request.auth)
         body = await services.heavy_read(
             request, lambda: unresolved_page(keeping, namespace, limit, after)
         )

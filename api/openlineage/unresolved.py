@@ -7,8 +7,11 @@ from collections import Counter
 import msgspec
 from msgspec import Struct
 
+from api.callers.permissions import Access, Action, Permission
+from api.errors import Forbidden
 from domain.errors import InvalidInput, shown
 from domain.openlineage.keeping import MISSING, Keeping
+from domain.openlineage.naming import KIND_OF
 
 MOST_LISTED = 1_000
 """Datasets of a page."""
@@ -51,6 +54,16 @@ class UnresolvedPage(Struct, rename="camel"):
 
 
 _decode = msgspec.msgpack.Decoder(tuple[str, str]).decode
+
+
+def check_list(access: Access) -> None:
+    """Raise Forbidden for a caller who may not view all that a dataset may be.
+
+    Whoever may send events could ask by them which tables there are: the list tells which are not.
+    """
+    for kind in KIND_OF.values():
+        if not access.may(Permission(Action.VIEW, kind)):
+            raise Forbidden(f"the list of unresolved datasets needs the permission to view {kind}")
 
 
 def unresolved_page(

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from domain.openlineage.facets import Told
@@ -56,6 +57,19 @@ def within_bounds(lineage: Lineage, told: Told) -> Lineage:
     )
 
 
+def without_columns(lineage: Lineage) -> Lineage:
+    """The same lineage between datasets, of which nothing is said of columns."""
+    outputs = (
+        each
+        if each.columns is None
+        else msgspec.structs.replace(
+            each, columns=tuple(dict.fromkeys(MadeOf("", made.source, "") for made in each.columns))
+        )
+        for each in lineage.outputs
+    )
+    return msgspec.structs.replace(lineage, outputs=tuple(outputs))
+
+
 def alone_in(lineage: Lineage, edges: Sequence[SaidEdge]) -> tuple[DatasetName, ...]:
     """The datasets of a lineage that no edge begins or ends at."""
     named = {end for edge in edges for end in (edge.source, edge.target)}
@@ -91,12 +105,14 @@ def _all_edges(lineage: Lineage) -> Iterator[SaidEdge]:
         for source in sources:
             if source != output.name:
                 of_source = made.get(source)
-                yield SaidEdge(source, output.name, _mappings(of_source) if of_source else None)
+                mappings = _mappings(of_source) if of_source else ()
+                yield SaidEdge(source, output.name, mappings or None)
 
 
 def _mappings(made: list[MadeOf]) -> tuple[Mapping, ...]:
     """The mappings of one edge, one for each column at its end and what is done to it."""
     columns: defaultdict[tuple[str, str | None], dict[str, None]] = defaultdict(dict)
     for each in made:
-        columns[each.column, each.function][each.field] = None
+        if each.column:
+            columns[each.column, each.function][each.field] = None
     return tuple(Mapping(to, tuple(fields), function) for (to, function), fields in columns.items())

@@ -3,6 +3,14 @@
 from collections.abc import Callable, Collection
 
 from msgspec import Struct
+from msgspec.structs import replace
+
+from domain.openlineage.edges import without_columns
+from domain.openlineage.naming import KIND_OF
+from domain.openlineage.statements import Statement
+
+_CONCERNED = (*KIND_OF.values(), "pipeline")
+"""The kinds of what an edge may be about."""
 
 
 def _nothing_unseen(_: Collection[str]) -> frozenset[str]:
@@ -29,6 +37,20 @@ class Rights(Struct, frozen=True, kw_only=True):
     makes_tables: bool = False
     unseen: Callable[[Collection[str]], Collection[str]] = _nothing_unseen
     """Gives the details of an edge that the caller does not see, by the kinds of its ends."""
+
+
+def permitted(statement: Statement, rights: Rights) -> Statement:
+    """The statement without details that its caller may not write of an edge between any datasets.
+
+    What waits, and what the events of one run say together, is drawn later or by another caller.
+    """
+    unseen = rights.unseen(_CONCERNED)
+    lineage = statement.lineage
+    if "columnsLineage" in unseen:
+        lineage = without_columns(lineage)
+    if "sqlQuery" in unseen:
+        lineage = replace(lineage, sql=None)
+    return replace(statement, lineage=lineage)
 
 
 EDGES_ALONE = Rights()

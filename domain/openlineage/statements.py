@@ -42,6 +42,7 @@ class MadeOf(Struct, frozen=True, array_like=True):
     """A column of an output that is made of a column of a dataset."""
 
     column: str
+    """Empty where nothing is to be said of columns."""
     source: DatasetName
     field: str
     function: str | None = None

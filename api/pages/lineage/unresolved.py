@@ -8,7 +8,7 @@ from litestar.response.base import ASGIResponse
 
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
-from api.openlineage.unresolved import UnresolvedPage, unresolved_page
+from api.openlineage.unresolved import UnresolvedPage, check_list, unresolved_page
 from api.pages.frame.addresses import with_query
 from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import page
@@ -30,6 +30,8 @@ def unresolved_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHa
     keeping = Keeping(services.measurements)
 
     async def show(request: AnyRequest, namespace: str | None, after: str | None) -> ASGIResponse:
+        check_list(request.auth)
+
         def work() -> bytes:
             body = unresolved_page(keeping, namespace or None, SHOWN, after or None)
             return renderer.page(request, "unresolved.html", **_values(body, namespace or ""))

@@ -1,6 +1,7 @@
 """Permissions at the door: who may not is refused, and nobody learns what is hidden."""
 
 from pathlib import Path
+from typing import Any
 
 from tests.api.conftest import Client, running_under
 from tests.api.openlineage.captured import (
@@ -11,6 +12,7 @@ from tests.api.openlineage.captured import (
     run_event,
     send,
 )
+from tests.waiting import until
 
 POLICIES = """
 [[rule]]
@@ -41,10 +43,10 @@ EVENT = run_event(reads=("orders",), writes=("daily_revenue",))
 MAPPING = '[[dataset]]\nnamespace = "duckdb:*"\nservice = "duck"\n'
 
 
-def shop(directory: Path):  # type: ignore[no-untyped-def]
+def shop(directory: Path, **options: Any):  # type: ignore[no-untyped-def]
     file = directory / "openlineage.toml"
     file.write_text(MAPPING)
-    return running_under(directory, POLICIES, openlineage=str(file))
+    return running_under(directory, POLICIES, openlineage=str(file), **options)
 
 
 def status(client: Client, role: str) -> int:
@@ -73,6 +75,55 @@ def test_caller_who_sees_no_tables_is_not_told_which_there_are(tmp_path: Path) -
         fill(client)
         assert send(client, there) == send(client, away)
         assert edge(client, "orders", "daily_revenue")["createdBy"] == "the-bot"
+
+
+def test_list_of_missing_datasets_is_not_for_who_may_not_see_which_are_there(
+    tmp_path: Path,
+) -> None:
+    with shop(tmp_path) as client:
+        fill(client)
+        send(client, run_event(reads=("guessed",), writes=("orders",)))
+        asked = {
+            role: client.request("GET", "/v1/lineage/unresolved", role=role)
+            for role in ("reader", "drawer")
+        }
+        assert {role: answer.status_code for role, answer in asked.items()} == {
+            "reader": 200,
+            "drawer": 403,
+        }
+        assert "guessed" not in asked["drawer"].text
+
+
+def mapped_event(state: str, *, source: str, target: str, run: str) -> dict[str, Any]:
+    """An event that says of which columns a table is made, and by which SQL."""
+    event = run_event(state, run=run, reads=(source,), writes=(target,), sql={"query": "select 1"})
+    made = {**event["inputs"][0], "field": "order_id"}
+    facet = {"fields": {"order_id": {"inputFields": [made]}}}
+    event["outputs"][0]["facets"] = {"columnLineage": facet}
+    return event
+
+
+def test_details_that_are_withheld_are_not_written_once_a_table_comes(tmp_path: Path) -> None:
+    with shop(tmp_path, drawn_late=True) as client:
+        fill(client)
+        event = mapped_event("COMPLETE", source="orders", target="late", run="r")
+        send(client, event, role="blind")
+        columns = [{"name": "order_id", "dataType": "INT"}]
+        client.create("tables", name="late", databaseSchema="duck.shop.sales", columns=columns)
+        until(lambda: edge(client, "orders", "late") is not None)
+        details = edge(client, "orders", "late")
+        assert (details["columnsLineage"], details.get("sqlQuery")) == ([], None)
+
+
+def test_details_that_are_withheld_are_not_written_by_another_caller(tmp_path: Path) -> None:
+    start = mapped_event("START", source="stg_orders", target="orders", run="r")
+    end = run_event(run="r", at="2026-11-23T07:00:01Z")
+    with shop(tmp_path) as client:
+        fill(client)
+        send(client, start, role="blind")
+        send(client, end, role="bot")
+        details = edge(client, "stg_orders", "orders")
+        assert (details["columnsLineage"], details.get("sqlQuery")) == ([], None)
 
 
 @needs_captured
