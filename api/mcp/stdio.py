@@ -10,7 +10,7 @@ import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import IO, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from domain.errors import InvalidInput
 
@@ -28,16 +28,16 @@ class Forwarder:
 
     def __init__(self, url: str, token: str) -> None:
         """Raises InvalidInput for what is no address of a catalog, or no token."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        found = _parts(url)
+        if found is None:
             raise InvalidInput(
                 f"CATALOG_URL must be the address of a catalog such as https://catalog.example.org,"
                 f" got {url[:80]!r}"
             )
         if not (token.isascii() and token.isprintable() and token):
             raise InvalidInput("CATALOG_TOKEN must be a token, as `catalog token` prints it")
+        parts, self._host, self._port = found
         self._https = parts.scheme == "https"
-        self._host, self._port = parts.hostname, parts.port
         self._path = parts.path.rstrip("/").removesuffix("/mcp") + "/mcp"
         self._shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         self._token = token
@@ -54,7 +54,7 @@ class Forwarder:
         """The line that answers a message; None for a notification."""
         try:
             message = json.loads(line) if len(line) <= MOST_LINE else None
-        except ValueError:
+        except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict):
             return _error(None, _UNREADABLE, f"a line is one message of at most {MOST_LINE} bytes")
@@ -100,6 +100,16 @@ class Forwarder:
         return headers | {
             name: _encoded(value) for name, value in named.items() if isinstance(value, str)
         }
+
+
+def _parts(url: str) -> tuple[SplitResult, str, int | None] | None:
+    """The parts of an address of HTTP with host and port; None for what is no such address."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    return (parts, host, port) if host and parts.scheme in ("http", "https") else None
 
 
 def _bounded(lines: IO[bytes]) -> Iterator[bytes]:

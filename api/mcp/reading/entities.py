@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 
 from api.callers.permissions import Action
 from api.errors import Forbidden
-from api.mcp.answers import MOST_TEXT, Answer, Room, Text, characters, fill, text_of
+from api.mcp.answers import MOST_TEXT, READ_TEXT, Answer, Room, Text, characters, fill, text_of
 from api.mcp.asking import Asked, AsOf, Cursor, Named, viewed
 from api.mcp.cleaning import plain
 from domain.errors import CatalogError, InvalidInput, StoreUnavailable
@@ -38,7 +38,7 @@ class GetEntities(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = []
     as_of: AsOf = ""
     text_from: Annotated[
-        int, Meta(ge=0, description="Go on with the text of the one field asked for.")
+        int, Meta(ge=0, le=READ_TEXT, description="Go on with the text of the one field asked for.")
     ] = 0
     cursor: Cursor = ""
 
@@ -108,8 +108,8 @@ def _read(asked: Asked, given: GetEntities, pinned: int | None, start: int) -> E
         except (CatalogError, Forbidden) as error:
             if isinstance(error, StoreUnavailable):
                 raise
-            one.error = plain(str(error))[: share.left]
-            share.left -= len(one.error)
+            one = _refused(which, str(error), before)
+            share.left = before - characters(msgspec.json.encode(one))
         left -= before - share.left
         shown.append(one)
     return Entities(
@@ -117,6 +117,14 @@ def _read(asked: Asked, given: GetEntities, pinned: int | None, start: int) -> E
         request_id=asked.request_id,
         entities=shown,
         cursor=asked.cursors.made(position, more),
+    )
+
+
+def _refused(which: Named, error: str, room: int) -> EntityShown:
+    """Why an entity is not shown, within its room; JSON may take two characters for one."""
+    part = room // 6
+    return EntityShown(
+        kind=which.kind, name=plain(which.name)[:part], error=plain(error)[: part + 100]
     )
 
 
@@ -149,6 +157,8 @@ class _Reading:
         shown.kind = kind.name
         shown.id = msgspec.json.decode(keys["id"])
         shown.name = exact_or_id(msgspec.json.decode(keys["fullyQualifiedName"]), shown.id)
+        if characters(msgspec.json.encode(shown.name)) > self._room.left // 2:
+            shown.name = shown.id
         shown.version = keys["version"]
         shown.deleted = msgspec.json.decode(keys.get("deleted", b"false"))
         self._room.left -= 200 + characters(msgspec.json.encode(shown.name))

@@ -39,6 +39,19 @@ def test_command_forwards_until_its_input_ends(server: Server, tmp_path: Path) -
     assert (done.returncode, done.stdout) == (0, "")
 
 
+@pytest.mark.parametrize("url", ["http://x:abc", "http://x:99999", "http://", "ftp://x", "x"])
+def test_address_that_is_none_is_told(url: str) -> None:
+    with pytest.raises(InvalidInput, match="CATALOG_URL must be the address"):
+        Forwarder(url, "token")
+
+
+def test_line_that_is_nested_deeply_is_told_and_ends_nothing(server: Server) -> None:
+    deep = "[" * 20_000 + "]" * 20_000
+    refused, answer = forwarded(server, deep, message("tools/list", modern=True))
+    assert refused["error"]["code"] == -32700
+    assert answer["result"]["tools"]
+
+
 def test_command_without_a_token_says_so(tmp_path: Path) -> None:
     done = catalog("mcp", CATALOG_TOKEN="")
     assert done.returncode == 2

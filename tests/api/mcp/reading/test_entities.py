@@ -111,6 +111,24 @@ def test_list_that_is_asked_for_alone_goes_on(shop: Client) -> None:
     assert (left_out["field"], left_out["count"]) == ("extension.list", 3_000)
 
 
+@pytest.mark.parametrize("letter", ['"', "x", "\u00e9"])
+def test_names_that_are_asked_for_keep_to_the_bound(shop: Client, letter: str) -> None:
+    asked = [{"kind": "table", "name": letter * 3_072}] * 10
+    answer = Agent(shop).call("get_entities", entities=asked)
+    assert {each["error"][:15] for each in answer["entities"]} == {"table instance "}
+
+
+def test_text_is_not_read_from_beyond_all_texts(shop: Client) -> None:
+    refused = Agent(shop).called(
+        "get_entities",
+        entities=[{"kind": "table", "name": "x"}],
+        fields=["description"],
+        text_from=10**30,
+    )
+    assert refused["isError"]
+    assert "text_from" in refused["content"][0]["text"]
+
+
 def test_each_entity_has_its_own_error(shop: Client) -> None:
     answer = Agent(shop).call(
         "get_entities",
