@@ -130,6 +130,8 @@ def test_rate_limit_is_meant_by_a_503(tmp_path: Path) -> None:
         send(client, EVENT)
         answer = post(client, json.dumps(EVENT).encode())
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+        behind = post(client, json.dumps(EVENT).encode(), "/api/v1/lineage/")
+        assert behind.status_code == 503
         assert client.request("GET", "/v1/lineage/unresolved", role="bot").status_code == 429
 
 
