@@ -1,7 +1,6 @@
 """`search_catalog`: entities by words and filters, with what tells them apart."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -116,14 +115,12 @@ async def search_catalog(asked: Asked, given: SearchCatalog) -> Hits:
         include_aggregations=given.limit == 0,
     )
 
-    def search(*within: Any) -> tuple[dict[str, Any], int]:
+    def search(*within: Any) -> Hits:
         answered, _ = search_response(sought, *within)
-        return answered, asked.services.stores.engine.checkpoint() if past is None else past
+        position = asked.services.stores.engine.checkpoint() if past is None else past
+        return _shown(asked, given, answered, start, pinned or position)
 
-    answered, position = await asked.searcher.in_thread(asked.request, kinds, search, past)
-    return await asked.services.light_read(
-        asked.request, partial(_shown, asked, given, answered, start, pinned or position)
-    )
+    return await asked.searcher.in_thread(asked.request, kinds, search, past)
 
 
 def _filter(filters: Filters) -> tree.Bool | None:
