@@ -80,7 +80,7 @@ class _Door:
 
     async def _dispatch(self, request: AnyRequest, call: Call) -> bytes:
         """The response to a request; raises Refused, and errors that are answered as the API's."""
-        hello = call.hello({"tools": {}}, _INSTRUCTIONS)
+        hello = call.hello({"tools": {}, "resources": {}, "prompts": {}}, _INSTRUCTIONS)
         if hello is not None:
             return hello
         if call.method == "ping" and not call.is_modern:
@@ -91,6 +91,12 @@ class _Door:
             return call.result({"tools": self._calls.listed(request.auth)}, fresh_ms=_LIST_MS)
         if call.method == "tools/call":
             return call.result(await self._calls.called(request, call))
+        if call.method == "resources/read":
+            return call.result(await self._calls.resource(request, call), fresh_ms=0)
+        if call.method == "prompts/get":
+            return call.result(self._calls.prompt(call))
+        if (listed := self._calls.lists.get(call.method)) is not None:
+            return call.result(listed, fresh_ms=_LIST_MS)
         raise call.refused(wire.UNKNOWN_METHOD, "Method not found")
 
     def _load(self) -> Any:
