@@ -48,10 +48,14 @@ class Calls:
             "prompts/list": {"prompts": prompts_listed()},
         }
         """Method -> the result that it has for everybody."""
+        # Whoever makes this is a thread: the first call does not make schemas on the event loop.
+        self._definitions = {name: definition(name) for name in TOOLS}
 
     def listed(self, access: Access) -> list[dict[str, Any]]:
         """The definitions of the tools that a caller may use."""
-        return [definition(tool.name) for tool in TOOLS.values() if self._is_for(tool, access)]
+        return [
+            self._definitions[name] for name, tool in TOOLS.items() if self._is_for(tool, access)
+        ]
 
     async def called(self, request: AnyRequest, call: Call) -> dict[str, Any]:
         """The result of a call of a tool; what the caller can mend is told in the result.
