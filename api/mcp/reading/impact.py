@@ -13,7 +13,7 @@ from api.errors import Forbidden
 from api.mcp.answers import Answer, fill, short
 from api.mcp.asking import Asked, Cursor, Named, Shown, viewed
 from api.mcp.cleaning import plain
-from api.mcp.reading.entities import exact_or_id
+from api.mcp.facts import exact_or_id
 from api.use_cases.columns import ShownColumn, unfold
 from api.use_cases.data_tests import may_list_tests, suite_of, tests_in
 from api.use_cases.documents import CONTRACT

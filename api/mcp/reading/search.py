@@ -10,7 +10,7 @@ from api.callers.permissions import Action, Permission
 from api.mcp.answers import Answer, fill, short
 from api.mcp.asking import Asked, AsOf, Cursor, Shown, kind_named
 from api.mcp.cleaning import plain
-from api.mcp.reading.entities import exact_or_id
+from api.mcp.facts import exact_or_id
 from api.use_cases.documents import CONTRACT
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
