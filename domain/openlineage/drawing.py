@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from domain.edges import EDGE, edge_name
 from domain.errors import CatalogError, StoreUnavailable
 from domain.event_store.stored import Claim
+from domain.events import Via
 from domain.kinds.names import join, quote, split
 from domain.kinds.registry import KINDS
 from domain.openlineage.edge_changes import EdgeChange, EdgeNote, decode_note, encode_note
@@ -27,6 +28,8 @@ from domain.write_context import WriteContext
 from domain.writing.edge_columns import column_names
 from domain.writing.staged_plans import StagedPlans
 
+_MOST_VIA = 256
+"""Characters of the job and of the run that events record."""
 _READ_TOGETHER = 32
 """Entities whose columns are read together, before any edge is drawn."""
 _MOST_NAMES = 200_000
@@ -123,8 +126,11 @@ class Drawer:
 
     def _draw(self, drawing: Drawing, outcome: Outcome) -> None:
         said, edges = drawing.statement, drawing.edges
-        if drawing.request_id:
-            self._context = replace(self._context, request_id=drawing.request_id)
+        self._context = replace(
+            self._context,
+            request_id=drawing.request_id or self._context.request_id,
+            via=_via(said),
+        )
         if said.state is not State.ABORT:
             self._make_missing(said)
         if said.root is not None and said.is_entity:
@@ -307,6 +313,12 @@ class Drawer:
                 continue  # it stays a dataset that is missing
             self._plans.stage(plan)
             self._found[text.name] = Found(self._plans.log.claim("table", found.makes))
+
+
+def _via(said: Statement) -> Via:
+    """The job and the run through which what a statement means is written."""
+    job = None if said.job is None else f"{said.job.namespace}.{said.job.name}"[:_MOST_VIA]
+    return Via(door="openlineage", what=job, run=said.run_id[:_MOST_VIA] or None)
 
 
 def _job_key(said: Statement) -> str:
