@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from api.answers.bodies import has_left
 from api.callers.limits import Places, WorkQueue
+from api.callers.permissions import Access
 from api.declaring.signatures import AnyRequest
 from api.errors import Overloaded, TooManyRequests
 from api.openlineage.answers import (
@@ -119,9 +120,9 @@ class Door:
         finally:
             self._places.give_back(caller)
 
-    def _caller(self, request: AnyRequest) -> tuple[str, int]:
+    def _caller(self, request: AnyRequest) -> tuple[str, Access]:
         """What the events of a caller have in common that are taken together."""
-        return request.user.name, id(request.auth)
+        return request.user.name, request.auth
 
     async def _take(self, items: Sequence["_Item"]) -> list[bytes]:
         """Have events of one caller stored; returns the answer to each of them."""

@@ -7,10 +7,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from domain.aggregate.entity import Entity
 from domain.edges import EDGE, edge_name
 from domain.errors import CatalogError, StoreUnavailable
 from domain.event_store.stored import Claim
+from domain.events import Via
 from domain.kinds.names import join, quote, split
 from domain.kinds.registry import KINDS
 from domain.openlineage.edge_changes import EdgeChange, EdgeNote, decode_note, encode_note
@@ -27,6 +27,13 @@ from domain.openlineage.texts import missing_texts
 from domain.write_context import WriteContext
 from domain.writing.edge_columns import column_names
 from domain.writing.staged_plans import StagedPlans
+
+_MOST_VIA = 256
+"""Characters of the job and of the run that events record."""
+_READ_TOGETHER = 32
+"""Entities whose columns are read together, before any edge is drawn."""
+_MOST_NAMES = 200_000
+"""Names of columns that are remembered while edges are drawn."""
 
 
 class Drawing(Struct, frozen=True):
@@ -65,9 +72,8 @@ class Drawer:
         self._found: dict[DatasetName, Found] = {}
         self._notes: dict[str, EdgeNote] = {}
         self._times: dict[str, int] = {}
-        self._states: dict[str, Entity] = {}
-        """Id -> each entity that was read, as what is planned leaves it."""
         self._columns: dict[str, frozenset[str]] = {}
+        """Id -> the qualified names of columns, which nothing here changes."""
 
     def draw(self, drawings: Sequence[Drawing]) -> list[Outcome]:
         """Plan and stage what the statements say; returns the outcome of each."""
@@ -102,8 +108,11 @@ class Drawer:
                 ids.append(edge_name(ends[0].id, ends[1].id))
                 if edge.mappings is not None:
                     mapped |= dict.fromkeys((ends[0].id, ends[1].id))
-        for state in self._plans.entities.newest_of([*mapped]):
-            self._states[state.id] = state
+        self._columns = dict(
+            self._plans.entities.newest_as(
+                [*mapped][:_READ_TOGETHER], lambda state: (state.id, column_names(state))
+            )
+        )
         self._notes = {
             id_: decode_note(body) for id_, body in self._keeping.read(EDGES, ids).items()
         }
@@ -118,8 +127,11 @@ class Drawer:
 
     def _draw(self, drawing: Drawing, outcome: Outcome) -> None:
         said, edges = drawing.statement, drawing.edges
-        if drawing.request_id:
-            self._context = replace(self._context, request_id=drawing.request_id)
+        self._context = replace(
+            self._context,
+            request_id=drawing.request_id or self._context.request_id,
+            via=_via(said),
+        )
         if said.state is not State.ABORT:
             self._make_missing(said)
         if said.root is not None and said.is_entity:
@@ -221,16 +233,15 @@ class Drawer:
                 mappings.append(mapping)
         return mappings or None
 
-    def _state(self, claim: Claim) -> Entity:
-        if claim.id not in self._states:
-            self._states[claim.id] = self._plans.entities.known(claim.id)
-        return self._states[claim.id]
-
     def _columns_of(self, claim: Claim) -> frozenset[str]:
-        """The qualified names of the columns of an entity, which nothing here changes."""
-        if claim.id not in self._columns:
-            self._columns[claim.id] = column_names(self._state(claim))
-        return self._columns[claim.id]
+        """The qualified names of the columns of an entity."""
+        names = self._columns.get(claim.id)
+        if names is None:
+            names = column_names(self._plans.entities.known(claim.id))
+            if len(names) + sum(map(len, self._columns.values())) > _MOST_NAMES:
+                self._columns.clear()
+            self._columns[claim.id] = names
+        return names
 
     def _texts(self, text: DatasetTexts, outcome: Outcome) -> None:
         claim = self._claim(text.name)
@@ -238,7 +249,11 @@ class Drawer:
             return
         outcome.concerned.add(claim.id)
         operations = missing_texts(
-            self._state(claim), text, self._plans.log, self._rights, outcome.told
+            self._plans.entities.known(claim.id),
+            text,
+            self._plans.log,
+            self._rights,
+            outcome.told,
         )
         if not operations:
             return
@@ -250,7 +265,6 @@ class Drawer:
             outcome.told.add(f"texts of {claim.fqn!r} left out: {error.message}")
         else:
             self._plans.stage(plan)
-            self._states[claim.id] = plan.own.after
 
     def _quality(self, said: Statement, outcome: Outcome) -> None:
         for assertion in said.assertions:
@@ -297,6 +311,12 @@ class Drawer:
                 continue  # it stays a dataset that is missing
             self._plans.stage(plan)
             self._found[text.name] = Found(self._plans.log.claim("table", found.makes))
+
+
+def _via(said: Statement) -> Via:
+    """The job and the run through which what a statement means is written."""
+    job = None if said.job is None else f"{said.job.namespace}.{said.job.name}"[:_MOST_VIA]
+    return Via(door="openlineage", what=job, run=said.run_id[:_MOST_VIA] or None)
 
 
 def _job_key(said: Statement) -> str:

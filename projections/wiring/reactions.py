@@ -1,8 +1,6 @@
 """Reactions to the log, each in the one process of a directory, or of all hosts, that leads."""
 
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from domain.judging.judge import Judge
@@ -46,11 +44,8 @@ class LedReaction:
         return self._reaction.step()
 
 
-def judging(stores: Stores, measurements: Measurements) -> AbstractContextManager[Steps]:
-    """The judge over opened stores, whose log takes what it finds; it leads until the block ends.
-
-    Whoever does its steps has ended by then.
-    """
+def judging(stores: Stores, measurements: Measurements) -> Steps:
+    """The judge over opened stores, whose log takes what it finds."""
     return _led(stores, Judge(stores.log, measurements))
 
 
@@ -102,21 +97,13 @@ class LateReaction:
         return LateDatasets(stores.log, taker, mapping, read_places, stores.listed)
 
 
-def drawing_late(
-    stores: Stores, measurements: Measurements, mapping: MappingFile
-) -> AbstractContextManager[Steps]:
-    """What draws edges of datasets that come after the events that name them; as `judging`."""
+def drawing_late(stores: Stores, measurements: Measurements, mapping: MappingFile) -> Steps:
+    """What draws edges of datasets that come after the events that name them."""
     return _led(stores, LateReaction(stores, measurements, mapping))
 
 
-@contextmanager
-def _led(stores: Stores, reaction: Reaction) -> Iterator[Steps]:
+def _led(stores: Stores, reaction: Reaction) -> Steps:
     entities = stores.backends[0]
     if not entities.is_shared:
-        yield reaction  # this process has the lock of the directory
-        return
-    leader = entities.leadership_of(reaction.name)
-    try:
-        yield LedReaction(reaction, leader)
-    finally:
-        leader.release()
+        return reaction  # this process has the lock of the directory
+    return LedReaction(reaction, entities.leadership_of(reaction.name))

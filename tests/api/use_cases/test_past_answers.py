@@ -36,10 +36,14 @@ OF_SEARCHES = (
 )
 ONE_DOCUMENT = "/v1/search/get/table/doc/{id}"
 OF_PAGES = ("/", "/tree", "/browse/table", "/entity/table/{name}", "/history/table/{name}")
-DIFFERENCES = ("/v1/diff", "/v1/tables/{id}/diff", "/changed/table/{name}")
-AT = (*OF_LISTS, *OF_ONE, *OF_SEARCHES, ONE_DOCUMENT, *OF_PAGES)
+DIFFERENCES = ("/v1/diff", "/v1/tables/{id}/diff")
+CHANGED = "/changed/table/{name}"
+AT = (*OF_LISTS, *OF_ONE, *OF_SEARCHES, ONE_DOCUMENT, *OF_PAGES, CHANGED + "?from={alive}")
 """What is asked with `at` or `asOf`."""
-POINTS = tuple(f"{path}?{ends}" for path in DIFFERENCES for ends in ("from=", "from={alive}&to="))
+POINTS = (
+    *(f"{path}?{ends}" for path in DIFFERENCES for ends in ("from=", "from={alive}&to=")),
+    f"{CHANGED}?from=",
+)
 """What is asked with a point at the end of its address."""
 
 
