@@ -31,6 +31,7 @@ from projections.search.language.patterns import MAX_PATTERN
 MOST_CHANGES, MOST_NAMES = 50, 50
 MOST_VALUE = 2_000
 """Characters of an old or a new value in the difference."""
+_REPLACING = (Act.REPLACE_IN_DESCRIPTION, Act.SET_DESCRIPTION, Act.SET_DISPLAY_NAME)
 _NEAR = 3
 """Names of which a refusal tells near ones, and how many of each."""
 
@@ -119,18 +120,18 @@ async def change_entity(asked: Asked, given: ChangeEntity) -> Changed:
 def _edit(number: int, given: ChangeAsked) -> Edit:
     """The edit that a change asks for; raises InvalidInput for what does not go together."""
     act = given.act
-    needed = {
+    needed: dict[str, bool | None] = {
         "names": act.is_of_names,
         "old": act is Act.REPLACE_IN_DESCRIPTION,
         "replaces": act in (Act.SET_DESCRIPTION, Act.SET_DISPLAY_NAME),
+        # An empty text takes away what stands there.
+        "text": None if act in _REPLACING else not act.is_of_names,
     }
     for name, is_needed in needed.items():
         is_given = bool(getattr(given, name)) or (name == "replaces" and given.replaces is not None)
-        if is_given is not is_needed:
+        if is_needed is not None and is_given is not is_needed:
             verb = "needs" if is_needed else "takes no"
             raise InvalidInput(f"change {number}: {act} {verb} {name}")
-    if act.is_of_names and given.text:
-        raise InvalidInput(f"change {number}: {act} takes no text")
     return Edit(
         act=act,
         column=given.column,
@@ -154,6 +155,14 @@ def _refuse_withheld(asked: Asked, kind: EntityKind, edits: list[Edit]) -> None:
             withheld.refuse_patching(pointers)
 
 
+def _tenths(version: float) -> int:
+    """The number of a version in tenths; raises InvalidInput for what no entity is at."""
+    tenths = round(version * 10)
+    if tenths / 10 != version:
+        raise InvalidInput(f"version is one such as 0.3, got {version}")
+    return tenths
+
+
 def _write(asked: Asked, given: ChangeEntity) -> AskedWrite:
     """The write that is asked for, as writes over HTTP are kept."""
     key = None if given.dry_run or not given.key else given.key
@@ -161,7 +170,7 @@ def _write(asked: Asked, given: ChangeEntity) -> AskedWrite:
         context_of(asked.request),
         via=asked.via,
         must_exist=True,
-        expected_version=round(given.version * 10),
+        expected_version=_tenths(given.version),
         idempotency_key=key,
     )
     return AskedWrite(b"change_entity", msgspec.json.encode(given), context, asked.access)

@@ -13,7 +13,8 @@ _INVISIBLE = (
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, but for tabs and ends of lines
     r"\x{ad}\x{34f}\x{61c}\x{115f}\x{1160}\x{17b4}\x{17b5}\x{180b}-\x{180f}"
     r"\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{206f}\x{3164}\x{fe00}-\x{fe0f}"
-    r"\x{feff}\x{ffa0}\x{fff0}-\x{fffb}\x{e0000}-\x{e0fff}]"
+    r"\x{feff}\x{ffa0}\x{fff0}-\x{fffb}"
+    r"\x{1bca0}-\x{1bca3}\x{1d173}-\x{1d17a}\x{e0000}-\x{e0fff}]"
 )
 """Control and bidirectional characters, those without a width, selectors of variants, and tags."""
 _MARKUP = (

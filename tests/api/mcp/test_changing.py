@@ -140,6 +140,7 @@ def test_same_key_stores_nothing_twice(shop: Client) -> None:
         ({"act": "append_description", "names": ["x"]}, "takes no names"),
         ({"act": "set_description", "text": "x"}, "set_description needs replaces"),
         ({"act": "append_description", "replaces": ""}, "takes no replaces"),
+        ({"act": "append_description"}, "append_description needs text"),
         ({"act": "delete"}, "Invalid enum value 'delete'"),
         ({"act": "set_description", "replaces": "All", "text": "x"}, "not the present text"),
     ],
@@ -147,6 +148,12 @@ def test_same_key_stores_nothing_twice(shop: Client) -> None:
 def test_change_that_does_not_fit_is_refused(shop: Client, given: Any, said: str) -> None:
     assert said in refused(Agent(shop), given)
     assert shop.get(PATH)["version"] == 0.1
+
+
+@pytest.mark.parametrize("version", [0.14, 0.06, 1e-9])
+def test_version_that_is_none_is_not_taken_for_another(shop: Client, version: float) -> None:
+    said = refused(Agent(shop), APPENDING, version=version)
+    assert said == f"version is one such as 0.3, got {version}"
 
 
 def test_change_that_changes_nothing_is_not_stored(shop: Client) -> None:
