@@ -9,6 +9,11 @@ from domain.errors import InvalidInput
 
 AT_ONCE = 65_536
 """Bytes of a body, unpacked, that the event loop looks at itself."""
+MOST_VALUES = 1_500_000
+"""Commas and opening brackets of a body, four times as many as 10 MB of common events have.
+
+A value takes 100 bytes of memory however short it is, and reading them holds all threads.
+"""
 _GZIP = 31
 """The window of zlib with which it reads the form of gzip."""
 
@@ -32,8 +37,13 @@ class Packed:
             return None
 
     def whole(self) -> bytes:
-        """The unpacked body; raises TooLarge, and InvalidInput for what is not packed by gzip."""
-        return _unpacked(self._data, MAX_BODY) if self._is_packed else self._data
+        """The unpacked body; raises TooLarge, and InvalidInput for what is not packed by gzip or
+        may hold more than `MOST_VALUES` values.
+        """
+        data = _unpacked(self._data, MAX_BODY) if self._is_packed else self._data
+        if len(data) > MOST_VALUES and sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES:
+            raise InvalidInput(f"a body may have {MOST_VALUES:,} commas and opening brackets")
+        return data
 
 
 async def read_packed(request: AnyRequest) -> Packed:

@@ -43,3 +43,14 @@ def test_bytes_that_are_no_text_leave_a_facet_out(
         assert [each.split(": ")[1] for each in answer["ignored"]] == told
         assert sent(client, [broken, other], batch=True)["status"] == "success"
         assert edge(client, "raw_orders", "stg_orders")
+
+
+@pytest.mark.parametrize("path", ["/api/v1/lineage", "/api/v1/lineage/batch"])
+@pytest.mark.parametrize("value", [b"1", b"{}"])
+def test_body_of_very_many_values_is_refused(tmp_path: Path, path: str, value: bytes) -> None:
+    body = b"[" + b",".join([value] * 1_600_000) + b"]"
+    headers = {"Content-Type": "application/json"}
+    with shop(tmp_path) as client:
+        answer = client.request("POST", path, content=body, headers=headers, role="bot")
+    assert answer.status_code == 400
+    assert answer.json()["message"] == "a body may have 1,500,000 commas and opening brackets"
