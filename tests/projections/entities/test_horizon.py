@@ -4,7 +4,9 @@ import json
 import random
 import tempfile
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +65,27 @@ def grown(model: SortedReadModel, log: EventStore, rng: random.Random) -> None:
 
 
 def refused(model: SortedReadModel, position: int) -> bool:
-    """True if a list as of a position is refused."""
+    """True if lists and lineages as of a position are refused, all of them."""
     past = PastOfList(position, 0, lambda entity_id, position: (b"{}", b"{}"))
-    try:
-        for limit in (0, 5):
-            request = ListRequest(kind=CONTRACT, limit=limit, past=past)
-            json.loads(b"".join(list_page(model, request)))
+
+    def read_list(limit: int) -> None:
+        request = ListRequest(kind=CONTRACT, limit=limit, past=past)
+        json.loads(b"".join(list_page(model, request)))
+
+    def read_edges() -> None:
         with model.edges(past):
             pass
+
+    reads = partial(read_list, 0), partial(read_list, 5), read_edges
+    answers = {is_refused(read) for read in reads}
+    assert len(answers) == 1
+    return answers.pop()
+
+
+def is_refused(read: Callable[[], None]) -> bool:
+    """True if a read is refused as one before the horizon."""
+    try:
+        read()
     except BeforeHorizon:
         return True
     return False
