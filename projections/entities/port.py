@@ -353,6 +353,7 @@ class SortedReadModel(ReadModel, Protocol):
     def prune(self, upto: int, most: int) -> Horizon:
         """Move the horizon on to a position, by `most` positions at most, in one commit.
 
+        It moves by fewer where the states that ended were in many lists, so that a commit is short.
         The commit removes what is kept of the past for earlier positions alone. The checkpoint is
         the furthest that the horizon goes. Returns the horizon after it. Raises StoreUnavailable
         when nothing was committed.
