@@ -115,17 +115,22 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidInput(f"as_of: {error.message.removeprefix('asOf: ')}") from None
 
     def read(
-        self, which: Named, fields: Iterable[str], position: int | None
+        self,
+        which: Named,
+        fields: Iterable[str],
+        position: int | None,
+        most_bytes: int | None = None,
     ) -> tuple[bytes, dict[str, Any]]:
         """The JSON of an entity at a position (None: now), and the headers of its answer; blocks.
 
-        Raises what `read_entity` and `read_past_entity` raise.
+        Raises what `read_entity` and `read_past_entity` raise; of an entity of now EntityTooLarge
+        if it may have more than `most_bytes`.
         """
         kind = viewed(self.access, which)
         given = {"fields": ",".join(fields) or None, "include": Include.ALL}
         if position is None:
             body, more = read_entity(
-                self.services, kind, self.access, given, None, **which_of(kind, which)
+                self.services, kind, self.access, given, most_bytes, **which_of(kind, which)
             )
         else:
             body, more = read_past_entity(

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -16,8 +17,9 @@ from api.errors import ClientLeft, Forbidden, Overloaded, TooManyRequests, denia
 from api.mcp.answers import Cursors
 from api.mcp.asking import Asked
 from api.mcp.cleaning import plain
+from api.mcp.resources import RESOURCES, TEMPLATES, prompted, prompts_listed, resource
 from api.mcp.tools import TOOLS, Tool, definition
-from api.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS, Call
+from api.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS, Call, Refused
 from api.services import Services
 from api.use_cases.searcher import Searcher
 from domain.errors import CatalogError, InvalidInput, NotFound, StoreUnavailable, shown
@@ -40,10 +42,20 @@ class Calls:
         self._searcher = searcher
         self._sessions = sessions
         self._may_write = services.settings.mcp == "write"
+        self.lists: Mapping[str, dict[str, Any]] = {
+            "resources/list": {"resources": RESOURCES},
+            "resources/templates/list": {"resourceTemplates": TEMPLATES},
+            "prompts/list": {"prompts": prompts_listed()},
+        }
+        """Method -> the result that it has for everybody."""
+        # Whoever makes this is a thread: the first call does not make schemas on the event loop.
+        self._definitions = {name: definition(name) for name in TOOLS}
 
     def listed(self, access: Access) -> list[dict[str, Any]]:
         """The definitions of the tools that a caller may use."""
-        return [definition(tool.name) for tool in TOOLS.values() if self._is_for(tool, access)]
+        return [
+            self._definitions[name] for name, tool in TOOLS.items() if self._is_for(tool, access)
+        ]
 
     async def called(self, request: AnyRequest, call: Call) -> dict[str, Any]:
         """The result of a call of a tool; what the caller can mend is told in the result.
@@ -60,7 +72,8 @@ class Calls:
         state["tool"] = tool.name
         try:
             given = _converted(tool, arguments)
-            answer = await tool.call(self._asked(request, call, tool, given), given)
+            alike = replace(given, cursor="") if hasattr(given, "cursor") else given
+            answer = await tool.call(self._asked(request, call, tool.name, alike), given)
         except _AS_THE_API:
             raise
         except (CatalogError, Forbidden) as error:
@@ -68,11 +81,7 @@ class Calls:
                 state["refusal"] = denial.value
             return _refusal(error, request.auth)
         except Exception as error:
-            request_id = state["request_id"]
-            extra = {"request_id": request_id, "tool": tool.name}
-            log.error("call of a tool failed", extra=extra, exc_info=error)
-            message = f"the catalog failed to answer; its log says why, under request {request_id}"
-            raise call.refused(INTERNAL_ERROR, message) from None
+            raise _failed(call, state, error) from None
         encoded = msgspec.json.encode(answer)
         # Clients that know no structured content read the same as a text.
         return {
@@ -81,19 +90,40 @@ class Calls:
             "isError": False,
         }
 
+    async def resource(self, request: AnyRequest, call: Call) -> dict[str, Any]:
+        """The contents of a resource; raises what `called` raises, and Refused for what is none."""
+        state = request.scope["state"]
+        state["tool"] = call.method
+        uri = call.params.get("uri")
+        try:
+            return await resource(self._asked(request, call, call.method, uri), uri)
+        except _AS_THE_API:
+            raise
+        except (CatalogError, Forbidden) as error:
+            raise call.refused(INVALID_PARAMS, _message(error, request.auth)) from None
+        except Exception as error:
+            raise _failed(call, state, error) from None
+
+    def prompt(self, call: Call) -> dict[str, Any]:
+        """The messages of a prompt; raises Refused for what is none, or lacks its argument."""
+        try:
+            return prompted(call.params.get("name"), call.params.get("arguments"))
+        except InvalidInput as error:
+            raise call.refused(INVALID_PARAMS, error.message) from None
+
     def _is_for(self, tool: Tool, access: Access) -> bool:
         return tool.is_for(access, may_write=self._may_write)
 
-    def _asked(self, request: AnyRequest, call: Call, tool: Tool, given: Any) -> Asked:
-        alike = replace(given, cursor="") if hasattr(given, "cursor") else given
+    def _asked(self, request: AnyRequest, call: Call, what: str, alike: Any) -> Asked:
+        """The call of a tool or a resource, with what its cursors are bound to."""
         sessions = self._sessions
         return Asked(
             services=self._services,
             searcher=self._searcher,
             request=request,
-            cursors=Cursors(sessions.seal, sessions.open, request.user.name, tool.name, alike),
+            cursors=Cursors(sessions.seal, sessions.open, request.user.name, what, alike),
             most=self._services.settings.mcp_answer,
-            via=Via(door="mcp", what=tool.name, agent=request.user.agent, client=call.client),
+            via=Via(door="mcp", what=what, agent=request.user.agent, client=call.client),
         )
 
 
@@ -112,11 +142,24 @@ def _converted(tool: Tool, arguments: dict[str, Any]) -> Any:
         raise InvalidInput(f"{message}; arguments are {', '.join(known)}") from None
 
 
+def _failed(call: Call, state: Mapping[str, Any], error: Exception) -> Refused:
+    """The answer to what is the catalog's own fault, which the log tells in full."""
+    request_id = state["request_id"]
+    extra = {"request_id": request_id, "tool": state["tool"]}
+    log.error("call of an agent failed", extra=extra, exc_info=error)
+    message = f"the catalog failed to answer; its log says why, under request {request_id}"
+    return call.refused(INTERNAL_ERROR, message)
+
+
 def _refusal(error: CatalogError | Forbidden, access: Access) -> dict[str, Any]:
+    """The result of a call that the caller can mend."""
+    return {"content": [{"type": "text", "text": _message(error, access)}], "isError": True}
+
+
+def _message(error: CatalogError | Forbidden, access: Access) -> str:
     message = str(error)
     if isinstance(error, CatalogError):
         message = message_of(error, access.statuses)
     if isinstance(error, NotFound):
         message += "; search_catalog finds names"
-    text = plain(message)[:MOST_MESSAGE]
-    return {"content": [{"type": "text", "text": text}], "isError": True}
+    return plain(message)[:MOST_MESSAGE]

@@ -14,7 +14,7 @@ from api.errors import Forbidden
 from api.mcp.answers import Answer, fill, short
 from api.mcp.asking import Asked, Named, Shown, viewed, which_of
 from api.mcp.cleaning import plain
-from api.mcp.reading.entities import exact_or_id
+from api.mcp.facts import exact_or_id
 from api.use_cases.entity_writes import MAX_KEY_LENGTH, context_of, write_entity
 from api.use_cases.entity_writes import Asked as AskedWrite
 from domain.aggregate.lifecycle import format_version

@@ -43,6 +43,9 @@ def plain(text: str) -> str:
 def prose(text: str) -> str:
     """A description, without invisible characters, comments, images and the targets of links."""
     text = plain(text)
+    if "<" not in text and "[" not in text:
+        # All markup that is taken out has one of them.
+        return text
     _, markup = _patterns()
     for _ in range(_ROUNDS):
         before = text

@@ -1,5 +1,6 @@
 """`POST /mcp`: each message of an agent answered by itself, under the rights of its caller."""
 
+from functools import partial
 from typing import Any
 
 from litestar.handlers import HTTPRouteHandler
@@ -19,6 +20,8 @@ from api.use_cases.searcher import Searcher
 
 MOST_BODY = 1_000_000
 """Bytes of one message."""
+AT_ONCE_BYTES = 65_536
+"""The largest message that a step of the event loop decodes; one of 1 MB takes 20 ms and more."""
 _LIST_MS = 60_000
 """How long a client may keep a list of tools, which follows from rights that may change."""
 _INSTRUCTIONS = (
@@ -68,7 +71,11 @@ class _Door:
         check_media_type(content_type.decode("latin-1") or None, JSON_TYPES)
         body = await read_body(request, MOST_BODY)
         try:
-            call = read_call(headers, body)
+            if len(body) <= AT_ONCE_BYTES:
+                call = read_call(headers, body)
+            else:
+                read = partial(read_call, headers, body)
+                call = await self._services.light_read(request, read)
             if call is None:
                 return Finished(b"", status_code=202)
             return Finished(await self._dispatch(request, call))
@@ -80,7 +87,7 @@ class _Door:
 
     async def _dispatch(self, request: AnyRequest, call: Call) -> bytes:
         """The response to a request; raises Refused, and errors that are answered as the API's."""
-        hello = call.hello({"tools": {}}, _INSTRUCTIONS)
+        hello = call.hello({"tools": {}, "resources": {}, "prompts": {}}, _INSTRUCTIONS)
         if hello is not None:
             return hello
         if call.method == "ping" and not call.is_modern:
@@ -91,6 +98,12 @@ class _Door:
             return call.result({"tools": self._calls.listed(request.auth)}, fresh_ms=_LIST_MS)
         if call.method == "tools/call":
             return call.result(await self._calls.called(request, call))
+        if call.method == "resources/read":
+            return call.result(await self._calls.resource(request, call), fresh_ms=0)
+        if call.method == "prompts/get":
+            return call.result(self._calls.prompt(call))
+        if (listed := self._calls.lists.get(call.method)) is not None:
+            return call.result(listed, fresh_ms=_LIST_MS)
         raise call.refused(wire.UNKNOWN_METHOD, "Method not found")
 
     def _load(self) -> Any:

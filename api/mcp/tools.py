@@ -1,7 +1,6 @@
 """The tools: a row for each, with what it takes, what it answers, and who may call it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -115,7 +114,6 @@ _ROWS = (
 TOOLS: Mapping[str, Tool] = MappingProxyType({tool.name: tool for tool in _ROWS})
 
 
-@cache
 def definition(name: str) -> dict[str, Any]:
     """The definition of a tool as clients are given it."""
     tool = TOOLS[name]

@@ -121,7 +121,17 @@ def _lineage_schemas(given: Schema) -> dict[str, Schema]:
             *recorded,
             description="How the entity at the end of an edge is made of the one at its beginning.",
         ),
-        "LineageEdge": closed_object({"edge": ref("LineageDetails")}),
+        "LineageEdge": closed_object(
+            {
+                "edge": ref("LineageDetails"),
+                "lastSeen": {
+                    "type": "integer",
+                    "description": "There only where a pipeline has told of the edge: when it did"
+                    " so last, to the hour, in milliseconds since 1970.",
+                },
+            },
+            "lastSeen",
+        ),
         "Deleted": closed_object({"deleted": {"type": "integer", "minimum": 0}}),
         "LineageStep": closed_object(step),
         "EntityLineage": closed_object(

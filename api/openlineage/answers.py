@@ -6,10 +6,6 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from domain.openlineage.facets import MOST_TOLD
-from domain.openlineage.outcomes import Outcome
-from domain.openlineage.statements import DatasetName
-
 MOST_NAMED = 100
 """Datasets that an answer names."""
 
@@ -57,29 +53,6 @@ class TakenBatch(Struct):
     status: Literal["success", "partial_success", "failure"]
     summary: BatchSummary
     failed_events: list[FailedEvent]
-
-
-def answer_of(outcomes: Sequence[Outcome], *, sees_all: bool) -> TakenEvent:
-    """The answer to an event, whose edges may have been drawn in several parts.
-
-    A caller who may not see all that there is is not told what is there: an edge that waits counts
-    like one that is drawn.
-    """
-    first = outcomes[0]
-    if not sees_all:
-        edges = sum(each.edges + each.waiting for each in outcomes)
-        return TakenEvent(edges=edges, ignored=[*first.statement.told])
-    missing: dict[DatasetName, None] = {}
-    told: dict[str, None] = {}
-    for each in outcomes:
-        missing |= each.missing
-        told.update(dict.fromkeys(each.told.sentences))
-    named = [UnresolvedName(each.namespace, each.name) for each in missing]
-    return TakenEvent(
-        edges=sum(each.edges for each in outcomes),
-        unresolved=named[:MOST_NAMED],
-        ignored=[*told][:MOST_TOLD],
-    )
 
 
 def batch_answer(received: int, failed: Sequence[FailedEvent]) -> bytes:

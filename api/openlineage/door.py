@@ -13,9 +13,16 @@ from msgspec.structs import replace
 
 from api.answers.bodies import has_left
 from api.callers.limits import Places, WorkQueue
+from api.callers.permissions import Access
 from api.declaring.signatures import AnyRequest
 from api.errors import Overloaded, TooManyRequests
-from api.openlineage.answers import FailedEvent, answer_of, batch_answer
+from api.openlineage.answers import (
+    MOST_NAMED,
+    FailedEvent,
+    TakenEvent,
+    UnresolvedName,
+    batch_answer,
+)
 from api.openlineage.bodies import read_packed
 from api.openlineage.caller_rights import check_door, rights_of
 from api.openlineage.gathering import Gatherer
@@ -26,12 +33,13 @@ from api.use_cases.entity_writes import context_of, refuse_headers_of_one
 from domain.errors import InvalidInput
 from domain.openlineage.drawing import Drawing
 from domain.openlineage.events import digest_of, read_batch, read_event
+from domain.openlineage.facets import MOST_TOLD
 from domain.openlineage.mapping_file import MappingFile
 from domain.openlineage.outcomes import Outcome
 from domain.openlineage.places import Places as DatasetPlaces
 from domain.openlineage.reading import statement_of
 from domain.openlineage.rights import Rights
-from domain.openlineage.statements import Statement
+from domain.openlineage.statements import DatasetName, Statement
 from domain.openlineage.taking import Taker, parts
 from domain.write_context import WriteContext
 from projections.entities.lineage_places import LineagePlaces
@@ -51,12 +59,12 @@ T = TypeVar("T")
 class Door:
     """Takes events for callers."""
 
-    def __init__(self, services: Services) -> None:
-        """Raises InvalidInput for a wrong file of `CATALOG_OPENLINEAGE`."""
+    def __init__(self, services: Services, mapping: MappingFile) -> None:
+        """`mapping` has the rules for names of datasets and jobs."""
         self._services = services
-        self._mapping = MappingFile(services.settings.openlineage)
+        self._mapping = mapping
         self._known_places = LineagePlaces()
-        self.taker = Taker(services.catalog, services.measurements, self._read_places)
+        self._taker = Taker(services.catalog, services.measurements, self._read_places)
         self._remembered = RememberedEvents(services.stores.log)
         self._places = Places(MOST_WAITING, "events")
         self._turns = WorkQueue(_THREADS, each=_THREADS_EACH, together=_TOGETHER)
@@ -112,9 +120,9 @@ class Door:
         finally:
             self._places.give_back(caller)
 
-    def _caller(self, request: AnyRequest) -> tuple[str, int]:
+    def _caller(self, request: AnyRequest) -> tuple[str, Access]:
         """What the events of a caller have in common that are taken together."""
-        return request.user.name, id(request.auth)
+        return request.user.name, request.auth
 
     async def _take(self, items: Sequence["_Item"]) -> list[bytes]:
         """Have events of one caller stored; returns the answer to each of them."""
@@ -124,7 +132,7 @@ class Door:
         drawings = [
             replace(drawing, request_id=item.context.request_id)
             for drawing, item in zip(
-                await self._run(caller, partial(self.taker.drawings, statements)),
+                await self._run(caller, partial(self._taker.drawings, statements)),
                 items,
                 strict=True,
             )
@@ -134,7 +142,7 @@ class Door:
         missing = [each for n in late for each in outcomes[n]]
         has_come = False
         if missing:
-            has_come = await self._run(caller, partial(self.taker.has_come, missing))
+            has_come = await self._run(caller, partial(self._taker.has_come, missing))
         if has_come:
             # A table was made while the event was on its way, and nothing else would look again.
             again = await self._drawn(first, [drawings[n] for n in late])
@@ -152,9 +160,9 @@ class Door:
         caller, outcomes = first.context.actor, [list[Outcome]() for _ in drawings]
         for some in parts(drawings):
             planned = [drawing for _, drawing in some]
-            propose = partial(self.taker.propose, planned, first.context, first.rights)
+            propose = partial(self._taker.propose, planned, first.context, first.rights)
             _, drawn = await _placed(partial(self._services.write_for, caller, propose))
-            await self._run(caller, partial(self.taker.settle, drawn))
+            await self._run(caller, partial(self._taker.settle, drawn))
             for (number, _), outcome in zip(some, drawn, strict=True):
                 outcomes[number].append(outcome)
         return outcomes
@@ -175,7 +183,7 @@ class Door:
         position = self._remembered.follow()
         if (answer := self._remembered.get(key)) is not None:
             return answer
-        statement = statement_of(read_event(data), self.taker.now())
+        statement = statement_of(read_event(data), self._taker.now())
         return _Item(key, statement, _context(request), rights_of(request.auth), position)
 
     def _read_batch(
@@ -185,7 +193,7 @@ class Door:
         events, position = read_batch(unpacked()), self._remembered.follow()
         items: list[_Item] = []
         failed: list[FailedEvent] = []
-        now, context, rights = self.taker.now(), _context(request), rights_of(request.auth)
+        now, context, rights = self._taker.now(), _context(request), rights_of(request.auth)
         for number, event in enumerate(events):
             try:
                 key = self._key(request, digest_of(event))
@@ -219,7 +227,30 @@ class _Item(Struct, frozen=True):
 
 def _encoded(outcomes: Sequence[Sequence[Outcome]], rights: Rights) -> list[bytes]:
     """The answers to events, each by the outcomes of its parts."""
-    return [msgspec.json.encode(answer_of(some, sees_all=rights.sees_all)) for some in outcomes]
+    return [msgspec.json.encode(_answer(some, sees_all=rights.sees_all)) for some in outcomes]
+
+
+def _answer(outcomes: Sequence[Outcome], *, sees_all: bool) -> TakenEvent:
+    """The answer to an event, whose edges may have been drawn in several parts.
+
+    A caller who may not see all that there is is not told what is there: an edge that waits counts
+    like one that is drawn.
+    """
+    first = outcomes[0]
+    if not sees_all:
+        edges = sum(each.edges + each.waiting for each in outcomes)
+        return TakenEvent(edges=edges, ignored=[*first.statement.told])
+    missing: dict[DatasetName, None] = {}
+    told: dict[str, None] = {}
+    for each in outcomes:
+        missing |= each.missing
+        told.update(dict.fromkeys(each.told.sentences))
+    named = [UnresolvedName(each.namespace, each.name) for each in missing]
+    return TakenEvent(
+        edges=sum(each.edges for each in outcomes),
+        unresolved=named[:MOST_NAMED],
+        ignored=[*told][:MOST_TOLD],
+    )
 
 
 def _context(request: AnyRequest) -> WriteContext:

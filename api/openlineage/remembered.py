@@ -15,7 +15,7 @@ from domain.event_store.port import EventStore
 from domain.openlineage.pipelines import PIPELINE
 from domain.openlineage.quality import CASE
 
-_MOST, _MOST_BYTES = 20_000, 16_000_000
+_MOST, MOST_BYTES = 20_000, 16_000_000
 """Events that are remembered, and bytes that they take together."""
 _ID_BYTES = 100
 """Bytes that each id of an entity takes."""
@@ -51,8 +51,9 @@ class Taken(Struct, frozen=True):
 class RememberedEvents:
     """The events taken lately by this process; any thread may ask."""
 
-    def __init__(self, log: EventStore) -> None:
+    def __init__(self, log: EventStore, most_bytes: int = MOST_BYTES) -> None:
         self._log = log
+        self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._taken: OrderedDict[Key, Taken] = OrderedDict()
         self._bytes = 0
@@ -104,7 +105,7 @@ class RememberedEvents:
             self._drop(key)
             self._taken[key] = taken
             self._bytes += taken.size
-            while len(self._taken) > _MOST or self._bytes > _MOST_BYTES:
+            while len(self._taken) > _MOST or self._bytes > self._most_bytes:
                 self._drop(next(iter(self._taken)))
 
     def _drop(self, key: Key) -> None:

@@ -1,5 +1,9 @@
 """The routes of the door, and the list of datasets that the catalog does not have."""
 
+import asyncio
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
@@ -9,28 +13,32 @@ from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation, Report
 from api.declaring.signatures import AnyRequest
 from api.openlineage.answers import TakenBatch, TakenEvent
-from api.openlineage.door import Door
 from api.openlineage.unresolved import MOST_LISTED, UnresolvedPage, unresolved_page
 from api.paths.openlineage import BATCH_PATHS, EVENT_PATHS
 from api.services import Services
 from domain.edges import EDGE
+from domain.openlineage.keeping import Keeping
+from domain.openlineage.mapping_file import MappingFile
+
+if TYPE_CHECKING:
+    from api.openlineage.door import Door
 
 
 def openlineage_routes(services: Services) -> list[HTTPRouteHandler]:
     """The routes that clients of OpenLineage post to; raises InvalidInput for a wrong mapping."""
-    door = Door(services)
+    entrance, keeping = _Entrance(services), Keeping(services.measurements)
 
     async def one(request: AnyRequest) -> Finished:
-        return Finished(await door.one(request))
+        return Finished(await (await entrance.door()).one(request))
 
     async def batch(request: AnyRequest) -> Finished:
-        return Finished(await door.batch(request))
+        return Finished(await (await entrance.door()).batch(request))
 
     async def unresolved(
         request: AnyRequest, namespace: str | None, limit: int, after: str | None
     ) -> Large:
         body = await services.heavy_read(
-            request, lambda: unresolved_page(door.taker.keeping, namespace, limit, after)
+            request, lambda: unresolved_page(keeping, namespace, limit, after)
         )
         return services.large(request, body)
 
@@ -42,6 +50,28 @@ def openlineage_routes(services: Services) -> list[HTTPRouteHandler]:
             "GET", "/v1/lineage/unresolved", Permission(Action.VIEW, EDGE), unresolved, _PAGE
         ),
     ]
+
+
+class _Entrance:
+    """The door, which the first event has imported, in a thread: no start is to wait for it."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._mapping = MappingFile(services.settings.openlineage)
+        self._door: Door | None = None
+        self._opening = asyncio.Lock()
+
+    async def door(self) -> "Door":
+        if self._door is None:
+            async with self._opening:
+                if self._door is None:
+                    self._door = await to_thread.run_sync(self._opened)
+        return self._door
+
+    def _opened(self) -> "Door":
+        from api.openlineage.door import Door  # noqa: PLC0415 - start-up
+
+        return Door(self._services, self._mapping)
 
 
 _ERRORS = (400, 408, 409, 413, 415, 503)

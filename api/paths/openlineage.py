@@ -10,4 +10,4 @@ RETRY_SECONDS = 1
 
 def takes_no_429(scope: Any) -> bool:
     """True if the client of a request drops what is answered with 429, and tries a 503 again."""
-    return scope["method"] == "POST" and scope["path"] in _PATHS
+    return scope["method"] == "POST" and scope["path"].rstrip("/") in _PATHS

@@ -28,7 +28,7 @@ from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import SharedCounts
 from domain.measurements.port import Measurements
 from domain.measurements.sweeping import Sweeper
-from domain.openlineage.late_datasets import NAME as LATE
+from domain.openlineage.keeping import LATE
 from domain.openlineage.mapping_file import MappingFile
 from projections.feeding.daemon import (
     ALONE_SECONDS,
@@ -203,12 +203,12 @@ def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
         )
         try:
             mapping = MappingFile(settings.openlineage)
-            with (
-                closing(open_measurements(settings)) as measurements,
-                judging(stores, measurements) as judge,
-                drawing_late(stores, measurements, mapping) as late,
-            ):
-                daemon = make_daemon(stores, settings, [judge, late])
+            with closing(open_measurements(settings)) as measurements:
+                reactions = [
+                    judging(stores, measurements),
+                    drawing_late(stores, measurements, mapping),
+                ]
+                daemon = make_daemon(stores, settings, reactions)
                 try:
                     daemon.start()
                     with _sweeping(measurements, stores):

@@ -1,18 +1,19 @@
 """Draws what statements say: edges with columns, pipelines, texts and test cases."""
 
-from collections.abc import Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from domain.edges import DETAIL_KEYS, EDGE, SET_HERE, edge_name
+from domain.edges import EDGE, edge_name
 from domain.errors import CatalogError, StoreUnavailable
 from domain.event_store.stored import Claim
+from domain.events import Via
 from domain.kinds.names import join, quote, split
 from domain.kinds.registry import KINDS
+from domain.openlineage.edge_changes import EdgeChange, EdgeNote, decode_note, encode_note
 from domain.openlineage.edges import SaidEdge
 from domain.openlineage.facets import Told
 from domain.openlineage.keeping import EDGES, JOBS, Keeping, Row, key_of
@@ -22,14 +23,17 @@ from domain.openlineage.places import Found, Places
 from domain.openlineage.quality import test_case
 from domain.openlineage.rights import Rights
 from domain.openlineage.statements import DatasetName, DatasetTexts, Lineage, State, Statement
-from domain.openlineage.texts import write_texts
+from domain.openlineage.texts import missing_texts
 from domain.write_context import WriteContext
 from domain.writing.edge_columns import column_names
 from domain.writing.staged_plans import StagedPlans
 
-SOURCE = "OpenLineage"
-"""The source of edges that this room draws, and the only ones that it changes."""
-_KEPT = tuple(key for key in DETAIL_KEYS if key not in SET_HERE)
+_MOST_VIA = 256
+"""Characters of the job and of the run that events record."""
+_READ_TOGETHER = 32
+"""Entities whose columns are read together, before any edge is drawn."""
+_MOST_NAMES = 200_000
+"""Names of columns that are remembered while edges are drawn."""
 
 
 class Drawing(Struct, frozen=True):
@@ -44,22 +48,6 @@ class Drawing(Struct, frozen=True):
     """The edges to be drawn: all that the lineage means, or a part of them."""
     request_id: str = ""
     """The request that has brought it, where several are drawn together."""
-
-
-class EdgeNote(Struct, frozen=True, array_like=True):
-    """What was said of an edge, by which jobs and when."""
-
-    job: str
-    """The job that drew it: its key."""
-    sql_at: int = 0
-    columns_at: int = 0
-    """Times of what was said last of SQL and of columns by that job, in milliseconds since 1970."""
-    added: tuple[str, ...] = ()
-    """Digests of the mappings that other jobs have added."""
-
-
-_encode = msgspec.msgpack.Encoder(enc_hook=list).encode
-_decode_note = msgspec.msgpack.Decoder(EdgeNote).decode
 
 
 class Drawer:
@@ -82,7 +70,8 @@ class Drawer:
         self._found: dict[DatasetName, Found] = {}
         self._notes: dict[str, EdgeNote] = {}
         self._times: dict[str, int] = {}
-        self._columns: dict[tuple[str, int], frozenset[str]] = {}
+        self._columns: dict[str, frozenset[str]] = {}
+        """Id -> the qualified names of columns, which nothing here changes."""
 
     def draw(self, drawings: Sequence[Drawing]) -> list[Outcome]:
         """Plan and stage what the statements say; returns the outcome of each."""
@@ -111,13 +100,20 @@ class Drawer:
 
     def _read_notes(self, drawings: Sequence[Drawing]) -> None:
         """Look up together what is remembered of edges and jobs."""
-        ids = []
+        ids, mapped = [], dict[str, None]()
         for edge in (edge for each in drawings for edge in each.edges):
             ends = self._claim(edge.source), self._claim(edge.target)
             if ends[0] is not None and ends[1] is not None:
                 ids.append(edge_name(ends[0].id, ends[1].id))
+                if edge.mappings is not None:
+                    mapped |= dict.fromkeys((ends[0].id, ends[1].id))
+        self._columns = dict(
+            self._plans.entities.newest_as(
+                [*mapped][:_READ_TOGETHER], lambda state: (state.id, column_names(state))
+            )
+        )
         self._notes = {
-            id_: _decode_note(body) for id_, body in self._keeping.read(EDGES, ids).items()
+            id_: decode_note(body) for id_, body in self._keeping.read(EDGES, ids).items()
         }
         jobs = {_job_key(each.statement) for each in drawings if each.draws and each.statement.job}
         self._times = {
@@ -130,8 +126,11 @@ class Drawer:
 
     def _draw(self, drawing: Drawing, outcome: Outcome) -> None:
         said, edges = drawing.statement, drawing.edges
-        if drawing.request_id:
-            self._context = replace(self._context, request_id=drawing.request_id)
+        self._context = replace(
+            self._context,
+            request_id=drawing.request_id or self._context.request_id,
+            via=_via(said),
+        )
         if said.state is not State.ABORT:
             self._make_missing(said)
         if said.root is not None and said.is_entity:
@@ -182,7 +181,7 @@ class Drawer:
         mappings = None
         if "columnsLineage" not in unseen:
             mappings = self._mappings(edge, beginning, end, outcome.told)
-        change = _Change(
+        change = EdgeChange(
             drawing.statement.at,
             job,
             self._notes.get(edge_name(beginning.id, end.id)),
@@ -210,7 +209,7 @@ class Drawer:
             outcome.concerned.add(held.id)
         if change.note is not None:
             self._notes[id_] = change.note
-            outcome.work.add(EDGES, Row(id_, drawing.statement.at, _encode(change.note)))
+            outcome.work.add(EDGES, Row(id_, drawing.statement.at, encode_note(change.note)))
 
     def _mappings(
         self, edge: SaidEdge, beginning: Claim, end: Claim, told: Told
@@ -237,17 +236,37 @@ class Drawer:
         return mappings or None
 
     def _columns_of(self, claim: Claim) -> frozenset[str]:
-        state = self._plans.entities.known(claim.id)
-        key = (state.id, state.stream_version)
-        if key not in self._columns:
-            self._columns[key] = column_names(state)
-        return self._columns[key]
+        """The qualified names of the columns of an entity."""
+        names = self._columns.get(claim.id)
+        if names is None:
+            names = column_names(self._plans.entities.known(claim.id))
+            if len(names) + sum(map(len, self._columns.values())) > _MOST_NAMES:
+                self._columns.clear()
+            self._columns[claim.id] = names
+        return names
 
     def _texts(self, text: DatasetTexts, outcome: Outcome) -> None:
         claim = self._claim(text.name)
-        if claim is not None:
-            write_texts(self._plans, claim, text, self._context, self._rights, outcome.told)
-            outcome.concerned.add(claim.id)
+        if claim is None:
+            return
+        outcome.concerned.add(claim.id)
+        operations = missing_texts(
+            self._plans.entities.known(claim.id),
+            text,
+            self._plans.log,
+            self._rights,
+            outcome.told,
+        )
+        if not operations:
+            return
+        try:
+            plan = self._plans.planner.patch(KINDS[claim.kind], claim.id, operations, self._context)
+        except StoreUnavailable:
+            raise
+        except CatalogError as error:
+            outcome.told.add(f"texts of {claim.fqn!r} left out: {error.message}")
+        else:
+            self._plans.stage(plan)
 
     def _quality(self, said: Statement, outcome: Outcome) -> None:
         for assertion in said.assertions:
@@ -296,113 +315,10 @@ class Drawer:
             self._found[text.name] = Found(self._plans.log.claim("table", found.makes))
 
 
-class _Change:
-    """What a statement makes of the details of one edge."""
-
-    def __init__(
-        self,
-        at: int,
-        job: str,
-        note: EdgeNote | None,
-        sql: str | None,
-        mappings: list[dict[str, Any]] | None,
-        pipeline: Claim | None,
-        *,
-        older: bool,
-    ) -> None:
-        self._at = at
-        self._sql = sql
-        self._job = job
-        self._before = note
-        self._mappings = mappings
-        self._pipeline = {"id": pipeline.id, "type": "pipeline"} if pipeline else None
-        self._older = older
-        self.note: EdgeNote | None = None
-        """What is to be noted of the edge; None where that is nothing new."""
-        self.is_left_out = False
-        """True if the edge is not drawn."""
-
-    def __call__(self, before: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """The details of the edge after the statement; None to leave it alone."""
-        self.note, self.is_left_out = None, False
-        if before is None:
-            # What a newer event of the job does not say any more is not drawn anew.
-            self.is_left_out = self._older
-            return None if self._older else self._new()
-        if before["source"] != SOURCE:
-            return None
-        details = {key: before[key] for key in _KEPT if key in before}
-        note = self._before or EdgeNote(self._job if self._is_own(details) else "")
-        say = self._say if note.job == self._job else self._add
-        note = say(details, note)
-        self.note = None if note == self._before else note
-        same = all(details.get(key) == before.get(key) for key in _KEPT)
-        return None if same else details
-
-    def _is_own(self, details: Mapping[str, Any]) -> bool:
-        pipeline = details.get("pipeline")
-        return pipeline is None or (
-            self._pipeline is not None and pipeline.get("id") == self._pipeline["id"]
-        )
-
-    def _new(self) -> dict[str, Any]:
-        details: dict[str, Any] = {"source": SOURCE}
-        if self._pipeline is not None:
-            details["pipeline"] = self._pipeline
-        if self._sql:
-            details["sqlQuery"] = self._sql
-        if self._mappings:
-            details["columnsLineage"] = self._mappings
-        self.note = EdgeNote(
-            self._job, self._at if self._sql else 0, self._at if self._mappings else 0
-        )
-        return details
-
-    def _say(self, details: dict[str, Any], note: EdgeNote) -> EdgeNote:
-        """Put in what the job that drew the edge says, where it is newer; the rest stays."""
-        held = details.get("pipeline")
-        if self._pipeline is not None and (
-            held is None or (held.get("id") != self._pipeline["id"] and not self._older)
-        ):
-            details["pipeline"] = self._pipeline
-        if self._sql and (self._at >= note.sql_at or not details.get("sqlQuery")):
-            details["sqlQuery"] = self._sql
-            note = replace(note, sql_at=max(self._at, note.sql_at))
-        present = details.get("columnsLineage") or []
-        if self._mappings and (self._at >= note.columns_at or not present):
-            added = frozenset(note.added)
-            others = [each for each in present if _digest(each) in added]
-            details["columnsLineage"] = _joined(self._mappings, others, present)
-            note = replace(note, columns_at=max(self._at, note.columns_at))
-        return note
-
-    def _add(self, details: dict[str, Any], note: EdgeNote) -> EdgeNote:
-        """Add the mappings that another job says."""
-        present = details.get("columnsLineage") or []
-        known = {_identity(each) for each in present}
-        new = [each for each in self._mappings or () if _identity(each) not in known]
-        if new:
-            details["columnsLineage"] = [*present, *new]
-            note = replace(note, added=tuple(dict.fromkeys((*note.added, *map(_digest, new)))))
-        return note
-
-
-def _joined(
-    said: list[dict[str, Any]], others: list[dict[str, Any]], present: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """The mappings that a job says with those of others, in the order of those that are there."""
-    known = {_identity(each): each for each in said}
-    known.update((_identity(each), each) for each in others if _identity(each) not in known)
-    places = {_identity(each): place for place, each in enumerate(present)}
-    return sorted(known.values(), key=lambda each: places.get(_identity(each), len(places)))
-
-
-def _identity(mapping: Mapping[str, Any]) -> tuple[Any, ...]:
-    return (mapping.get("toColumn"), tuple(sorted(mapping.get("fromColumns") or ())))
-
-
-def _digest(mapping: Mapping[str, Any]) -> str:
-    return blake2b(repr(_identity(mapping)).encode(), digest_size=8).hexdigest()
+def _via(said: Statement) -> Via:
+    """The job and the run through which what a statement means is written."""
+    job = None if said.job is None else f"{said.job.namespace}.{said.job.name}"[:_MOST_VIA]
+    return Via(door="openlineage", what=job, run=said.run_id[:_MOST_VIA] or None)
 
 
 def _job_key(said: Statement) -> str:

@@ -11,6 +11,8 @@ from msgspec import Raw, Struct
 
 from domain.errors import shown
 
+MOST_BYTES = 2_000_000
+"""Bytes of a facet that is read by one call."""
 MOST_TOLD = 100
 """Sentences about one event that its answer holds."""
 
@@ -100,21 +102,25 @@ class InputField(Struct):
 class ColumnInputs(Struct, rename={"input_fields": "inputFields"}):
     """The columns that one is made of, by the key of `columnLineage` or by that of `lineage`."""
 
-    input_fields: list[InputField] | None = None
-    inputs: list[InputField] | None = None
+    input_fields: list[Raw] | None = None
+    inputs: list[Raw] | None = None
 
 
 class ColumnLineage(Struct):
-    """`columnLineage` of a dataset."""
+    """`columnLineage` of a dataset: column -> `ColumnInputs`.
 
-    fields: dict[str, ColumnInputs] | None = None
+    There may be more than is read, and what one call reads holds all threads: so its parts are read
+    one by one.
+    """
+
+    fields: dict[str, Raw] | None = None
 
 
 class DatasetLineage(Struct):
     """`lineage` of a dataset: what it is made of, told explicitly."""
 
-    inputs: list[InputField] | None = None
-    fields: dict[str, ColumnInputs] | None = None
+    inputs: list[Raw] | None = None
+    fields: dict[str, Raw] | None = None
 
 
 class LineageEntry(Struct):
@@ -123,14 +129,14 @@ class LineageEntry(Struct):
     namespace: str
     name: str
     type: str | None = None
-    inputs: list[InputField] | None = None
-    fields: dict[str, ColumnInputs] | None = None
+    inputs: list[Raw] | None = None
+    fields: dict[str, Raw] | None = None
 
 
 class JobLineage(Struct):
     """`lineage` of a job or a run."""
 
-    lineage: list[LineageEntry] | None = None
+    lineage: list[Raw] | None = None
 
 
 class LifecycleChange(Struct, rename="camel"):
@@ -217,6 +223,8 @@ class ErrorMessage(Struct):
 
 _to_facets = msgspec.json.Decoder(dict[str, Raw] | None)
 _DELETED = b'"_deleted"'
+_IN_PARTS = frozenset(("columnLineage", "lineage"))
+"""Facets whose parts are read one by one."""
 
 
 class Facets:
@@ -237,8 +245,15 @@ class Facets:
         raw = self._facets.get(name)
         if raw is None or bytes(raw) == b"null":
             return None
-        if _DELETED in bytes(raw) and _is_deleted(raw):
+        if len(raw) > MOST_BYTES and name not in _IN_PARTS:
+            self._told.add(
+                f"{self._where}: facet {name} left out: it has over {MOST_BYTES:,} bytes"
+            )
             return None
+        return None if _is_deleted(raw) else self.part(name, raw, decoder)
+
+    def part(self, name: str, raw: Raw, decoder: "msgspec.json.Decoder[T]") -> T | None:
+        """A part of the facet of a name; None for a misfit."""
         try:
             return decoder.decode(raw)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -246,9 +261,20 @@ class Facets:
             return None
 
 
+class _Deleted(Struct):
+    deleted: Any = msgspec.field(default=False, name="_deleted")
+
+
+_deleted = msgspec.json.Decoder(_Deleted)
+
+
 def _is_deleted(raw: Raw) -> bool:
-    given: Any = msgspec.json.decode(raw)
-    return isinstance(given, dict) and given.get("_deleted") is True
+    if _DELETED not in bytes(raw):
+        return False
+    try:
+        return _deleted.decode(raw).deleted is True
+    except msgspec.DecodeError:
+        return False
 
 
 def place(what: str, namespace: str, name: str) -> str:
@@ -260,6 +286,9 @@ documentation = msgspec.json.Decoder(Documentation)
 ownership = msgspec.json.Decoder(Ownership)
 schema = msgspec.json.Decoder(Schema)
 symlinks = msgspec.json.Decoder(Symlinks)
+column_inputs = msgspec.json.Decoder(ColumnInputs)
+input_field = msgspec.json.Decoder(InputField)
+lineage_entry = msgspec.json.Decoder(LineageEntry)
 column_lineage = msgspec.json.Decoder(ColumnLineage)
 dataset_lineage = msgspec.json.Decoder(DatasetLineage)
 job_lineage = msgspec.json.Decoder(JobLineage)

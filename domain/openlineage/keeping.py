@@ -12,6 +12,8 @@ from msgspec import Struct
 
 from domain.measurements.port import KeptBeside, Measurements
 
+LATE = "openlineage"
+"""The name of the reaction that draws what waits."""
 _IDS = 500
 """Ids in one statement."""
 _TRIMMED_EVERY = 500

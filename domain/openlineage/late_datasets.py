@@ -5,17 +5,15 @@ that may mean a new table are found by its name; for the rest all that waits is 
 pieces.
 """
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
 from domain.event_store.port import EventStore
-from domain.event_store.reactions import ReactionMemory
 from domain.events import EntityChanged, EntityCreated, EntityRenamed, EntityRestored, Event
 from domain.kinds.ids import new_id
-from domain.openlineage.keeping import MISSING, WAITING, Keeping, Work, key_of
+from domain.openlineage.keeping import LATE, MISSING, WAITING, Keeping, Work, key_of
 from domain.openlineage.mapping_file import MappingFile
 from domain.openlineage.naming import KIND_OF, SERVICE_KINDS
 from domain.openlineage.outcomes import Outcome, Waiting, decode_waiting, leaf_of
@@ -25,8 +23,6 @@ from domain.openlineage.statements import DatasetName
 from domain.openlineage.taking import Taker
 from domain.write_context import WriteContext
 
-NAME = "openlineage"
-"""Its name among reactions."""
 _BATCH = 1_000
 """Events that one step looks at."""
 _AT_ONCE = 200
@@ -34,8 +30,6 @@ _AT_ONCE = 200
 _NAMED = 1_000
 """Statements that one new name may have waited for; where there are more, all are looked through.
 """
-_REST_SECONDS = 1.0
-"""Time between two notes of how far it has looked where nothing was drawn."""
 _MAKES = (EntityCreated, EntityRestored, EntityRenamed)
 _FOUND_BY_NAME = frozenset(("table", "topic"))
 _MAKES_OF: Mapping[str, tuple[type[Event], ...]] = {
@@ -46,9 +40,13 @@ _MAKES_OF: Mapping[str, tuple[type[Event], ...]] = {
 
 
 class LateDatasets:
-    """Draws late edges, in one thread of the one process that leads."""
+    """Draws late edges, in one thread of the one process that leads.
 
-    name = NAME
+    It remembers nothing: whenever it begins it looks through all that waits, and follows the log
+    from there.
+    """
+
+    name = LATE
 
     def __init__(
         self,
@@ -65,17 +63,16 @@ class LateDatasets:
         self._read_places = read_places
         self._listed = listed
         self._keeping: Keeping = taker.keeping
-        self._memory: ReactionMemory = log.reaction(NAME)
         self._position: int | None = None
+        """The position up to which it has looked; None before it begins."""
         self._epoch = log.epoch()
-        self._noted_at = float("-inf")
-        self._version: int | None = None
+        self._version = mapping.version
         """The version of the rules for names under which all that waits was looked through."""
         self._sweeps_after: str | None = None
         """The id after which all that waits is to be looked through; None for no sweep."""
 
     def begin(self) -> None:
-        """Go on from what is remembered; to be called when this process begins to lead."""
+        """Begin anew; to be called when this process begins to lead, or nothing waits."""
         self._position = None
 
     def step(self) -> int:
@@ -83,12 +80,10 @@ class LateDatasets:
 
         Raises StoreUnavailable when trying again may help.
         """
-        if self._position is None or self._log.epoch() != self._epoch:
-            self._epoch = self._log.epoch()
-            remembered = self._memory.position()
-            # A log that was restored, or has lost its end, is followed from its beginning.
-            self._position = remembered if remembered <= self._log.head() else 0
         _ = self._mapping.rules
+        if self._position is None or self._log.epoch() != self._epoch:
+            self._epoch, self._position = self._log.epoch(), self._listed()
+            self._sweeps_after = ""
         if self._mapping.version != self._version:
             self._version, self._sweeps_after = self._mapping.version, ""
         batch = self._log.read(self._position, _BATCH, self._listed())
@@ -100,16 +95,8 @@ class LateDatasets:
             elif isinstance(event, _MAKES_OF.get(event.kind, ())):
                 self._sweeps_after = ""
         drawn = sum(map(self._draw_named, leaves))
-        if batch:
-            self._note(batch[-1].position, at_once=drawn > 0)
+        self._position = batch[-1].position if batch else self._position
         return len(batch) + drawn + self._sweep()
-
-    def _note(self, position: int, *, at_once: bool) -> None:
-        """Remember how far it has looked, now or a little later."""
-        self._position = position
-        if at_once or time.monotonic() - self._noted_at >= _REST_SECONDS:
-            self._memory.settle(position, {})
-            self._noted_at = time.monotonic()
 
     def _draw_named(self, leaf: str) -> int:
         """Draw what waits for datasets of a name."""

@@ -1,5 +1,6 @@
 """Where the datasets that events name are in the catalog: by services, rules and claims."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,11 @@ from domain.openlineage.statements import DatasetName
 
 _LISTS = ("bucketNames", "containerName", "bucketName")
 _PORTS = {type_: scheme.port for scheme in SCHEMES.values() for type_ in scheme.types}
+
+_REDSHIFT = re.compile(
+    r"(?P<cluster>[^./]+)\.[^./]+\.(?P<region>[^./]+)\.redshift\.amazonaws\.com(?P<port>(:\d+)?)",
+    re.IGNORECASE,
+).fullmatch
 
 Name = tuple[str, str]
 """A kind and a qualified name."""
@@ -122,6 +128,8 @@ def service_of(kind: str, document: Mapping[str, Any]) -> Service:
     given = [config.get(key) for key in ("hostPort", "account", "metastoreHostPort")]
     servers = config.get("bootstrapServers")
     given += servers.split(",") if isinstance(servers, str) else []
+    if type_ == "Redshift" and (host := _redshift(str(config.get("hostPort") or ""))):
+        given.append(host)
     region = (config.get("awsConfig") or {}).get("awsRegion")
     given += [f"athena.{region}.amazonaws.com"] if type_ == "Athena" and region else []
     endpoints = {
@@ -134,6 +142,12 @@ def service_of(kind: str, document: Mapping[str, Any]) -> Service:
         buckets = value if isinstance(value, list) else [value]
         endpoints.update(each.lower() for each in buckets if isinstance(each, str))
     return Service(kind, document["fullyQualifiedName"], type_, frozenset(endpoints))
+
+
+def _redshift(host: str) -> str | None:
+    """The place of a cluster as OpenLineage names it: `cluster.region:port`."""
+    found = _REDSHIFT(host)
+    return f"{found['cluster']}.{found['region']}{found['port']}" if found else None
 
 
 def container_of(document: Mapping[str, Any]) -> Container | None:

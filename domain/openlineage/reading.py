@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from domain.openlineage import facets as read
 from domain.openlineage.events import Dataset, Event, Job, Run
 from domain.openlineage.facets import Facets, Told, place
+from domain.openlineage.outputs import MOST_DATASETS, OutputReader
 from domain.openlineage.statements import (
     CheckedAssertion,
     DatasetName,
@@ -15,16 +15,11 @@ from domain.openlineage.statements import (
     Field,
     JobName,
     Lineage,
-    MadeOf,
     Output,
     State,
     Statement,
 )
 
-MOST_DATASETS = 1_000
-"""Datasets of one event."""
-MOST_MAPPINGS = 20_000
-"""Columns of one event, each with a column that it is made of."""
 MOST_SQL = 10_000
 """Characters of the SQL of an edge."""
 MOST_MESSAGE = 1_000
@@ -124,25 +119,20 @@ class _Datasets:
 
     def said(self, job: "_Job") -> Lineage:
         """The lineage between them."""
-        left = MOST_MAPPINGS
-        explicit = job.explicit()
+        made = OutputReader(self._told)
+        explicit = job.explicit(made)
         outputs: dict[DatasetName, Output] = {}
         for each in self.outputs:
-            output = explicit.pop(each.name, None) or _output(each)
-            outputs[each.name] = output
+            outputs[each.name] = (
+                explicit.pop(each.name)
+                if each.name in explicit
+                else made.output(each.name, each.facets)
+            )
         outputs |= explicit
-        cut: list[Output] = []
-        for output in outputs.values():
-            columns = output.columns
-            if columns is not None and len(columns) > left:
-                self._told.add(f"column mappings left out: an event may have {MOST_MAPPINGS:,}")
-                output = Output(output.name, columns[:left], output.sources)
-            left -= len(output.columns or ())
-            cut.append(output)
         links = [(each.name, _symlinks(each.facets)) for each in self.all]
         return Lineage(
             tuple(each.name for each in self.inputs),
-            tuple(cut),
+            tuple(outputs.values()),
             job.sql,
             tuple((name, others) for name, others in links if others),
         )
@@ -166,44 +156,6 @@ class _Datasets:
             facet = each.more.read("outputStatistics", read.output_statistics)
             if facet is not None and facet.row_count is not None and facet.row_count >= 0:
                 yield each.name, facet.row_count
-
-
-def _output(said: _Said) -> Output:
-    """A dataset that is written, by its `lineage`, or else its `columnLineage`."""
-    lineage = said.facets.read("lineage", read.dataset_lineage)
-    if lineage is not None:
-        return _told_output(said.name, lineage.inputs, lineage.fields)
-    columns = said.facets.read("columnLineage", read.column_lineage)
-    if columns is None or columns.fields is None:
-        return Output(said.name)
-    return Output(said.name, tuple(_made_of(columns.fields)))
-
-
-def _told_output(
-    name: DatasetName,
-    inputs: list[read.InputField] | None,
-    fields: dict[str, read.ColumnInputs] | None,
-) -> Output:
-    columns = None if fields is None else tuple(_made_of(fields))
-    given = [
-        DatasetName(each.namespace, each.name)
-        for each in inputs or ()
-        if each.type in (None, "DATASET")
-    ]
-    return Output(name, columns, tuple(dict.fromkeys((*given, *(c.source for c in columns or ())))))
-
-
-def _made_of(fields: dict[str, read.ColumnInputs]) -> Iterator[MadeOf]:
-    """The columns that each column is made of directly: filters and joins make no column."""
-    for column, made in fields.items():
-        for each in made.input_fields or made.inputs or ():
-            steps = each.transformations or []
-            if each.field is None or (steps and all(step.type == "INDIRECT" for step in steps)):
-                continue
-            direct = next((step for step in steps if step.type != "INDIRECT"), None)
-            function = (direct.description or direct.subtype) if direct else None
-            source = DatasetName(each.namespace, each.name)
-            yield MadeOf(column, source, each.field, None if function == "IDENTITY" else function)
 
 
 def _symlinks(facets: Facets) -> tuple[DatasetName, ...]:
@@ -283,7 +235,7 @@ class _Job:
         self.name = JobName(job.namespace, job.name)
         self._told = told
         self._facets = facets = Facets(job.facets, place("job", job.namespace, job.name), told)
-        self._run = of_run = Facets(run.facets if run else msgspec.Raw(b"{}"), "the run", told)
+        self._run = of_run = Facets(run.facets if run else Raw(b"{}"), "the run", told)
         kind = facets.read("jobType", read.job_type) or read.JobType()
         self.integration = (kind.integration or "").upper()
         self.is_streaming = (kind.processing_type or "").upper() == "STREAMING"
@@ -315,13 +267,17 @@ class _Job:
         known = isinstance(given, str) and given in State.__members__
         return State(given) if known else State.OTHER
 
-    def explicit(self) -> dict[DatasetName, Output]:
+    def explicit(self, made: OutputReader) -> dict[DatasetName, Output]:
         """The outputs that the `lineage` of the run or of the job is about."""
-        told = self._run.read("lineage", read.job_lineage)
-        told = told or self._facets.read("lineage", read.job_lineage)
+        facets = self._run
+        told = facets.read("lineage", read.job_lineage)
+        if told is None:
+            facets = self._facets
+            told = facets.read("lineage", read.job_lineage)
         outputs: dict[DatasetName, Output] = {}
-        for each in (told and told.lineage) or ():
-            if each.type in (None, "DATASET") and len(outputs) < MOST_DATASETS:
+        for raw in ((told and told.lineage) or ())[:MOST_DATASETS]:
+            each = facets.part("lineage", raw, read.lineage_entry)
+            if each is not None and each.type in (None, "DATASET"):
                 name = DatasetName(each.namespace, each.name)
-                outputs[name] = _told_output(name, each.inputs, each.fields)
+                outputs[name] = made.explicit(name, each.inputs, each.fields, facets)
         return outputs

@@ -4,50 +4,32 @@ from collections.abc import Sequence
 from typing import Any
 
 from domain.aggregate.entity import Entity
-from domain.errors import CatalogError, StoreUnavailable
 from domain.event_store.entity_reads import EntityReads
-from domain.event_store.stored import Claim
 from domain.kinds.names import quote
 from domain.kinds.registry import KINDS
 from domain.openlineage.facets import Told
 from domain.openlineage.rights import Rights
 from domain.openlineage.statements import DatasetTexts, Field
-from domain.write_context import WriteContext
-from domain.writing.staged_plans import StagedPlans
 
 Operation = dict[str, Any]
 _PEOPLE = ("user", "team")
 
 
-def write_texts(
-    plans: StagedPlans,
-    claim: Claim,
-    said: DatasetTexts,
-    context: WriteContext,
-    rights: Rights,
-    told: Told,
-) -> None:
-    """Plan the texts of an entity, as far as it has none and the caller may write them."""
-    kind = KINDS[claim.kind]
-    state = plans.entities.known(claim.id)
+def missing_texts(
+    state: Entity, said: DatasetTexts, claims: EntityReads, rights: Rights, told: Told
+) -> list[Operation]:
+    """The JSON Patch that gives an entity the texts that it has not, as far as the caller may."""
     operations: list[Operation] = []
-    if said.description and kind.name in rights.describes and not state.value("description"):
+    if said.description and state.kind in rights.describes and not state.value("description"):
         operations.append({"op": "add", "path": "/description", "value": said.description})
-    if said.owners and kind.name in rights.owns and not state.value("owners"):
-        if owners := owners_of(said.owners, plans.log):
+    if said.owners and state.kind in rights.owns and not state.value("owners"):
+        if owners := owners_of(said.owners, claims):
             operations.append({"op": "add", "path": "/owners", "value": owners})
         else:
-            told.add(f"owners of {claim.fqn!r} left out: not all of them are users or teams here")
-    if kind.name in rights.columns:
+            told.add(f"owners of {state.fqn!r} left out: not all of them are users or teams here")
+    if state.kind in rights.columns:
         operations += _of_columns(state, said.fields)
-    if not operations:
-        return
-    try:
-        plans.stage(plans.planner.patch(kind, claim.id, operations, context))
-    except StoreUnavailable:
-        raise
-    except CatalogError as error:
-        told.add(f"texts of {claim.fqn!r} left out: {error.message}")
+    return operations
 
 
 def owners_of(names: Sequence[str], claims: EntityReads) -> list[dict[str, str]]:

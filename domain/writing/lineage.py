@@ -222,8 +222,8 @@ class LineagePlanner(PlannerBase):
         for key, reference in resolved.items():
             setattr(edge, LINEAGE_EDGE.attribute_of[key], reference)
         if edge.columns_lineage:
-            entities = [self._entities.known(claim.id) for claim in (beginning, end)]
-            edge.columns_lineage = fitting_mappings(edge.columns_lineage, *entities)
+            entities = self._entities.newest_of([beginning.id, end.id])
+            edge.columns_lineage = fitting_mappings(edge.columns_lineage, entities[0], entities[-1])
         edge.complete(edge_name(beginning.id, end.id))
         return edge
 

@@ -1,18 +1,12 @@
 """Reactions to the log, each in the one process of a directory, or of all hosts, that leads."""
 
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from domain.judging.judge import Judge
 from domain.measurements.port import Measurements
-from domain.openlineage.late_datasets import LateDatasets
+from domain.openlineage.keeping import LATE, WAITING, Keeping
 from domain.openlineage.mapping_file import MappingFile
-from domain.openlineage.places import Places
-from domain.openlineage.taking import Taker
-from domain.writing.catalog import Catalog
-from projections.entities.lineage_places import LineagePlaces
 from projections.feeding.daemon import Steps
 from projections.generations.port import Leadership
 from projections.generations.shared_supervision import TRY_SECONDS
@@ -50,36 +44,66 @@ class LedReaction:
         return self._reaction.step()
 
 
-def judging(stores: Stores, measurements: Measurements) -> AbstractContextManager[Steps]:
-    """The judge over opened stores, whose log takes what it finds; it leads until the block ends.
-
-    Whoever does its steps has ended by then.
-    """
+def judging(stores: Stores, measurements: Measurements) -> Steps:
+    """The judge over opened stores, whose log takes what it finds."""
     return _led(stores, Judge(stores.log, measurements))
 
 
-def drawing_late(
-    stores: Stores, measurements: Measurements, mapping: MappingFile
-) -> AbstractContextManager[Steps]:
-    """What draws edges of datasets that come after the events that name them; as `judging`."""
-    places = LineagePlaces()
+class LateReaction:
+    """Draws edges of datasets that come late, where anything waits for some.
 
-    def read_places() -> Places:
-        with stores.entities.use() as entities:
-            return places.read(entities, lambda: mapping.rules)
+    Most catalogs have nothing that waits when they start, and then what draws is not imported.
+    """
 
-    taker = Taker(Catalog(stores.log), measurements, read_places)
-    return _led(stores, LateDatasets(stores.log, taker, mapping, read_places, stores.listed))
+    name = LATE
+
+    def __init__(self, stores: Stores, measurements: Measurements, mapping: MappingFile) -> None:
+        self._stores = stores
+        self._measurements = measurements
+        self._mapping = mapping
+        self._keeping = Keeping(measurements)
+        self._reaction: Reaction | None = None
+
+    def begin(self) -> None:
+        """Begin anew; to be called when this process begins to lead."""
+        if self._reaction is not None:
+            self._reaction.begin()
+
+    def step(self) -> int:
+        """One step of `LateDatasets`; 0 where nothing waits."""
+        if not self._keeping.after(WAITING, "", 1):
+            self.begin()
+            return 0
+        if self._reaction is None:
+            self._reaction = self._made()
+        return self._reaction.step()
+
+    def _made(self) -> Reaction:
+        from domain.openlineage.late_datasets import (  # noqa: PLC0415 - start-up: few need it
+            LateDatasets,
+        )
+        from domain.openlineage.places import Places  # noqa: PLC0415 - start-up
+        from domain.openlineage.taking import Taker  # noqa: PLC0415 - start-up
+        from domain.writing.catalog import Catalog  # noqa: PLC0415 - start-up
+        from projections.entities.lineage_places import LineagePlaces  # noqa: PLC0415 - start-up
+
+        stores, mapping, places = self._stores, self._mapping, LineagePlaces()
+
+        def read_places() -> Places:
+            with stores.entities.use() as entities:
+                return places.read(entities, lambda: mapping.rules)
+
+        taker = Taker(Catalog(stores.log), self._measurements, read_places)
+        return LateDatasets(stores.log, taker, mapping, read_places, stores.listed)
 
 
-@contextmanager
-def _led(stores: Stores, reaction: Reaction) -> Iterator[Steps]:
+def drawing_late(stores: Stores, measurements: Measurements, mapping: MappingFile) -> Steps:
+    """What draws edges of datasets that come after the events that name them."""
+    return _led(stores, LateReaction(stores, measurements, mapping))
+
+
+def _led(stores: Stores, reaction: Reaction) -> Steps:
     entities = stores.backends[0]
     if not entities.is_shared:
-        yield reaction  # this process has the lock of the directory
-        return
-    leader = entities.leadership_of(reaction.name)
-    try:
-        yield LedReaction(reaction, leader)
-    finally:
-        leader.release()
+        return reaction  # this process has the lock of the directory
+    return LedReaction(reaction, entities.leadership_of(reaction.name))

@@ -177,10 +177,10 @@ def running(
         stores = open_stores(directory, settings.database_url, settings.search_url)
         stack.callback(stores.close)
         measured = stack.enter_context(closing(open_measurements(settings)))
-        reactions = [stack.enter_context(judging(stores, measured))] if judged else []
+        reactions = [judging(stores, measured)] if judged else []
         if drawn_late:
             mapping = MappingFile(settings.openlineage)
-            reactions.append(stack.enter_context(drawing_late(stores, measured, mapping)))
+            reactions.append(drawing_late(stores, measured, mapping))
         daemon = make_daemon(stores, settings, reactions)
         made = replace(make_services(settings, stores, daemon), **services)
         if patience is not None:

@@ -49,8 +49,8 @@ def test_picture_unfolds_in_place_and_keeps_the_focus(opened: Open, chain: list[
     link.focus()
     # A link that is pressed before the script has taken it up leads to its own page.
     page.evaluate(
-        "window.settled = new Promise(on =>"
-        " document.addEventListener('htmx:afterSettle', on, {once: true}))"
+        "() => { window.settled = new Promise(on =>"
+        " document.addEventListener('htmx:afterSettle', on, {once: true})) }"
     )
     page.keyboard.press("Enter")
     page.evaluate("window.settled.then(() => true)")

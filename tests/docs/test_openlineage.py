@@ -13,12 +13,11 @@ from domain.openlineage.edges import MOST_EDGES
 from domain.openlineage.events import MOST_EVENTS
 from domain.openlineage.keeping import RUNS, WAITING
 from domain.openlineage.naming import SCHEMES
+from domain.openlineage.outputs import MOST_DATASETS, MOST_MAPPINGS
 from domain.openlineage.pipelines import MOST_TASKS
 from domain.openlineage.quality import DEFINITION_NAME
 from domain.openlineage.reading import (
     MOST_ASSERTIONS,
-    MOST_DATASETS,
-    MOST_MAPPINGS,
     MOST_MESSAGE,
     MOST_SQL,
 )

@@ -33,6 +33,7 @@ REASONS = {
     "needs PostgreSQL": r"\bCATALOG_DATABASE_URL\b",
     "needs OpenSearch": r"(?i)opensearch",
     "needs another server": r"\bcatalog serve\b",
+    "needs dbt-ol": r"\bdbt-ol build\b",
     "needs datacontract-cli": r"\bdatacontract (test|breaking)\b",
 }
 """Reasons why blocks are not typed, and what then stands in them; PostgreSQL's are tested apart."""

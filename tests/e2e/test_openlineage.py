@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
@@ -24,6 +25,8 @@ from tests.api.openlineage.captured import (
     needs_captured,
     run_event,
 )
+from tests.docs.blocks import ROOT, blocks, commands, is_as_printed
+from tests.docs.test_typed import ADDRESS, MARK
 from tests.e2e.conftest import Server, catalog, serving
 from tests.waiting import until
 
@@ -302,3 +305,28 @@ def test_python_client_sends_packed_events(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert is_drawn(server, "orders", "daily_revenue")
+
+
+@needs_dbt_ol
+def test_walk_from_an_empty_catalog_prints_what_the_page_shows(tmp_path: Path) -> None:
+    (block,) = [each for each in blocks("docs/openlineage.md") if each.reason == "needs dbt-ol"]
+    typed = commands(block)
+    shutil.copytree(ROOT / "docs" / "shop", tmp_path / "docs" / "shop")
+    programs = (Path(sys.executable).parent, Path(COMMAND).parent, os.environ["PATH"])
+    mapping = (tmp_path / "docs" / "shop" / "openlineage.toml").read_text()
+    with door(tmp_path, mapping=mapping) as server:
+        address = str(server.http.base_url).rstrip("/")
+        script = "".join(f"{command.text}\necho '{MARK}'\n" for command in typed)
+        done = subprocess.run(
+            ["bash", "-c", "exec 2>&1\n" + script.replace(ADDRESS, address)],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": ":".join(map(str, programs)), "CATALOG_DATA": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        printed = done.stdout.split(f"{MARK}\n")[:-1]
+        for command, text in zip(typed, printed, strict=True):
+            shown = command.printed.replace(ADDRESS, address)
+            assert not shown or is_as_printed(text, shown), f"{command.text}\n{text}"

@@ -1,6 +1,5 @@
 """`get_entities`: entities with their facts and texts, as they are or were."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -9,21 +8,20 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 
 from api.callers.permissions import Action
 from api.errors import Forbidden
-from api.mcp.answers import MOST_TEXT, Answer, Room, Text, characters, fill, text_of
+from api.mcp.answers import Answer, Room, Text, characters, fill, text_of
 from api.mcp.asking import Asked, AsOf, Cursor, Named, viewed
 from api.mcp.cleaning import plain
+from api.mcp.facts import REFERENCE, at_path, exact_or_id, facts_of, is_text
 from domain.errors import CatalogError, InvalidInput, StoreUnavailable
 from domain.kinds.entity_kind import EntityKind
+from projections.entities.port import EntityTooLarge
 
+AT_ONCE_BYTES = 32_000
+"""The most bytes of an entity that is read by a step of the event loop."""
 UNASKED = ("owners", "tags", "domains")
 """Optional fields that are shown without being asked for."""
-LONGEST_VALUE = 512
-"""Characters from which on a value without spaces counts as a text."""
 _BYTES_OF_CHARACTER = 4
 _IDENTITY = ("id", "fullyQualifiedName", "version", "deleted")
-_NAMES = ("name", "fullyQualifiedName", "tagFQN", "type", "id", "href")
-"""Keys of values that name something, which is no text however many words it has."""
-_REFERENCE = frozenset({"type", "id", "fullyQualifiedName"})
 _keys = msgspec.json.Decoder(dict[str, Raw])
 _list = msgspec.json.Decoder(list[Raw])
 
@@ -84,12 +82,24 @@ async def get_entities(asked: Asked, given: GetEntities) -> Entities:
         raise InvalidInput("cursor and text_from go on with one field of one entity")
     if pinned is None:
         pinned = await asked.position(given.as_of, sole)
+    if pinned is None and sole is not None and not asked.services.stores.is_shared:
+        # As a read over HTTP is: a thread would take longer than the answer.
+        try:
+            return _read(asked, given, pinned, start, AT_ONCE_BYTES)
+        except EntityTooLarge:
+            pass
     return await asked.services.heavy_read(
         asked.request, partial(_read, asked, given, pinned, start)
     )
 
 
-def _read(asked: Asked, given: GetEntities, pinned: int | None, start: int) -> Entities:
+def _read(
+    asked: Asked,
+    given: GetEntities,
+    pinned: int | None,
+    start: int,
+    most_bytes: int | None = None,
+) -> Entities:
     position = pinned
     if position is None:
         position = asked.services.stores.entities.checkpoint()
@@ -102,7 +112,7 @@ def _read(asked: Asked, given: GetEntities, pinned: int | None, start: int) -> E
         before = share.left
         one = EntityShown(kind=which.kind, name=plain(which.name))
         try:
-            reading = _Reading(asked, given, share, one)
+            reading = _Reading(asked, given, share, one, most_bytes)
             more = reading.fill(which, pinned, start)
             position = max(position, reading.position)
         except (CatalogError, Forbidden) as error:
@@ -123,7 +133,15 @@ def _read(asked: Asked, given: GetEntities, pinned: int | None, start: int) -> E
 class _Reading:
     """One entity on its way into an answer."""
 
-    def __init__(self, asked: Asked, given: GetEntities, room: Room, shown: EntityShown) -> None:
+    def __init__(
+        self,
+        asked: Asked,
+        given: GetEntities,
+        room: Room,
+        shown: EntityShown,
+        most_bytes: int | None,
+    ) -> None:
+        self._most_bytes = most_bytes
         self._asked = asked
         self._given = given
         self._room = room
@@ -142,7 +160,7 @@ class _Reading:
         if withheld := self._asked.access.withheld(Action.VIEW, kind.name):
             for path in self._given.fields:
                 withheld.refuse_field(path, "fields")
-        body, headers = self._asked.read(which, self._wanted(kind), pinned)
+        body, headers = self._asked.read(which, self._wanted(kind), pinned, self._most_bytes)
         self.position = int(headers["X-Catalog-Position"])
         keys = _keys.decode(body)
         shown = self._shown
@@ -185,7 +203,7 @@ class _Reading:
         first = bytes(memoryview(raw)[:1])
         if path in kind.body.parts:
             self._leave_out(path, raw, read_with="list_columns")
-        elif first == b"{" and not (inside := _keys.decode(raw)).keys() >= _REFERENCE:
+        elif first == b"{" and not (inside := _keys.decode(raw)).keys() >= REFERENCE:
             inner: dict[str, Any] = {}
             for name, value in inside.items():
                 self._take(kind, f"{path}.{plain(name)}", value, inner)
@@ -248,57 +266,3 @@ class _Reading:
             self._shown.more_left_out += 1
         else:
             self._shown.left_out.append(left_out)
-
-
-def exact_or_id(name: str, entity_id: str) -> str:
-    """The name by which an agent may ask again: the id where the name holds what nobody sees."""
-    return name if plain(name) == name else entity_id
-
-
-def reference_of(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A reference to an entity, as a call may name it."""
-    name = exact_or_id(str(value["fullyQualifiedName"]), str(value["id"]))
-    gone = {"deleted": True} if value.get("deleted") else {}
-    return {"kind": plain(str(value["type"])), "name": name, **gone}
-
-
-def at_path(keys: dict[str, Raw], path: str) -> Raw | None:
-    """The value at a dotted path of an object; None without one."""
-    first, *steps = path.split(".")
-    raw = keys.get(first)
-    for step in steps:
-        if raw is None or bytes(memoryview(raw)[:1]) != b"{":
-            return None
-        raw = _keys.decode(raw).get(step)
-    return raw
-
-
-def is_text(path: str, value: str) -> bool:
-    """True for what somebody wrote: a value of words that names nothing."""
-    if path.rpartition(".")[2] in _NAMES:
-        return False
-    return len(value) > LONGEST_VALUE or any(each.isspace() for each in value)
-
-
-def facts_of(path: str, value: Any, texts: list[Text], most: int = MOST_TEXT) -> Any:
-    """A value without its texts, which are added to `texts` under their paths; None for a text.
-
-    Each text is cut to `most` characters.
-    """
-    if isinstance(value, str):
-        if not is_text(path, value):
-            return plain(value)
-        texts.append(text_of(path, value, most=most))
-        return None
-    if isinstance(value, list):
-        parts = [facts_of(f"{path}.{at}", each, texts, most) for at, each in enumerate(value)]
-        return [each for each in parts if each is not None]
-    if not isinstance(value, dict):
-        return value
-    if value.keys() >= _REFERENCE:
-        return reference_of(value)
-    facts = {
-        (name := plain(key)): facts_of(f"{path}.{name}" if path else name, inner, texts, most)
-        for key, inner in value.items()
-    }
-    return {key: inner for key, inner in facts.items() if inner is not None}

@@ -13,7 +13,7 @@ from api.errors import Forbidden
 from api.mcp.answers import Answer, fill, short
 from api.mcp.asking import Asked, Cursor, Named, Shown, viewed
 from api.mcp.cleaning import plain
-from api.mcp.reading.entities import exact_or_id
+from api.mcp.facts import exact_or_id
 from api.use_cases.columns import ShownColumn, unfold
 from api.use_cases.data_tests import may_list_tests, suite_of, tests_in
 from api.use_cases.documents import CONTRACT
@@ -22,7 +22,7 @@ from api.use_cases.impact import Reached, contracts_of, impact_on, owners_of
 from domain.contracts.named_columns import mentions_of, places_of
 from domain.edges import EDGE
 from domain.errors import InvalidInput, NotFound, shown
-from domain.impact import Reach
+from domain.impact import Reach, Tier
 from domain.kinds import names
 from domain.kinds.bodies.components import Reference
 from projections.entities.lineage import Node
@@ -64,24 +64,25 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ImpactShown(Answer, kw_only=True, omit_defaults=True):
-    """The answer: a page of what breaks, then of what may break."""
+    """The answer: a page of what breaks, then of what may break, then of what to look at again."""
 
     breaks: list[Broken]
     may_break: list[Broken]
+    look_again: list[Broken] = msgspec.field(default_factory=list)
+    """Things further down, to which no lineage of columns leads."""
     total: int
     ask: list[Owner] = msgspec.field(default_factory=list)
     """On the first page."""
     more_ask: int = 0
-    look_again: int = 0
-    """Number of entities further down, of which no lineage of columns leads to them."""
     omitted: int = 0
     """Number of entities that are hit no more surely and are not told."""
     truncated: bool = False
     """True if the lineage is larger than what was looked at."""
 
 
-Row = tuple[bool, Broken]
-"""Whether it surely breaks, and what."""
+Row = tuple[Tier, Broken]
+"""How surely something is hit, and what."""
+_TIERS = tuple(Tier)
 
 
 async def check_impact(asked: Asked, given: CheckImpact) -> ImpactShown:
@@ -123,10 +124,12 @@ def _checked(asked: Asked, given: CheckImpact, start: int) -> ImpactShown:
         *_contracts(asked, entity["id"], column, surely=surely),
         *_tests(asked, given.entity.kind, entity, column, surely=surely),
     ]
-    rows: list[Row] = [(is_sure, broken) for is_sure, broken, _ in named]
-    rows += [(surely, _hit(each)) for each in impact.breaks]
-    rows += [(False, _hit(each)) for each in impact.may_break]
-    rows.sort(key=lambda row: not row[0])
+    tiers = {True: Tier.BREAKS, False: Tier.MAY_BREAK}
+    rows: list[Row] = [(tiers[is_sure], broken) for is_sure, broken, _ in named]
+    rows += [(tiers[surely], _hit(each)) for each in impact.breaks]
+    rows += [(Tier.MAY_BREAK, _hit(each)) for each in impact.may_break]
+    rows += [(Tier.LOOK_AGAIN, _hit(each)) for each in impact.look_again]
+    rows.sort(key=lambda row: _TIERS.index(row[0]))
     room = asked.room()
     ask: list[Owner] = []
     more_ask = 0
@@ -135,7 +138,7 @@ def _checked(asked: Asked, given: CheckImpact, start: int) -> ImpactShown:
             nodes = [own, *(node for _, _, node in named)]
             owners = owners_of(entities, asked.access, nodes)
         by_node = [(node, owners.get(node.id, [])) for node in nodes]
-        hits = [*impact.breaks, *impact.may_break]
+        hits = [*impact.breaks, *impact.may_break, *impact.look_again]
         people = _owners((*by_node, *map(_owned, hits)))
         half = asked.room()
         half.left //= 2
@@ -146,12 +149,12 @@ def _checked(asked: Asked, given: CheckImpact, start: int) -> ImpactShown:
     return ImpactShown(
         position=position,
         request_id=asked.request_id,
-        breaks=[broken for is_sure, broken in page if is_sure],
-        may_break=[broken for is_sure, broken in page if not is_sure],
+        breaks=[broken for tier, broken in page if tier is Tier.BREAKS],
+        may_break=[broken for tier, broken in page if tier is Tier.MAY_BREAK],
+        look_again=[broken for tier, broken in page if tier is Tier.LOOK_AGAIN],
         total=len(rows),
         ask=ask,
         more_ask=more_ask,
-        look_again=len(impact.look_again),
         omitted=impact.omitted,
         truncated=impact.truncated,
         cursor=asked.cursors.made(position, more),
@@ -215,7 +218,12 @@ def _tests(
 
 def _hit(each: HitEntity) -> Broken:
     contracts = [] if each.contracts is UNSET else each.contracts
-    made_of = "it is made of it" if each.columns else "it is made of the entity"
+    if each.columns:
+        made_of = "it is made of it"
+    elif each.steps == 1:
+        made_of = "it is made of the entity"
+    else:
+        made_of = "it is made of what is hit"
     return Broken(
         kind=each.type,
         name=exact_or_id(each.fully_qualified_name, each.id),

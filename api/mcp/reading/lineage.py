@@ -12,7 +12,7 @@ from api.errors import Forbidden
 from api.mcp.answers import Answer, Text, fill, text_of
 from api.mcp.asking import Asked, AsOf, Cursor, Named, Shown, id_of_named, viewed, which_of
 from api.mcp.cleaning import plain
-from api.mcp.reading.entities import exact_or_id
+from api.mcp.facts import exact_or_id
 from api.use_cases.edge_sight import sight_of
 from api.use_cases.past import node_of_then, past_of
 from domain.edges import EDGE

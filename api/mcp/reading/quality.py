@@ -11,7 +11,7 @@ from api.callers.permissions import Action, Permission
 from api.mcp.answers import Answer, Room, Text, fill, short
 from api.mcp.asking import Asked, Cursor, Named, first_moment, viewed
 from api.mcp.cleaning import plain
-from api.mcp.reading.entities import facts_of
+from api.mcp.facts import facts_of
 from api.use_cases.data_tests import may_list_tests, suite_of, tests_in
 from api.use_cases.measured import measured_fields, shown_result
 from domain.errors import InvalidInput

@@ -1,7 +1,6 @@
 """`search_catalog`: entities by words and filters, with what tells them apart."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -11,7 +10,7 @@ from api.callers.permissions import Action, Permission
 from api.mcp.answers import Answer, fill, short
 from api.mcp.asking import Asked, AsOf, Cursor, Shown, kind_named
 from api.mcp.cleaning import plain
-from api.mcp.reading.entities import exact_or_id
+from api.mcp.facts import exact_or_id
 from api.use_cases.documents import CONTRACT
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
@@ -102,6 +101,8 @@ async def search_catalog(asked: Asked, given: SearchCatalog) -> Hits:
     """A page of hits, the best first."""
     pinned, start = asked.place(given.cursor)
     past = await asked.position(given.as_of, searched=True)
+    if past is None and pinned is not None and _has_moved(asked, pinned):
+        past = await asked.position(f"@{pinned}", searched=True)
     kinds = ",".join(kind_named(each).name for each in given.kinds) or ALL
     size = min(given.limit, MAX_WINDOW - start)
     if given.limit and not size:
@@ -116,14 +117,21 @@ async def search_catalog(asked: Asked, given: SearchCatalog) -> Hits:
         include_aggregations=given.limit == 0,
     )
 
-    def search(*within: Any) -> tuple[dict[str, Any], int]:
+    def search(*within: Any) -> Hits:
         answered, _ = search_response(sought, *within)
-        return answered, asked.services.stores.engine.checkpoint() if past is None else past
+        position = asked.services.stores.engine.checkpoint() if past is None else past
+        return _shown(asked, given, answered, start, pinned or position)
 
-    answered, position = await asked.searcher.in_thread(asked.request, kinds, search, past)
-    return await asked.services.light_read(
-        asked.request, partial(_shown, asked, given, answered, start, pinned or position)
-    )
+    return await asked.searcher.in_thread(asked.request, kinds, search, past)
+
+
+def _has_moved(asked: Asked, pinned: int) -> bool:
+    """True if searches show more than at a position to which they can go back.
+
+    Indexes in a cluster have no past: their pages go on in what is there now.
+    """
+    stores = asked.services.stores
+    return not stores.searches_elsewhere and stores.engine.checkpoint() != pinned
 
 
 def _filter(filters: Filters) -> tree.Bool | None:

@@ -90,11 +90,16 @@ def picture_of(
         "columns": columns[:COLUMNS_LISTED],
         "more_columns": len(columns[COLUMNS_LISTED:]),
         "lists": [
-            (f"{'Up' if layer < 0 else 'Down'}stream {abs(layer)}", [*group])
+            (_layer_title(layer), [*group])
             for layer, group in groupby(drawn["boxes"], lambda each: each.box.layer)
-            if layer
         ],
     }
+
+
+def _layer_title(layer: int) -> str:
+    if not layer:
+        return "Itself"
+    return f"{'Up' if layer < 0 else 'Down'}stream {abs(layer)}"
 
 
 def _turns(walk: Walk, unfolded: Unfolded) -> dict[str, Any]:

@@ -24,6 +24,10 @@ COLUMNS_OF_ROOT, COLUMNS_ON_PATH = 8, 5
 """Columns that the box of the picture's entity shows, and each box on the path of a column."""
 _HEAD, _ROW = 42.0, 17.0
 """Pixels of a box without columns, and of a column in it."""
+_BACK = 50.0, 90.0
+"""How far a curve that leads back goes to the side, and below the boxes that it joins."""
+_MARGIN, _WIDE_MARGIN = 8.0, 56.0
+"""Pixels around a picture, and around one with such curves."""
 _UNITS = 25
 """Narrow characters that fit into a box."""
 
@@ -113,19 +117,21 @@ def drawing(walk: Walk, asked: Asked) -> dict[str, Any]:
         )
         for box in order
     ]
+    arrows = [
+        ShownArrow(
+            path=_curve(layout.ways[arrow]),
+            title=bundle.title(titles[arrow[0]], titles[arrow[1]]),
+            lit=bundle.lit,
+            back=layout.places[arrow[0]].x >= layout.places[arrow[1]].x,
+        )
+        for arrow, bundle in sorted(drawn.items(), key=lambda each: each[1].lit)
+    ]
     return {
         "width": layout.width,
         "height": layout.height,
+        "margin": _WIDE_MARGIN if any(arrow.back for arrow in arrows) else _MARGIN,
         "boxes": sorted(shown, key=lambda each: (each.box.layer, each.place.y)),
-        "arrows": [
-            ShownArrow(
-                path=_curve(layout.ways[arrow]),
-                title=bundle.title(titles[arrow[0]], titles[arrow[1]]),
-                lit=bundle.lit,
-                back=layout.places[arrow[0]].x >= layout.places[arrow[1]].x,
-            )
-            for arrow, bundle in sorted(drawn.items(), key=lambda each: each[1].lit)
-        ],
+        "arrows": arrows,
         "undrawn": undrawn,
         "undrawn_arrows": len(bundles) - len(drawn),
         "column": asked.column if path.columns else "",
@@ -231,11 +237,11 @@ def fitted(text: str, units: int = _UNITS) -> str:
 
 
 def _curve(points: list[tuple[float, float]]) -> str:
-    """A path in SVG through points: each leads on in a level curve."""
+    """A path in SVG through points: each leads on in a level curve, or back in one below."""
     (x, y), *rest = points
     path = f"M{x:g} {y:g}"
     for to_x, to_y in rest:
-        bend = max(abs(to_x - x) / 2, 30) if to_x < x else (to_x - x) / 2
-        path += f"C{x + bend:g} {y:g} {to_x - bend:g} {to_y:g} {to_x:g} {to_y:g}"
+        bend, drop = ((to_x - x) / 2, 0.0) if to_x >= x else _BACK
+        path += f"C{x + bend:g} {y + drop:g} {to_x - bend:g} {to_y + drop:g} {to_x:g} {to_y:g}"
         x, y = to_x, to_y
     return path

@@ -19,9 +19,11 @@ from api.use_cases.edge_sight import sight_of
 from api.use_cases.entity_reads import etag
 from api.use_cases.measured import reading
 from api.use_cases.past import HEADER, PAST, node_of_then, past_of, position_asked
-from domain.edges import EDGE
+from domain.edges import EDGE, edge_name
 from domain.kinds.bodies.components import Reference
 from domain.kinds.ids import parse_id
+from domain.openlineage.edge_changes import last_seen
+from domain.openlineage.keeping import Keeping
 from projections.entities.lineage import (
     find_entity,
     lineage_json,
@@ -62,7 +64,7 @@ def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
             lineage = walked(entities, entity, sight, (upstream, downstream), past=past)
         return lineage_json(lineage, sight)
 
-    of_now = reading(services, walk)
+    keeping, of_now = Keeping(services.measurements), reading(services, walk)
 
     async def walk_at(
         request: AnyRequest, at: str | None, as_of: str | None, **given: Any
@@ -90,7 +92,10 @@ def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
         stored = read_edge(entities, from_id, to_id, sight_of(request.auth, Action.VIEW))
         tag, position = etag(stored.version, stored.last_event), str(stored.position)
         headers = {"ETag": tag, "X-Catalog-Position": position}
-        return msgspec.json.encode({"edge": stored.details}), {"headers": headers}
+        answer: dict[str, Any] = {"edge": stored.details}
+        if (seen := last_seen(keeping, edge_name(from_id, to_id))) is not None:
+            answer["lastSeen"] = seen
+        return msgspec.json.encode(answer), {"headers": headers}
 
     viewing = Permission(Action.VIEW, EDGE)
     each, parameters = f"{BASE}/{{entity_type:str}}", {**_DEPTHS, **PAST}

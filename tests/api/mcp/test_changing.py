@@ -87,6 +87,13 @@ def test_dry_run_shows_what_would_be_stored(shop: Client) -> None:
     assert stored["position"] == shop.services.stores.log.head()
 
 
+def test_large_change_is_stored_whole(shop: Client) -> None:
+    text = "word " * 19_000
+    stored = change(Agent(shop), {"act": "append_description", "text": text})
+    assert "[95,013 characters]" in stored["diff"][0]["new"]
+    assert shop.get(PATH)["description"] == f"All orders.\n\n{text}"
+
+
 def test_two_agents_append_at_once_and_nothing_is_lost(shop: Client) -> None:
     def append(number: int) -> Any:
         text = {"act": "append_description", "text": f"By {number}."}

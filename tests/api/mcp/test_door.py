@@ -1,6 +1,9 @@
 """The agents' door: who is let in, what is shown to whom, and how refusals look."""
 
+import ast
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,19 @@ def test_other_methods_are_not_there(empty: Client) -> None:
 def test_door_that_is_off_is_not_there(tmp_path: Path) -> None:
     with running(tmp_path, mcp="off") as client:
         assert Agent(client).send("tools/list").status_code == 404
+
+
+def test_start_loads_no_tools() -> None:
+    """In a process of its own, as this one may have called some."""
+    program = "import api.app, sys; print([n for n in sys.modules if n.startswith('api.mcp.')])"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True
+    )
+    assert sorted(ast.literal_eval(done.stdout)) == [
+        "api.mcp.door",
+        "api.mcp.protected_resource",
+        "api.mcp.wire",
+    ]
 
 
 def test_caller_without_a_token_is_refused_as_the_api_does(empty: Client) -> None:

@@ -44,7 +44,7 @@ BELOW = (
 PARTS = {
     **{f"kinds-{part}": rf"^/v1/({'|'.join(COLLECTIONS[part::5])}){BELOW}" for part in range(5)},
     "others": "^/(v1/(search/|audit|diff|lineage|openlineage/|dbt/|system|usage|queryCost|metadata"
-    "|services/test)|healthz|readyz|metrics|mcp|api/)",
+    "|services/test)|healthz|readyz|metrics|mcp$|api/)",
 }
 SMALL = rf"^/v1/glossaries{BELOW}"
 """The operations of a kind that has each operation, and whose bodies are soon gone through."""

@@ -38,6 +38,19 @@ def test_packed_body_is_taken(tmp_path: Path) -> None:
         assert edge(client, "orders", "daily_revenue") is not None
 
 
+def test_events_record_the_job_and_the_run_beside_the_bot(tmp_path: Path) -> None:
+    event = run_event(job="nightly", run="r1", reads=("orders",), writes=("daily_revenue",))
+    with shop(tmp_path) as client:
+        send(client, event)
+        stored = client.services.stores.log.read(0, 1_000)
+        said = {each.event.kind: each.event for each in stored if each.event.via is not None}
+        assert {"lineageEdge", "pipeline"} <= {*said}
+        for one in said.values():
+            assert (one.actor, one.via.door) == ("the-bot", "openlineage")
+            assert one.via.what == f"{event['job']['namespace']}.nightly"
+            assert one.via.run == event["run"]["runId"]
+
+
 @pytest.mark.parametrize(
     ("body", "status", "why"),
     [
@@ -130,6 +143,8 @@ def test_rate_limit_is_meant_by_a_503(tmp_path: Path) -> None:
         send(client, EVENT)
         answer = post(client, json.dumps(EVENT).encode())
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+        behind = post(client, json.dumps(EVENT).encode(), "/api/v1/lineage/")
+        assert behind.status_code == 503
         assert client.request("GET", "/v1/lineage/unresolved", role="bot").status_code == 429
 
 

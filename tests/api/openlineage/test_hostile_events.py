@@ -148,6 +148,24 @@ def test_what_an_event_does_not_say_stays(tmp_path: Path) -> None:
         assert mapping["fromColumns"] == ["duck.shop.sales.orders.order_id"]
 
 
+def test_time_at_which_an_edge_was_told_last_is_kept_to_the_hour(tmp_path: Path) -> None:
+    ends = "/".join(f"table/name/duck.shop.sales.{name}" for name in ("orders", "daily_revenue"))
+    path = f"/v1/lineage/getLineageEdge/{ends}"
+
+    def seen(client: Client, run: str, at: str) -> str:
+        send(client, run_event(run=run, at=at, reads=("orders",), writes=("daily_revenue",)))
+        shown = client.get(path)["lastSeen"] / 1_000
+        return time.strftime("%H:%M", time.gmtime(shown))
+
+    with shop(tmp_path) as client:
+        assert seen(client, "a", "2026-11-23T07:00:00Z") == "07:00"
+        before = head(client)
+        assert seen(client, "b", "2026-11-23T07:59:00Z") == "07:00"
+        assert seen(client, "c", "2026-11-23T08:01:00Z") == "08:01"
+        assert seen(client, "d", "2026-11-23T05:00:00Z") == "08:01"
+        assert head(client) == before
+
+
 def test_column_that_is_missing_is_told(tmp_path: Path) -> None:
     event = run_event(writes=("daily_revenue",))
     event["outputs"][0]["facets"] = mapped({"revenue": ["amount", "tax"], "tax": ["amount"]})

@@ -7,7 +7,7 @@ import pytest
 
 from domain.openlineage.edges import SaidEdge, edges_of
 from domain.openlineage.events import digest_of, read_event
-from domain.openlineage.facets import Told
+from domain.openlineage.facets import MOST_BYTES, Told
 from domain.openlineage.reading import statement_of
 from domain.openlineage.statements import Statement
 
@@ -148,3 +148,21 @@ def test_digest_is_of_all_but_the_time() -> None:
         digest(inputs=[], outputs=[dataset("a")]),
     ]
     assert len({digest(), *others}) == 6
+
+
+def test_part_of_a_facet_that_does_not_fit_is_left_out_alone() -> None:
+    made = {"k": {"inputFields": [column("a", "k"), 17]}, "l": 5}
+    statement = said([], [dataset("x", columnLineage={"fields": made})])
+    assert drawn(statement) == {"a > x": ["k > k"]}
+    (told,) = statement.told
+    assert "facet columnLineage left out" in told
+
+
+def test_facet_that_is_too_large_is_left_out() -> None:
+    fields = [{"name": "k", "description": "x" * MOST_BYTES}]
+    statement = said([dataset("a", schema={"fields": fields})], [dataset("x")])
+    assert statement.texts == ()
+    assert statement.told == (
+        f"input 'a' of 'n': facet schema left out: it has over {MOST_BYTES:,} bytes",
+    )
+    assert drawn(statement) == {"a > x": None}

@@ -39,6 +39,8 @@ def service(kind: str = DATABASE, type_: str = "Postgres", **config: object) -> 
         ("postgres://db:5432", DATABASE, "Mysql", {"hostPort": "db:5432"}, False),
         ("postgres://db:5432", DATABASE, "Postgres", {}, False),
         ("snowflake://org-one", DATABASE, "Snowflake", {"account": "ORG-one"}, True),
+        ("redshift://examplecluster.us-west-2:5439", DATABASE, "Redshift",
+         {"hostPort": "examplecluster.abc.us-west-2.redshift.amazonaws.com:5439"}, True),
         ("bigquery", DATABASE, "BigQuery", {}, True),
         ("hive://m:9083", DATABASE, "Hive", {"metastoreHostPort": "m:9083"}, True),
         ("awsathena://athena.eu-1.amazonaws.com", DATABASE, "Athena",

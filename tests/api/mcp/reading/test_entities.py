@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from api.mcp.answers import MOST_TEXT, Text
-from api.mcp.reading.entities import facts_of
+from api.mcp.facts import facts_of
 from tests.api.conftest import Client, running
 from tests.api.mcp.agent import Agent, table
 

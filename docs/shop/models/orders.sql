@@ -1,0 +1,2 @@
+select order_id, customer_id, total, ordered_at
+from {{ ref('stg_orders') }}
