@@ -1,6 +1,5 @@
 """`catalog-replay inspect` and `history`: log and read models, and the versions of an entity."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -17,6 +16,7 @@ from domain.openmetadata import document
 from domain.reading import history as streams
 from domain.reading.changes import ChangeDescription
 from domain.reading.history import Revision
+from domain.reading.utc_times import in_utc
 from projections.operation.inspection import Inspection, inspect, inspect_entity
 from replay_tool import options
 
@@ -176,7 +176,7 @@ def _print_history(revisions: list[Revision]) -> None:
     table = Table("version", "when (UTC)", "who", "request", "what", show_lines=True)
     for revision in revisions:
         entity = revision.entity
-        when = datetime.fromtimestamp(entity.updated_at / 1000, UTC)
+        when = in_utc(entity.updated_at)
         cells = options.cells(
             format_version(entity.version),
             f"{when:%Y-%m-%d %H:%M:%S}",

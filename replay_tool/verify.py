@@ -3,7 +3,6 @@
 import secrets
 import sys
 import time
-from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -13,6 +12,7 @@ from rich.table import Table
 
 from domain.event_store.stored import Problem
 from domain.event_store.transfer import compare
+from domain.reading.utc_times import in_utc
 from projections.operation.proofs import verify_live
 from projections.verification.report import Difference, Verdict, Verification
 from projections.verification.run import Request
@@ -113,7 +113,7 @@ def _print(verification: Verification) -> None:
         where = f" at position {problem.position}" if problem.position else ""
         _say(console, f"log{where}: {problem.what} {problem.entity_id}")
     if log.future.count:
-        latest = datetime.fromtimestamp(log.future.latest / 1000, UTC)
+        latest = in_utc(log.future.latest)
         _say(
             console,
             f"clock: {log.future.count} events are of a time more than a day from now, the first at"

@@ -97,8 +97,10 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return f"{listing} {self.names.identity}" if self.names else listing
 
 
-EDGES = ListRequest(kind=LINEAGE_EDGE, limit=1)
-"""The list of all edges, which nobody asks for; a reader of it reads the lineage."""
+def edges_as_of(past: PastOfList) -> ListRequest:
+    """The list of all edges of a past, which nobody asks for: its reader reads the lineage."""
+    return ListRequest(kind=LINEAGE_EDGE, limit=1, past=past)
+
 
 ListedEntity = tuple[str, str, bytes, bytes | None, *tuple[Any, ...]]
 """An entity on a page: its name, its id, the JSON of its core fields, and the JSON of its optional
@@ -351,6 +353,7 @@ class SortedReadModel(ReadModel, Protocol):
     def prune(self, upto: int, most: int) -> Horizon:
         """Move the horizon on to a position, by `most` positions at most, in one commit.
 
+        It moves by fewer where the states that ended were in many lists, so that a commit is short.
         The commit removes what is kept of the past for earlier positions alone. The checkpoint is
         the furthest that the horizon goes. Returns the horizon after it. Raises StoreUnavailable
         when nothing was committed.

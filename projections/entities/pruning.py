@@ -23,6 +23,10 @@ from projections.entities.replaced_states import (
 MOST_FORGOTTEN = 4_000
 """Rows of `forgotten` that one step puts together at most; the next one goes on with the others."""
 
+MOST_SCOPES = 30_000
+"""Characters of the scopes of the states with which a step ends: each scope is a membership to be
+removed, and an entity may have thousands of them."""
+
 FIRST_OF_DAYS = f"""
 WITH RECURSIVE days (day, n) AS (
     SELECT (SELECT max(at) FROM {{}}moments) / {DAY}, 1
@@ -43,6 +47,11 @@ ENDED = (
 )
 """Gives the replaced states that ended between two positions, without their JSON. No index is gone
 through from its beginning, where PostgreSQL has what was removed and not vacuumed yet."""
+REACHED = f"""
+SELECT min(until) FROM (SELECT until, sum(length(scopes)) OVER (ORDER BY until) AS characters
+    FROM {{}}history WHERE until > ? AND until <= ?) one WHERE characters >= {MOST_SCOPES}
+"""
+"""Gives the position between two with which the ended states have MOST_SCOPES; NULL for none."""
 TOTALS = (
     "SELECT t.kind, t.deleted, t.status, t.position, (SELECT u.position FROM {}kind_totals u"
     " WHERE u.kind = t.kind AND u.deleted = t.deleted AND u.status = t.status"
@@ -78,6 +87,10 @@ class PruningStep:
     def moves(self) -> bool:
         """True if the horizon moves at all."""
         return self.upto > self.before.position
+
+    def bound(self, reached: int | None) -> None:
+        """End the step with the position from REACHED, if there is one."""
+        self.upto = self.upto if reached is None else reached
 
     @property
     def time(self) -> int:

@@ -242,12 +242,13 @@ def test_wrong_use_exits_with_2(built: Path, arguments: tuple[str, ...], said: s
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
-def test_events_of_a_time_to_come_are_told_as_a_fault_of_a_clock(data: Path) -> None:
-    """As in a log that was written by a host whose clock was years ahead."""
+@pytest.mark.parametrize("digits", ["9", "999"])
+def test_events_of_a_time_to_come_are_told_as_a_fault_of_a_clock(data: Path, digits: str) -> None:
+    """As in a log that was written by a host whose clock was years ahead, or beyond year 9999."""
     edit(
         data / "events.db",
-        "UPDATE stored_events SET state = CAST(replace(state, '\"at\":', '\"at\":9') AS BLOB)"
-        " WHERE rowid = (SELECT max(rowid) FROM stored_events)",
+        f"UPDATE stored_events SET state = CAST(replace(state, '\"at\":', '\"at\":{digits}') AS"
+        " BLOB) WHERE rowid = (SELECT max(rowid) FROM stored_events)",
     )
 
     done = replay("verify", "log", "--data", str(data))

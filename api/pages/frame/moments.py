@@ -1,7 +1,6 @@
 """The moment of the past that a page is of, and the form by which people choose one."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
@@ -14,14 +13,13 @@ from api.pages.frame.rendering import AnyRequest
 from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases import past
+from domain.reading.utc_times import in_utc
 from projections.entities.cursors import position_of
 from projections.entities.port import PastOfList, SortedReadModel
 from projections.search.language import dates
 
 DATE: Parameters = past.PAST
 """The parameters by which a page is asked for as it was."""
-_EPOCH, _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -57,9 +55,7 @@ class Moment(msgspec.Struct, frozen=True):
         """The time in UTC as the value of an input; empty before the first event."""
         if self.time is None:
             return ""
-        # A time may be asked for that no calendar has.
-        since = max(self.time, (_EARLIEST - _EPOCH) // _MILLISECOND) * _MILLISECOND
-        text = (_EPOCH + since).replace(tzinfo=None).isoformat(timespec="milliseconds")
+        text = in_utc(self.time).replace(tzinfo=None).isoformat(timespec="milliseconds")
         return text.removesuffix(".000")
 
     def dated(self, address: str) -> str:

@@ -5,7 +5,6 @@ Descriptions are Markdown of anybody, and become HTML that can do no harm.
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +21,7 @@ from api.errors import Unauthorized
 from api.pages.frame import addresses, documents
 from api.pages.frame.addresses import asset_address
 from api.paths.entity_pages import entity_address
+from domain.reading.utc_times import in_utc
 
 MOST_CHARACTERS = 20_000
 """Longer texts are shown unformatted: rendering takes time for which other requests wait."""
@@ -289,7 +289,7 @@ def _markdown(text: str) -> Any:
 
 def _in_utc(form: str) -> Callable[[int], str]:
     """A function that writes a time in milliseconds, in UTC, by a format of `strftime`."""
-    return lambda milliseconds: f"{datetime.fromtimestamp(milliseconds / 1000, UTC):{form}}"
+    return lambda milliseconds: f"{in_utc(milliseconds):{form}}"
 
 
 day = _in_utc("%Y-%m-%d")

@@ -28,8 +28,8 @@ _BACK = 50.0, 90.0
 """How far a curve that leads back goes to the side, and below the boxes that it joins."""
 _MARGIN, _WIDE_MARGIN = 8.0, 56.0
 """Pixels around a picture, and around one with such curves."""
-_UNITS = 25
-"""Narrow characters that fit into a box."""
+_UNITS, _SMALL_UNITS = 25, 30
+"""Narrow characters that fit into a box in each of its two lines."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -51,7 +51,8 @@ class ShownBox(msgspec.Struct, frozen=True):
     title: str
     title_cut: str
     below: str
-    """What the box stands for, as `table` or `132 tables`."""
+    """What the box stands for, as `table · shop.sales` or `132 tables`."""
+    below_cut: str
     columns: list[tuple[str, str, bool]]
     """Each column that is shown: its name in the entity, its qualified name, True if it is lit."""
     more_columns: int
@@ -106,6 +107,7 @@ def drawing(walk: Walk, asked: Asked) -> dict[str, Any]:
             title=titles[box.key],
             title_cut=fitted(titles[box.key]),
             below=_below(box),
+            below_cut=_below_cut(_below(box)),
             columns=columns[box.key][0],
             more_columns=columns[box.key][1],
             lit=any(node.id in path.columns for node in box.members),
@@ -221,6 +223,15 @@ def _below(box: Box) -> str:
         return f"{words(node.type)}{place}"
     kinds = Counter(words(KINDS[node.type].collection.rpartition("/")[2]) for node in box.members)
     return ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
+
+
+def _below_cut(below: str) -> str:
+    """As much of it as a box has room for: of a place the end, which tells entities apart."""
+    kind, between, place = below.partition(" · ")
+    if not between:
+        return fitted(below, _SMALL_UNITS)
+    room = max(_SMALL_UNITS - len(kind + between), 1)
+    return f"{kind}{between}{fitted(place[::-1], room)[::-1]}"
 
 
 def fitted(text: str, units: int = _UNITS) -> str:

@@ -23,13 +23,13 @@ from projections.entities.daily_counts import (
 )
 from projections.entities.list_sql import Statement
 from projections.entities.port import (
-    EDGES,
     EdgeReader,
     EntityTooLarge,
     ListRequest,
     PastOfList,
     SortedReadModel,
     StoredDocument,
+    edges_as_of,
 )
 from projections.entities.postgres.commit import (
     DIGESTS,
@@ -241,7 +241,9 @@ class PostgresReadModel(SortedReadModel):
     def edges(self, past: PastOfList | None = None) -> Iterator[EdgeReader]:
         """One consistent state of the lineage, which is held until the block ends."""
         if past is not None:
-            with PostgresListReader(self.tables, EDGES, None) as reader:
+            request = edges_as_of(past)
+            with PostgresListReader(self.tables, request, None) as reader:
+                # This refuses a past before the horizon, in the state that is read.
                 reader.hand_over()
                 yield reader.edges(past)
             return

@@ -18,6 +18,7 @@ from projections.entities.pruning import (
     ENDED,
     FORGOTTEN,
     MOMENTS,
+    REACHED,
     TOTALS,
     PruningStep,
     ended_keys,
@@ -31,9 +32,9 @@ READ_HORIZON = "SELECT horizon, horizon_at FROM {}.checkpoint"
 _BEGIN = "SELECT position, horizon, horizon_at FROM {}.checkpoint FOR UPDATE"
 """Waits for whoever commits to this read model, and has others wait for this step."""
 _MOVE = "UPDATE {}.checkpoint SET horizon = %b, horizon_at = %b"
-_DAY_BEGAN, _MOMENTS, _ENDED, _TOTALS, _FORGOTTEN = (
+_DAY_BEGAN, _MOMENTS, _REACHED, _ENDED, _TOTALS, _FORGOTTEN = (
     sql.replace("{}", "{}.").replace("?", "%b")
-    for sql in (DAY_BEGAN, MOMENTS, ENDED, TOTALS, FORGOTTEN)
+    for sql in (DAY_BEGAN, MOMENTS, REACHED, ENDED, TOTALS, FORGOTTEN)
 )
 _REMOVE = "DELETE FROM {}.history WHERE until > %b AND until <= %b"
 _REMOVE_ENDED = (
@@ -54,6 +55,8 @@ def prune(link: Link, tables: EntityTables, upto: int, most: int) -> Horizon:
     ((checkpoint, *horizon),) = link.rows(tables.within(_BEGIN))
     step = PruningStep(checkpoint, Horizon(*horizon), upto, most)
     if step.moves:
+        ((reached,),) = link.rows(tables.within(_REACHED), step.before.position, step.upto)
+        step.bound(reached)
         step.see(
             link.rows(tables.within(_DAY_BEGAN), step.day),
             link.rows(tables.within(_MOMENTS), step.time, most),

@@ -20,13 +20,13 @@ from projections.entities.daily_counts import (
     EventCounts,
 )
 from projections.entities.port import (
-    EDGES,
     EdgeReader,
     EntityTooLarge,
     ListRequest,
     PastOfList,
     SortedReadModel,
     StoredDocument,
+    edges_as_of,
 )
 from projections.entities.pruning import FIRST_OF_DAYS
 from projections.entities.replaced_states import EntityChange
@@ -214,7 +214,9 @@ class SqliteReadModel(SortedReadModel):
     def edges(self, past: PastOfList | None = None) -> Iterator[EdgeReader]:
         """One consistent state of the lineage, which is held until the block ends."""
         if past is not None:
-            with SqliteListReader(self.database, EDGES, None) as reader:
+            request = edges_as_of(past)
+            with SqliteListReader(self.database, request, None) as reader:
+                # This refuses a past before the horizon, in the state that is read.
                 reader.hand_over()
                 yield reader.edges(past)
             return

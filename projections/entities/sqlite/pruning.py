@@ -8,6 +8,7 @@ from projections.entities.pruning import (
     ENDED,
     FORGOTTEN,
     MOMENTS,
+    REACHED,
     TOTALS,
     PruningStep,
     ended_keys,
@@ -22,8 +23,8 @@ from projections.entities.stored_entity import held_digests
 READ_HORIZON = "SELECT horizon, horizon_at FROM checkpoint"
 _BEGUN = "SELECT position, horizon, horizon_at FROM checkpoint"
 _MOVE = "UPDATE checkpoint SET horizon = ?, horizon_at = ?"
-_DAY_BEGAN, _MOMENTS, _ENDED, _TOTALS, _FORGOTTEN = (
-    sql.replace("{}", "") for sql in (DAY_BEGAN, MOMENTS, ENDED, TOTALS, FORGOTTEN)
+_DAY_BEGAN, _MOMENTS, _REACHED, _ENDED, _TOTALS, _FORGOTTEN = (
+    sql.replace("{}", "") for sql in (DAY_BEGAN, MOMENTS, REACHED, ENDED, TOTALS, FORGOTTEN)
 )
 _REMOVE_ENDED = (
     "DELETE FROM history_scopes WHERE scope = ? AND kind = ? AND deleted = ? AND name = ?"
@@ -41,6 +42,7 @@ def prune(connection: sqlite3.Connection, upto: int, most: int) -> Horizon:
     checkpoint, *horizon = begun
     step = PruningStep(checkpoint, Horizon(*horizon), upto, most)
     if step.moves:
+        step.bound(*connection.execute(_REACHED, (step.before.position, step.upto)).fetchone())
         step.see(
             connection.execute(_DAY_BEGAN, (step.day,)).fetchall(),
             connection.execute(_MOMENTS, (step.time, most)),

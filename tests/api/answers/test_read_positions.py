@@ -261,6 +261,7 @@ def test_position_that_is_not_reached_in_time_is_refused() -> None:
 READ_BY_POST = {
     "/v1/dataContracts/compare",
     "/v1/dataContracts/{entity_id}/compare",
+    "/mcp",
     "/v1/search/aggregate",
     "/v1/dataContracts/odcs/parse/yaml",
     "/v1/dataContracts/odcs/validate/yaml",

@@ -200,6 +200,19 @@ def test_stream_with_a_gap_or_a_double_is_refused(
     assert rows(other) == ([], [])
 
 
+def test_event_before_1970_is_refused(filled: World, other: EventStore) -> None:
+    """No clock says it, and no read model could be built."""
+    *body, last = exported(filled.log)[1:-1]
+    event = json.loads(last)
+    body.append(changed(last, payload={**event["payload"], "at": 0}))
+    head = event["position"]
+
+    with pytest.raises(InvalidInput, match=f"position {head} is damaged: its time, 0, is before"):
+        restore(other, [exported(filled.log)[0], *body, trailer(body, head)])
+
+    assert rows(other) == ([], [])
+
+
 def trailer(body: list[bytes], head: int) -> bytes:
     digest = blake2b(b"".join(body), digest_size=32).hexdigest()
     return json.dumps({"count": len(body), "head": head, "digest": digest}).encode()

@@ -4,7 +4,10 @@ import json
 import random
 import tempfile
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack, closing
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,9 @@ from hypothesis import strategies as st
 
 from benchmarks.postgres_server import PostgresServer
 from domain.errors import BeforeHorizon
-from domain.event_store.entity_reads import StreamSpan
+from domain.event_store.entity_reads import RecordedEvent, StreamSpan
 from domain.event_store.port import EventStore
+from domain.events import EntityChanged, EntityCreated, encode
 from domain.reading.horizon import Horizon
 from domain.reading.moments import LogDays, recorded_moments
 from projections.entities.daily_counts import DailyFigures
@@ -37,6 +41,7 @@ from tests.projections.entities.test_past_rows import opened_log, project, rows_
 
 PRUNED = ("entities", "scopes", "history", "history_scopes", "kind_totals", "pasts", "days")
 """Tables whose rows depend on the log and the horizon alone, however it got there."""
+WIDE = "00000000-0000-7000-8000-000000000001"
 KINDS = ("databaseSchema", "table", "dataContract")
 
 Model = SqliteReadModel | PostgresReadModel
@@ -63,14 +68,27 @@ def grown(model: SortedReadModel, log: EventStore, rng: random.Random) -> None:
 
 
 def refused(model: SortedReadModel, position: int) -> bool:
-    """True if a list as of a position is refused."""
+    """True if lists and lineages as of a position are refused, all of them."""
     past = PastOfList(position, 0, lambda entity_id, position: (b"{}", b"{}"))
-    try:
-        for limit in (0, 5):
-            request = ListRequest(kind=CONTRACT, limit=limit, past=past)
-            json.loads(b"".join(list_page(model, request)))
+
+    def read_list(limit: int) -> None:
+        request = ListRequest(kind=CONTRACT, limit=limit, past=past)
+        json.loads(b"".join(list_page(model, request)))
+
+    def read_edges() -> None:
         with model.edges(past):
             pass
+
+    reads = partial(read_list, 0), partial(read_list, 5), read_edges
+    answers = {is_refused(read) for read in reads}
+    assert len(answers) == 1
+    return answers.pop()
+
+
+def is_refused(read: Callable[[], None]) -> bool:
+    """True if a read is refused as one before the horizon."""
+    try:
+        read()
     except BeforeHorizon:
         return True
     return False
@@ -176,6 +194,44 @@ def test_read_beside_a_moving_horizon_is_right_or_refused(
         pruning.join()
         assert {*answers} == {True, False}
         assert listed(model, log, head) == shown[head]
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+def test_step_is_short_where_states_have_many_memberships(
+    request: pytest.FixtureRequest, tmp_path: Path, backend: str
+) -> None:
+    """Writes wait for a step, and each membership of a list takes a part of it."""
+    with opened_log(str(tmp_path)) as log, ExitStack() as stack:
+        fill_with_labels(log, labels=1_000, changes=30)
+        model: Model
+        if backend == "sqlite":
+            model = stack.enter_context(closing(open_read_model(tmp_path / "entities.db")))
+        else:
+            model = stack.enter_context(postgres_model(request.getfixturevalue("postgres")))
+        project(model, log)
+        steps = [0]
+        while steps[-1] < log.head():
+            steps.append(model.prune(log.head(), 1_000).position)
+
+        # The first state that is replaced ends with the second event.
+        assert steps[1] <= 3
+        assert max(after - before for before, after in pairwise(steps[1:])) <= 2
+        assert rows_of(model)["history"] == []
+
+
+def fill_with_labels(log: EventStore, labels: int, changes: int) -> None:
+    """Create a table with many labels, and change its description."""
+    common: dict[str, Any] = {"kind": "table", "actor": "ann", "at": 1, "request_id": "r"}
+    tags = [
+        {"tagFQN": f"PII.l{number}", "source": "Classification", "labelType": "Manual"}
+        for number in range(labels)
+    ]
+    created = EntityCreated(version=1, name="t", fqn="s.t", body={"tags": encode(tags)}, **common)
+    log.append([RecordedEvent(WIDE, 1, created)])
+    for number in range(2, changes + 2):
+        patch = [{"op": "add", "path": "/description", "value": str(number)}]
+        changed = EntityChanged(version=number, patch=patch, **common)
+        log.append([RecordedEvent(WIDE, number, changed)])
 
 
 def listed(model: SortedReadModel, log: EventStore, position: int) -> bytes:

@@ -4,11 +4,12 @@ import json
 import random
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -177,7 +178,10 @@ def total(
     return int(page["paging"]["total"])
 
 
-def test_label_is_sought_by_its_name_of_then(tmp_path: Path) -> None:
+@pytest.mark.parametrize("backend", ["SQLite", "PostgreSQL"])
+def test_label_is_sought_by_its_name_of_then(
+    tmp_path: Path, request: pytest.FixtureRequest, backend: str
+) -> None:
     world = World(tmp_path / "events.db")
     classification = world.create("classification", "Old", description="")
     tag = world.create("tag", "Secret", classification="Old", description="")
@@ -188,7 +192,13 @@ def test_label_is_sought_by_its_name_of_then(tmp_path: Path) -> None:
     world.patch(tag, {"op": "replace", "path": "/name", "value": "Private"})
     renamed = world.log.head()
     world.patch(classification, {"op": "replace", "path": "/name", "value": "New"})
-    with closing(open_read_model(tmp_path / "e.db")) as model:
+    if backend == "SQLite":
+        opened: AbstractContextManager[SortedReadModel] = closing(
+            open_read_model(tmp_path / "e.db")
+        )
+    else:
+        opened = postgres_model(request.getfixturevalue("postgres"))
+    with opened as model:
         project(model, world.log)
         for value in ("Old.Secret", "Old.Private", "New.Private", tag.id, "New", "Old"):
             found = [

@@ -70,14 +70,16 @@ class WrongSums:
     def __init__(self, snapshot: Any, *, double: bool) -> None:
         self.checkpoint = snapshot.checkpoint
         self.searched = snapshot.searched
+        self.horizon = snapshot.horizon
         self._snapshot = snapshot
         self._double = double
 
     def digests(self) -> dict[str, tuple[int, int]]:
         return {**self._snapshot.digests(), "table": (2, 1)}
 
-    def states(self) -> None:
-        """No past."""
+    def states(self) -> Iterator[Any]:
+        states: Iterator[Any] = self._snapshot.states()
+        return states
 
     def entries(self) -> Iterator[tuple[str, str, int]]:
         entries = list(self._snapshot.entries())

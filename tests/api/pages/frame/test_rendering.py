@@ -4,7 +4,7 @@ import jinja2
 import pytest
 
 from api.pages.frame.documents import OPTIONAL, called, complete
-from api.pages.frame.rendering import environment
+from api.pages.frame.rendering import day, environment
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,12 @@ def test_entity_is_called_by_the_first_name_that_it_has(
     entity: dict[str, str | None], name: str
 ) -> None:
     assert called(entity) == name
+
+
+@pytest.mark.parametrize(
+    ("at", "shown"), [(1_795_000_000_000, "2026-11-18"), (10**15, "9999-12-31")]
+)
+def test_time_that_no_calendar_has_is_shown_as_its_end(at: int, shown: str) -> None:
+    """A host with a broken clock may have recorded it."""
+    assert day(at).startswith(shown)
+    assert environment().from_string("{{ at | moment }}").render(at=at).startswith(shown)

@@ -1,0 +1,17 @@
+"""Times of events as people read them: in UTC, on the calendar."""
+
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_EARLIEST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
+_LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
+
+
+def in_utc(at: int) -> datetime:
+    """The moment of a time in milliseconds since the Unix epoch.
+
+    Of a time that no calendar has, as the wrong clock of a host may say, it is the first or the
+    last moment that there is.
+    """
+    return _EPOCH + min(max(at, _EARLIEST), _LATEST) * _MILLISECOND
