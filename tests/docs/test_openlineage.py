@@ -6,6 +6,7 @@ from pathlib import Path
 from api.answers.bodies import MAX_BODY
 from api.callers.policies import combine, read_rules
 from api.openlineage.answers import MOST_NAMED
+from api.openlineage.bodies import MOST_VALUES
 from api.openlineage.caller_rights import check_door, rights_of
 from api.openlineage.door import MOST_WAITING, WAIT_SECONDS
 from domain.openlineage import mapping_file
@@ -18,8 +19,10 @@ from domain.openlineage.pipelines import MOST_TASKS
 from domain.openlineage.quality import DEFINITION_NAME
 from domain.openlineage.reading import (
     MOST_ASSERTIONS,
+    MOST_FIELD_NAMES,
     MOST_MESSAGE,
     MOST_SQL,
+    MOST_SYMLINKS,
 )
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -46,6 +49,10 @@ def test_bounds_are_those_of_the_door() -> None:
     waiting = f"{WAITING.rows:,} statements in {WAITING.bytes // 1_000_000} MB"
     assert waiting in FLOWING
     assert f"{megabytes} MB unpacked, {bounds}" in LIMITS
+    assert f"dataset {MOST_SYMLINKS} symlinks" in LIMITS
+    assert f"{MOST_FIELD_NAMES:,} names in their paths" in LIMITS
+    assert f"{MOST_VALUES:,} commas and opening brackets" in LIMITS
+    assert f"each dataset {MOST_SYMLINKS} symlinks" in FLOWING
     assert f"{RUNS.rows:,} each in {RUNS.bytes // 1_000_000} MB" in LIMITS
     assert f"{MOST_WAITING} events under way" in LIMITS
 
