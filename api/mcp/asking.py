@@ -104,7 +104,9 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not as_of:
             return None
-        if which is not None and _VERSION(as_of):
+        if _VERSION(as_of):
+            if which is None:
+                raise InvalidInput("as_of: a version is of one entity: give a time, or @position")
             kind = viewed(self.access, which)
             find = partial(_position_of_version, self.services, kind, which, as_of)
             return await self.services.heavy_read(self.request, find)

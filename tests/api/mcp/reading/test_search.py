@@ -82,3 +82,8 @@ def test_search_of_the_past(found: Client) -> None:
     assert (now["total"], now["position"] > before["position"]) == (1, True)
     then = Agent(found).call("search_catalog", query="newcomer", as_of=f"@{before['position']}")
     assert (then["total"], then["position"]) == (0, before["position"])
+
+
+def test_version_is_no_moment_of_a_search(found: Client) -> None:
+    refused = Agent(found).refusal("search_catalog", as_of="1.0")
+    assert refused == "as_of: a version is of one entity: give a time, or @position"
