@@ -31,7 +31,8 @@ _QUALIFIED: Schema = {
     "pattern": r'^("([^"]|"")+"|[^".]+)(\.("([^"]|"")+"|[^".]+))*$',
     "description": "Parts joined with dots; a part that holds a dot or a quote is quoted.",
 }
-_OUTER = r"[^\s\u0000-\u001f\u007f\u0085]"
+_SHOWN = r"[^\s\u0000-\u001f\u007f\u0085]"
+_OUTER = r"[^\s\u0000-\u001f\u007f-\u009f]"
 _PROGRAM: Schema = {
     **NAME,
     "pattern": rf"^{_OUTER}([^\u0000-\u001f\u007f-\u009f]*{_OUTER})?$",
@@ -178,7 +179,7 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
                 },
             ],
         },
-        "QueryText": {**TEXT, "pattern": _OUTER, "description": "SQL."},
+        "QueryText": {**TEXT, "pattern": _SHOWN, "description": "SQL."},
         "QueryUsage": array(to_kinds(())),
         "QueryUsers": array({"anyOf": [to_kinds(("user",)), TEXT]}),
         "QueryUsedBy": array(_PROGRAM),
