@@ -17,13 +17,14 @@ EXAMPLES = 25
 QUARTERS = 4
 
 
-def examples(deep: int) -> int:
+def examples(deep: int, quick: int = EXAMPLES) -> int:
     """Return how many examples a test draws that draws `deep` examples in a deep run.
 
-    The profile of the run, which is loaded before any module of tests, says which run it is.
+    `make test` draws `quick` at most: fewer where an example takes half a second. The profile of
+    the run, which is loaded before any module of tests, says which run it is.
     """
     is_deep = hypothesis.settings().max_examples > EXAMPLES
-    return deep if is_deep else min(deep, EXAMPLES)
+    return deep if is_deep else min(deep, quick)
 
 
 def first_alone(*values: Any) -> list[Any]:

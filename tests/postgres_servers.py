@@ -62,6 +62,9 @@ def losing_what_is_not_on_disk(postgres: PostgresServer) -> Iterator[None]:
     try:
         yield
     finally:
-        # A server whose part dies ends all its sessions, and recovers from its log.
+        with postgres.connect() as connection:
+            rows = connection.execute("SELECT pid FROM pg_stat_activity").fetchall()
+        # A server whose part dies ends all its sessions, and recovers from its log. Until then a
+        # session may still write to disk what was not there.
         os.kill(log_writer, signal.SIGKILL)
-        until(lambda: not Path(f"/proc/{log_writer}").exists())
+        until(lambda: not any(Path(f"/proc/{pid}").exists() for (pid,) in rows))

@@ -44,7 +44,8 @@ def engine(
 def drawn(count: int) -> settings:
     """The engine is emptied by each example itself."""
     return settings(
-        max_examples=examples(count), suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=examples(count, quick=4),
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
 
 

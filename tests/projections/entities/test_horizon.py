@@ -126,7 +126,7 @@ def assert_totals_are_thinned(model: Model, log: EventStore) -> None:
         assert len(each) == len({*each})
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40, quick=10), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_past_from_the_horizon_on_is_that_of_then(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder, opened_log(folder) as log:
@@ -146,7 +146,7 @@ def test_past_from_the_horizon_on_is_that_of_then(seed: int) -> None:
             assert_totals_are_thinned(model, log)
 
 
-@settings(max_examples=examples(5), deadline=None)
+@settings(max_examples=examples(5, quick=2), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_every_database_removes_the_same(postgres: PostgresServer, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder, opened_log(folder) as log:

@@ -130,7 +130,7 @@ def test_list_of_the_past_is_that_of_then(seed: int) -> None:
             assert_past_is_that_of_then(model, log, rng)
 
 
-@settings(max_examples=examples(5), deadline=None)
+@settings(max_examples=examples(5, quick=2), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_list_of_the_past_is_that_of_then_in_postgres(postgres: PostgresServer, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder, opened_log(folder) as log:

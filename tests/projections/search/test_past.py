@@ -91,7 +91,7 @@ def states(engine: SearchEngine) -> list[StateEntry]:
         return sorted(known)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, quick=8))
 @given(seed=seeds)
 def test_any_search_at_any_position_equals_an_index_made_then(seed: int) -> None:
     random = Random(seed)
