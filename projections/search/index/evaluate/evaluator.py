@@ -38,8 +38,7 @@ class Evaluator:
         self._nesting = nesting
         self._check = nesting.deadline.check
         self._leaves = Leaves(snapshot, view, self._check)
-        self._known: dict[int, tuple[tree.Node, Matches]] = {}
-        """By identity: comparing and hashing nodes takes as long as going through them."""
+        self._known: dict[tree.Node, Matches] = {}
         self._known_bytes = 0
 
     def restricted(self, allowed: Mask | None, filters: Iterable[tree.Node]) -> Mask | None:
@@ -57,15 +56,14 @@ class Evaluator:
 
     def matches(self, node: tree.Node) -> Matches:
         """The documents that match the node, with their scores."""
-        known = self._known.get(id(node))
-        if known is not None:
-            return known[1]
-        self._check()
-        found = self._evaluate(node)
-        if self._known_bytes + found.nbytes <= self._view.steps.held_bytes:
-            self._known_bytes += found.nbytes
-            self._known[id(node)] = node, found
-        return found
+        known = self._known.get(node)
+        if known is None:
+            self._check()
+            known = self._evaluate(node)
+            if self._known_bytes + known.nbytes <= self._view.steps.held_bytes:
+                self._known_bytes += known.nbytes
+                self._known[node] = known
+        return known
 
     def _held(
         self, nodes: Iterable[tree.Node], join: Callable[[list[Matches]], Matches]
