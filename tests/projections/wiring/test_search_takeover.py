@@ -124,7 +124,7 @@ def test_pointer_of_a_host_that_has_lost_the_lead_is_not_written(
 
 
 @pytest.mark.parametrize(
-    "sign", first_alone(b"meanwhile-0", b".checkpoint"), ids=["documents", "checkpoint"]
+    "sign", first_alone(b"meanwhile-0", b'.checkpoint"'), ids=["documents", "checkpoint"]
 )
 def test_host_that_is_killed_in_a_commit_is_replaced_and_what_it_sent_late_changes_nothing(
     sign: bytes,
