@@ -6,7 +6,6 @@ already issued. A file that cannot be read is logged, and the rules before it st
 
 import logging
 import re
-import tomllib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -17,12 +16,12 @@ from api.callers.permissions import Access, Action
 from domain.errors import InvalidInput
 from domain.kinds.registry import ALL_KINDS, KINDS
 from domain.machine import durable_files
+from domain.machine.toml_files import read_toml
 from domain.openmetadata.status_names import OWN, StatusNames
 from projections.visibility.field_paths import field_path
 from projections.visibility.withholding import Withheld, in_both, simplest
 
 ANY_KIND = "*"
-MAX_BYTES = 1_048_576
 _REMEMBERED = 1_000
 _HEADER = re.compile(rb"^[ \t]*\[\[[ \t]*rule[ \t]*\]\]", re.MULTILINE)
 
@@ -104,16 +103,9 @@ class Policies:
 def read_rules(path: Path) -> Rules:
     """The rules of a TOML file; raises InvalidInput with the file, the line and the mistake."""
     where = f"CATALOG_POLICIES {path}"
+    content, given = read_toml(path, where)
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise InvalidInput(f"{where}: more than {MAX_BYTES} bytes")
-        document = msgspec.convert(tomllib.loads(content.decode()), type=_File)
-    except OSError as error:
-        raise InvalidInput(f"{where}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{where}: {error}") from None
+        document = msgspec.convert(given, type=_File)
     except msgspec.ValidationError as error:
         place = re.search(r"\$\.rule\[(\d+)\]", str(error))
         line = f" line {_line(content, int(place[1]))}" if place else ""

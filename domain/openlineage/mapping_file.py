@@ -5,7 +5,6 @@ what it said before stays in force.
 """
 
 import logging
-import tomllib
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,9 +14,9 @@ from msgspec import Meta, Struct
 
 from domain.errors import InvalidInput
 from domain.machine import durable_files
+from domain.machine.toml_files import read_toml
 from domain.openlineage.naming import Case
 
-MAX_BYTES = 1_048_576
 Unknown = Literal["report", "create", "ignore"]
 _Text = Annotated[str, Meta(min_length=1)]
 
@@ -95,15 +94,10 @@ class MappingFile:
 def read_rules(path: Path) -> Rules:
     """The rules of a TOML file; raises InvalidInput with the file and the mistake."""
     where = f"CATALOG_OPENLINEAGE {path}"
+    _, document = read_toml(path, where)
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise InvalidInput(f"{where}: more than {MAX_BYTES} bytes")
-        rules = msgspec.convert(tomllib.loads(content.decode()), type=Rules)
-    except OSError as error:
-        raise InvalidInput(f"{where}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        rules = msgspec.convert(document, type=Rules)
+    except msgspec.ValidationError as error:
         raise InvalidInput(f"{where}: {error}") from None
     for number, rule in enumerate(rules.dataset, 1):
         if rule.unknown == "create" and rule.service is None:
