@@ -186,7 +186,7 @@ class Drawer:
             self._notes.get(edge_name(beginning.id, end.id)),
             None if "sqlQuery" in unseen else drawing.lineage.sql,
             mappings,
-            None if "pipeline" in unseen else outcome.pipeline,
+            outcome.pipeline if drawing.statement.names_pipeline else None,
             older=older,
         )
         try:

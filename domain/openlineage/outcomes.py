@@ -91,6 +91,7 @@ class Outcome:
                 links,
             ),
             mentioned=mentioned,
+            names_pipeline=said.names_pipeline,
         )
         self.work.add(WAITING, Row(key, said.at, encode_waiting(kept)))
         for name in names:
@@ -109,6 +110,7 @@ class Waiting(Struct, frozen=True, kw_only=True, array_like=True):
     integration: str = ""
     lineage: Lineage = Lineage()
     mentioned: tuple[DatasetName, ...] = ()
+    names_pipeline: bool = True
 
     @property
     def statement(self) -> Statement:
@@ -121,6 +123,7 @@ class Waiting(Struct, frozen=True, kw_only=True, array_like=True):
             integration=self.integration,
             lineage=self.lineage,
             mentioned=self.mentioned,
+            names_pipeline=self.names_pipeline,
         )
 
 
