@@ -29,8 +29,8 @@ LiveTotal = tuple[str, str, int, int]
 """Kind, status (or ANY_STATUS), day, and how many live entities there were at the end of it."""
 
 COUNTS = f"""
-SELECT day, kind, what, n FROM {{}}days WHERE day >= ? AND day <= ?
-UNION ALL SELECT ?, kind, what, CAST(sum(n) AS bigint) FROM {{}}days
+SELECT day, kind, what, n FROM {{}}.days WHERE day >= ? AND day <= ?
+UNION ALL SELECT ?, kind, what, CAST(sum(n) AS bigint) FROM {{}}.days
 WHERE day < ? AND what <> '{EVENTS}' GROUP BY kind, what
 """
 """Gives the rows of `days` from the first to the last day, and the coverage before as of one day.

@@ -12,6 +12,7 @@ from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
 from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
+from projections.entities.commit import write_entities, write_moments
 from projections.entities.cursors import Place
 from projections.entities.daily_counts import (
     COUNTS,
@@ -31,16 +32,11 @@ from projections.entities.port import (
     StoredDocument,
     edges_as_of,
 )
-from projections.entities.postgres.commit import (
-    DIGESTS,
-    write_entities,
-    write_moments,
-)
-from projections.entities.postgres.database import EntityTables, postgres_errors
+from projections.entities.postgres.commit import PostgresCommit, spelled
+from projections.entities.postgres.database import DIGESTS, EntityTables, postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
-from projections.entities.postgres.pruning import READ_HORIZON, prune
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
-from projections.entities.pruning import FIRST_OF_DAYS
+from projections.entities.pruning import FIRST_OF_DAYS, READ_HORIZON, prune
 from projections.entities.replaced_states import EntityChange
 from projections.entities.scopes import former_scope
 from projections.entities.single_entities import with_all_fields
@@ -77,8 +73,6 @@ _FIRST_AFTER = (
     " WHERE at > %b ORDER BY at LIMIT 1) m ON true"
 )
 """Gives NULL where there is none."""
-_FIRST_OF_DAYS = FIRST_OF_DAYS.replace("{}", "{}.").replace("?", "%b")
-_COUNTS = COUNTS.replace("{}", "{}.").replace("?", "%b")
 _LIVE_TOTALS = LIVE_TOTALS.format(
     "{}.",
     "{}.",
@@ -157,7 +151,7 @@ class PostgresReadModel(SortedReadModel):
 
     def first_of_days(self, days: int) -> int | None:
         """The position at which the last of so many days of the log began; None: it has fewer."""
-        ((position,),) = self.tables.ask_live((_FIRST_OF_DAYS, (days, days)))
+        ((position,),) = self.tables.ask_live((spelled(FIRST_OF_DAYS), (days, days)))
         position_or_none: int | None = position
         return position_or_none
 
@@ -174,7 +168,7 @@ class PostgresReadModel(SortedReadModel):
         link = self._writer()
         try:
             with postgres_errors(), link.transaction():
-                return prune(link, self.tables, upto, most)
+                return prune(PostgresCommit(link, self.tables), upto, most)
         except Superseded as gone:
             raise Damaged(gone.message) from gone
 
@@ -184,7 +178,7 @@ class PostgresReadModel(SortedReadModel):
         within = self.tables.within
         with self.tables.reading() as link:
             return DailyFigures(
-                link.rows(within(_COUNTS), days[0], days[-1], days[0] - 1, days[0]),
+                link.rows(within(spelled(COUNTS)), days[0], days[-1], days[0] - 1, days[0]),
                 link.rows(within(_LIVE_TOTALS), [*days], *of_series),
             )
 
@@ -275,9 +269,10 @@ class PostgresReadModel(SortedReadModel):
                 )
                 if moved.rowcount != 1:
                     raise moved_on("sorted read model", after)
-                days = DayCounts(write_moments(link, self.tables, moments))
+                session = PostgresCommit(link, self.tables)
+                days = DayCounts(write_moments(session, moments))
                 days.add_events(events)
-                write_entities(link, self.tables, entities, days)
+                write_entities(session, entities, days)
         except Superseded as gone:
             raise Damaged(gone.message) from gone
 
