@@ -10,6 +10,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from domain.errors import cut
 from domain.event_store.stored import Problem
 from domain.event_store.transfer import compare
 from domain.reading.utc_times import in_utc
@@ -148,4 +149,4 @@ def _say(console: Console, line: str) -> None:
 
 def _cut(value: Any) -> str:
     text = msgspec.json.encode(value).decode()
-    return options.cut(text, _SHOWN)
+    return cut(text, _SHOWN)

@@ -16,7 +16,7 @@ from domain.contracts.validation import columns
 from domain.contracts.validation.results import ContractResult, shown
 from domain.contracts.validation.rules import RulesProcess
 from domain.contracts.validation.verdict import judge
-from domain.errors import AlreadyExists, CatalogError, NotFound, StoreUnavailable
+from domain.errors import AlreadyExists, NotFound, RequestRefused
 from domain.judging.evidence import gather_evidence
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
@@ -110,12 +110,12 @@ def validate_request(services: Services, asked: Asked) -> ContractValidation:
         planner = services.catalog.planner
         context = replace(asked.context, contract_first=True)
         plan: Plan | None = planner.create(CONTRACT, values, context)
-    except (StoreUnavailable, FieldWithheld):
+    except FieldWithheld:
         raise
     except AlreadyExists as error:
         plan = None
         constraints.append(error.message)
-    except CatalogError as error:
+    except RequestRefused as error:
         plan = None
         errors.append(error.message)
     compared = None

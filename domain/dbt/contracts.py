@@ -16,7 +16,7 @@ from domain.dbt.documents import Origin, origin_in, with_model, without_model
 from domain.dbt.manifest import Model
 from domain.dbt.reading import decode_model
 from domain.dbt.walking import contracts_below
-from domain.errors import CatalogError, NotFound, StoreUnavailable, shown
+from domain.errors import NotFound, RequestRefused, shown
 from domain.event_store.port import EventStore
 from domain.event_store.stored import Claim
 from domain.kinds.bodies.components import Reference
@@ -159,9 +159,7 @@ class ContractImport:
         """The proposal of a plan, whose outcome is told."""
         try:
             proposal = self._catalog.propose(plan, self._context)
-        except StoreUnavailable:
-            raise
-        except CatalogError as error:
+        except RequestRefused as error:
             told.reason = error.message
             return NOTHING
         told.contract = proposal.entity.fqn

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from domain.edges import EDGE, edge_name
-from domain.errors import CatalogError, StoreUnavailable
+from domain.errors import RequestRefused
 from domain.event_store.stored import Claim
 from domain.events import Via
 from domain.kinds.names import join, quote, split
@@ -190,9 +190,7 @@ class Drawer:
         )
         try:
             plan = self._plans.lineage.add_to(beginning, end, change, self._context, unseen)
-        except StoreUnavailable:
-            raise
-        except CatalogError as error:
+        except RequestRefused as error:
             outcome.told.add(f"edge left out: {error.message}")
             return
         if plan is not None:
@@ -259,9 +257,7 @@ class Drawer:
             return
         try:
             plan = self._plans.planner.patch(KINDS[claim.kind], claim.id, operations, self._context)
-        except StoreUnavailable:
-            raise
-        except CatalogError as error:
+        except RequestRefused as error:
             outcome.told.add(f"texts of {claim.fqn!r} left out: {error.message}")
         else:
             self._plans.stage(plan)
@@ -305,9 +301,7 @@ class Drawer:
             values = {"name": name, "databaseSchema": above, "columns": columns}
             try:
                 plan = self._plans.planner.create(KINDS["table"], values, self._context)
-            except StoreUnavailable:
-                raise
-            except CatalogError:
+            except RequestRefused:
                 continue  # it stays a dataset that is missing
             self._plans.stage(plan)
             self._found[text.name] = Found(self._plans.log.claim("table", found.makes))

@@ -1,7 +1,7 @@
 """Pipelines and their tasks: the jobs of events, each an event of the log when first seen."""
 
 from domain.aggregate.entity import Entity
-from domain.errors import CatalogError, InvalidInput, StoreUnavailable, shown
+from domain.errors import InvalidInput, RequestRefused, shown
 from domain.event_store.stored import Claim
 from domain.kinds.names import child, quote, split
 from domain.kinds.registry import KINDS
@@ -49,9 +49,7 @@ class Pipelines:
                 told.add(f"{where}: its pipeline is deleted")
                 return None
             self._complete(claim, said, context, told)
-        except StoreUnavailable:
-            raise
-        except CatalogError as error:
+        except RequestRefused as error:
             told.add(f"{where}: {error.message}")
             return None
         return claim

@@ -13,7 +13,14 @@ from msgspec.structs import replace
 
 from domain.aggregate.entity import Entity
 from domain.contracts.changes.rules import Perspective
-from domain.errors import CatalogError, ConcurrentChange, KeyReused, NotFound, StoreUnavailable
+from domain.errors import (
+    CatalogError,
+    ConcurrentChange,
+    KeyReused,
+    NotFound,
+    RequestRefused,
+    StoreUnavailable,
+)
 from domain.event_store.appends import prepared
 from domain.event_store.port import ANSWERS_KEPT_MS, EventStore
 from domain.event_store.writes import Append, Refusal, RememberedAnswer
@@ -302,12 +309,10 @@ def _decide_deletes(
             continue
         try:
             plan = delete(planner, entity_id)
-        except StoreUnavailable:
-            raise
         except NotFound:
             # Somebody else has purged it, or it went with what it stood below.
             results[entity_id] = Change.NO_CHANGE
-        except CatalogError as error:
+        except RequestRefused as error:
             results[entity_id] = error
         else:
             results[entity_id] = plan.change

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from api.callers.permissions import Access
-from api.pages.frame.documents import cut
 from api.services import Services
 from api.use_cases.contract_validation import shown_result
 from domain.aggregate.entity import Entity
 from domain.contracts.validation.results import ContractResult, SlaValidation
+from domain.errors import cut
 from domain.measurements.port import PageRequest
 from domain.measurements.reports import RESULT
 

@@ -19,7 +19,6 @@ from domain.contracts.changes.limits import relation_of_limits
 from domain.contracts.changes.rules import Path
 
 _BOUNDS = moves("bound.loosened", "bound.tightened", "bound.changed")
-_SETS = moves("enum.loosened", "enum.tightened", "enum.changed")
 _GROUPS = (
     ("minimum", "exclusiveMinimum"),
     ("maximum", "exclusiveMaximum"),

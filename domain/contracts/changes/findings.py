@@ -4,8 +4,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from domain.contracts.changes.rules import RULES, Change, Path, cut
+from domain.contracts.changes.rules import RULES, Change, Path
 from domain.contracts.data_types import Relation
+from domain.errors import cut
 
 _LONGEST = 300
 """Characters of a value that a change shows."""
