@@ -51,7 +51,7 @@ class Principal(msgspec.Struct, frozen=True):
     name: str
     roles: tuple[str, ...]
     agent: str | None = None
-    """Who acts for the caller, as the token says it: `act.sub` (RFC 8693), else `azp`."""
+    """The client that acts for the caller, by the token: `act.sub` (RFC 8693), else `azp`."""
 
 
 class Access(msgspec.Struct, frozen=True, eq=False, dict=True):

@@ -57,7 +57,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool is given beside its arguments."""
+    """The request, the caller and the services that a tool is given beside its arguments."""
 
     services: Services
     searcher: Searcher

@@ -85,7 +85,7 @@ class Changed(Answer, kw_only=True, omit_defaults=True):
     more_diff: int = 0
     """Number of differences that are not shown."""
     dropped_tags: list[str] = msgspec.field(default_factory=list)
-    """Tags that a bot may not add, as they exclude others."""
+    """Tags that were left out: a bot may not add a tag that excludes one which is there."""
 
 
 Made = tuple[EntityProposal, list[Difference]]

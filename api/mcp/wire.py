@@ -29,7 +29,7 @@ _NAMED_BY: Mapping[str, str] = MappingProxyType(
 )
 """Method -> the parameter that the header `Mcp-Name` repeats."""
 _ENCODED = ("=?base64?", "?=")
-"""What stands before and behind a header's value that is Base64 of UTF-8."""
+"""The marks before and behind a header's value that is Base64 of UTF-8."""
 _SERVER = {"name": "metadata-catalog", "version": RELEASE}
 _MOST_CLAIMED = 200
 """Characters of a client's name that are kept."""
@@ -206,7 +206,7 @@ def _plain(value: str | None) -> str | None:
 
 
 def _claimed(info: Any, agent: str | None) -> str | None:
-    """What a client calls itself: by name and version, else as its User-Agent does."""
+    """The name that a client gives itself: name and version, else its User-Agent."""
     if isinstance(info, dict):
         parts = [info.get("name"), info.get("version")]
         agent = " ".join(each for each in parts if isinstance(each, str)) or agent

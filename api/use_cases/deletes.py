@@ -66,8 +66,7 @@ async def purge_beforehand(
     *,
     recursive: bool,
 ) -> None:
-    """Purge what goes along with entities that are to be purged, where it is too much for one
-    transaction.
+    """Purge the entities below others that are to be purged, where one transaction is too small.
 
     An entity that cannot be purged is passed over: its own purge tells why.
     """

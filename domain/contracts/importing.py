@@ -28,7 +28,7 @@ STATUSES: Mapping[str, str] = MappingProxyType(
 
 
 class Said(msgspec.Struct, frozen=True):
-    """What a document says of a contract."""
+    """The name and the values that a document gives a contract."""
 
     name: str
     """Its `name`, or else its `id`."""
@@ -38,7 +38,7 @@ class Said(msgspec.Struct, frozen=True):
 
 
 def read_document(document: Document, place: int | None) -> Said:
-    """What a document says of a contract, for whose entity the schema object at a place stands.
+    """Read a document, of which the schema object at a place stands for the contract's entity.
 
     Raises InvalidInput when the contract can have neither the name nor the id of the document.
     """

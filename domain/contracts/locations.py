@@ -22,7 +22,7 @@ _SCHEMAS = ("schema", "dataset")
 
 
 class _Head(msgspec.Struct):
-    """What of a recorded document is decoded to tell it from others."""
+    """The part of a recorded document that tells it from others."""
 
     id: msgspec.Raw
     schema: msgspec.Raw = msgspec.Raw(b"null")

@@ -39,7 +39,7 @@ class ModelOutcome(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=T
     entity: str
     """Qualified name of the model's table."""
     contract: str | None = None
-    """Qualified name of its contract, where it has one."""
+    """Qualified name of the contract; None for a model without one."""
     outcome: Outcome
     bump: Bump | None = None
     """The part of the version that has to rise for the change; none of a contract that is new."""

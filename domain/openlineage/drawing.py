@@ -41,7 +41,7 @@ class Drawing(Struct, frozen=True):
 
     statement: Statement
     lineage: Lineage
-    """What is said of datasets by all events of the run."""
+    """The datasets of all events of the run, with their columns and SQL."""
     draws: bool
     """True if the datasets are read and written for sure."""
     edges: Sequence[SaidEdge] = ()

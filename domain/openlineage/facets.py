@@ -124,7 +124,7 @@ class DatasetLineage(Struct):
 
 
 class LineageEntry(Struct):
-    """What one dataset is made of, as `lineage` of a job or a run tells it."""
+    """The sources of one dataset, as `lineage` of a job or a run gives them."""
 
     namespace: str
     name: str

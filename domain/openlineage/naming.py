@@ -82,7 +82,7 @@ class Service(Struct, frozen=True):
     fqn: str
     type: str
     endpoints: frozenset[str] = frozenset()
-    """Where its connection says that it is: `host:port`, an account or buckets, in lower case."""
+    """The addresses in its connection: `host:port`, an account or buckets, in lower case."""
 
 
 class Container(Struct, frozen=True):

@@ -43,7 +43,7 @@ class Outcome:
         self.concerned: set[str] = set()
         """Ids of the entities by which the statement is as it should be."""
         self.work = Work()
-        """What has to be written, until it is."""
+        """The rows that are still to be written."""
         self._links = dict(statement.lineage.symlinks)
 
     def wait(self, actor: str, edge: SaidEdge, missing: Iterable[DatasetName]) -> None:

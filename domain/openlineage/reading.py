@@ -36,7 +36,7 @@ MOST_ASSERTIONS = 1_000
 
 
 def statement_of(event: Event, now: int) -> Statement:
-    """What an event says; `now` in milliseconds since 1970 is taken for a time in the future."""
+    """Read an event; a time in the future becomes `now`, in milliseconds since 1970."""
     told = Told()
     at = min(event.at, now)
     if event.job is None:
@@ -201,7 +201,7 @@ def _tell_of_life(name: DatasetName, facets: Facets, told: Told) -> bool:
 
 
 class _Texts:
-    """What an event says of datasets in words."""
+    """The descriptions, owners and columns that an event gives datasets."""
 
     def __init__(self, told: Told) -> None:
         self._by_name: dict[DatasetName, DatasetTexts] = {}

@@ -1,4 +1,4 @@
-"""What the caller of the door may have done beside edges and pipelines."""
+"""The rights of a sender of events, beside the right to draw edges and make pipelines."""
 
 from collections.abc import Callable, Collection
 

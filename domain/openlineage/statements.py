@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class State(StrEnum):
-    """What an event says of the state of its run."""
+    """The state of a run by an event."""
 
     START = "START"
     RUNNING = "RUNNING"
@@ -95,7 +95,7 @@ class Field(Struct, frozen=True, array_like=True):
 
 
 class DatasetTexts(Struct, frozen=True, array_like=True):
-    """What is said of a dataset itself."""
+    """The texts and columns that an event gives a dataset."""
 
     name: DatasetName
     description: str | None = None
@@ -112,11 +112,11 @@ class CheckedAssertion(Struct, frozen=True, array_like=True):
     success: bool
     column: str | None = None
     outcome: str | None = None
-    """What was found, in words."""
+    """The expected and the actual value, in words."""
 
 
 class Statement(Struct, frozen=True, kw_only=True):
-    """What one event says."""
+    """The content of one event, as far as the catalog uses it."""
 
     at: int
     """Milliseconds since 1970, never in the future."""

@@ -31,7 +31,7 @@ from domain.writing.staged_plans import StagedPlans
 MOST_EDGES = 500
 """Edges that one transaction draws."""
 _ROUNDS = 3
-"""How often points of runs are written again that another process has changed meanwhile."""
+"""Attempts to write the points of runs that another process changes meanwhile."""
 
 ReadPlaces = Callable[[], Places]
 

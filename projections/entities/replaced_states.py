@@ -62,7 +62,7 @@ class HeldState(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class EntityChange(msgspec.Struct, frozen=True, gc=False):
-    """What some events of the log made of one entity."""
+    """The states of one entity after some events of the log."""
 
     passed: tuple[HeldState, ...]
     """The states after these events, in order, but for the one that is stored."""
@@ -73,7 +73,7 @@ class EntityChange(msgspec.Struct, frozen=True, gc=False):
 
 
 def entity_change(folded: Folded) -> EntityChange:
-    """What a batch made of an entity."""
+    """The EntityChange of an entity by a folded batch of events."""
     passed = tuple(held_state(stored_entity(one)) for one in folded.replaced)
     if folded.entity.purged:
         return EntityChange(passed, None, folded.position)
@@ -382,5 +382,5 @@ def memberships(state: HeldState | ReplacedState) -> set[ScopeRow]:
 
 
 def _listed_by(state: HeldState) -> tuple[str, int, str, str | None]:
-    """What memberships depend on."""
+    """The fields of a state that its memberships follow from."""
     return state.scopes, state.deleted, state.name, state.status

@@ -231,7 +231,10 @@ def _remove_first_layout(directory: Path) -> None:
 
 
 def make_directory(directory: Path) -> None:
-    """Make the data directory, closed to other users because it holds the secret."""
+    """Make the data directory, closed to other users because it holds the secret.
+
+    Raises StoreUnavailable.
+    """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

@@ -129,7 +129,7 @@ def _read(
 
 
 def _refused(which: Named, error: str, room: int) -> EntityShown:
-    """Why an entity is not shown, within its room; JSON may take two characters for one."""
+    """An entity with the reason why it is not shown; `room` is in characters of JSON."""
     part = room // 6
     return EntityShown(
         kind=which.kind, name=plain(which.name)[:part], error=plain(error)[: part + 100]

@@ -39,7 +39,7 @@ _PARAMETERS: Parameters = {
 
 
 class GradedChange(msgspec.Struct, frozen=True):
-    """A change as its row shows it."""
+    """A row of the table of changes."""
 
     level: Level
     """The grade in the view that was asked for."""

@@ -23,11 +23,11 @@ _MINUTE = 60_000
 
 
 class ResultPart(msgspec.Struct, frozen=True):
-    """What a result says of one part of a contract, such as its columns."""
+    """The part of a result about one part of a contract, such as its columns."""
 
     title: str
     said: str
-    """How many passed."""
+    """The number that passed."""
     failed: Sequence[str]
     """The first of those that failed, and why."""
     more: int

@@ -157,7 +157,7 @@ def _routes(services: Services, sampled: Sampled) -> list[HTTPRouteHandler]:
 
 
 _NOT_COMPARED = {"validate": "false"}
-"""What OpenMetadata's client says where it wants no columns compared, as none are here."""
+"""The value with which OpenMetadata's client asks for no comparison of columns; none is made."""
 
 
 def _check_failed(store: Measurements, case_id: str) -> None:

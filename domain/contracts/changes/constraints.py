@@ -34,7 +34,7 @@ _NO_FIELD = "float32"
 
 
 def compare_options(*, whole: bool) -> Grade:
-    """What finds the changes of `logicalTypeOptions` of a column, of `whole` numbers or others."""
+    """A Grade for `logicalTypeOptions` of a column, of `whole` numbers or of other values."""
 
     def grade(found: Findings, path: Path, old: Any, new: Any) -> None:
         before, after = (each if isinstance(each, dict) else {} for each in (old, new))

@@ -23,7 +23,7 @@ class Findings:
         """True if every other spelling of a type is another type."""
         self.changes: list[Change] = []
         self.place = place
-        """Where the next changes are found; see `Change.place`."""
+        """The place of the next changes; see `Change.place`."""
 
     def within(self, name: str) -> "Findings":
         """The same changes, to which those in an object or column are added."""

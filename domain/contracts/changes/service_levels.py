@@ -96,7 +96,7 @@ def _moved(property_: str, old: tuple[str, float] | None, new: tuple[str, float]
 
 
 def _amount(given: Mapping[str, Any]) -> tuple[str, float] | None:
-    """What is counted, and how much of it; None for what is no amount.
+    """The unit and the number of an amount; None for a value that is no amount.
 
     Months and years are counted apart, as they are no certain number of days.
     """

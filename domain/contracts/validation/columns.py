@@ -38,7 +38,7 @@ def columns_of(kind: EntityKind, entity: Entity) -> list[Column]:
 
 
 class Difference(msgspec.Struct, frozen=True, gc=False):
-    """A promised column that is not there as it is promised."""
+    """A promised column that the entity lacks, or has with another type."""
 
     path: str
     promised: DataType
@@ -55,7 +55,7 @@ class Agreement(msgspec.Struct, frozen=True):
     twice: tuple[str, ...]
     """Paths that are promised more than once."""
     unpromised: int
-    """Columns that there are beside those that are promised."""
+    """Number of columns of the entity that the contract does not promise."""
 
     @property
     def agreeing(self) -> int:

@@ -156,7 +156,7 @@ def result_of(run: ReportedRun, tested: ContractFacts) -> ContractResult | None:
 
 
 def _rank(result: str | None) -> int:
-    """How bad a result is; -1 for one that tells of no test."""
+    """The rank of a result, the worst last; -1 for a result that tells of no test."""
     return _WORST.index(result) if result in _STATUSES else -1
 
 

@@ -139,7 +139,7 @@ class Readers:
                 self._idle.pop().close()
 
     def _idle_one(self) -> Link | None:
-        """A connection that answers, of those that were used before."""
+        """An idle connection that still answers; None without one."""
         with suppress(IndexError):
             while True:
                 link = self._idle.pop()

@@ -291,5 +291,5 @@ class PostgresReadModel(SortedReadModel):
 
 
 def no_writer() -> Link:
-    """The writer of a read model that is opened to be read."""
+    """Raise StoreUnavailable: the writer of a read model that is opened to be read."""
     raise StoreUnavailable("the sorted read model was opened to be read")

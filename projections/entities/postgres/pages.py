@@ -121,7 +121,7 @@ def _rows_at(backward: bool, optional: bool) -> str:
 
 
 def _bounded(sql: str, backward: bool, optional: bool) -> str:
-    """The rows up to the one that makes them have so many bytes."""
+    """Limit a query to its first rows, which end with the row that reaches the bound in bytes."""
     summed = f"sum(size) OVER (ORDER BY {_order(backward)} ROWS UNBOUNDED PRECEDING)"
     return (
         f"SELECT name, id, core, optional FROM (SELECT *, {summed} - size AS before"

@@ -98,7 +98,7 @@ def _bytes(array: NDArray[Any]) -> int:
 
 
 class Steps(msgspec.Struct, frozen=True, kw_only=True):
-    """What a search does and holds at once, before it looks at the clock again."""
+    """Work and memory of a search between two looks at the clock."""
 
     documents: int = 48_000
     """Number of documents, times the different words of a phrase, that are compared."""
