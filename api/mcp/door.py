@@ -87,7 +87,7 @@ class _Door:
 
     async def _dispatch(self, request: AnyRequest, call: Call) -> bytes:
         """The response to a request; raises Refused, and errors that are answered as the API's."""
-        hello = call.hello({"tools": {}, "resources": {}, "prompts": {}}, _INSTRUCTIONS)
+        hello = call.hello(_INSTRUCTIONS)
         if hello is not None:
             return hello
         if call.method == "ping" and not call.is_modern:
