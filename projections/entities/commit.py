@@ -10,13 +10,8 @@ from domain.reading.moments import LogDays, Moment
 from projections.entities.commit_changes import CommitChanges
 from projections.entities.commit_session import CommitSession
 from projections.entities.daily_counts import DayCounts
-from projections.entities.replaced_states import (
-    EntityChange,
-    HeldState,
-    PastChanges,
-    ReplacedState,
-    memberships,
-)
+from projections.entities.past_changes import PastChanges
+from projections.entities.replaced_states import EntityChange, HeldState, ReplacedState, memberships
 from projections.entities.stored_entity import held_digests
 
 _NEWEST_MOMENT = "SELECT at, position FROM {}.moments ORDER BY at DESC LIMIT 1"

@@ -21,11 +21,10 @@ from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.reading.moments import DAY
 from projections.entities.daily_counts import CoverageStep
+from projections.entities.past_changes import Life, PastChanges
 from projections.entities.replaced_states import (
     EndedMembership,
-    Life,
     Membership,
-    PastChanges,
     ReplacedState,
     Step,
     held_state,

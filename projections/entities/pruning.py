@@ -12,13 +12,8 @@ from domain.event_store.port import MAX_INTEGER
 from domain.reading.horizon import Horizon
 from domain.reading.moments import DAY, LogDays, Moment
 from projections.entities.commit_session import CommitSession
-from projections.entities.replaced_states import (
-    PastChanges,
-    ReplacedState,
-    Series,
-    Step,
-    memberships,
-)
+from projections.entities.past_changes import PastChanges
+from projections.entities.replaced_states import ReplacedState, Series, Step, memberships
 from projections.entities.stored_entity import held_digests
 
 MOST_FORGOTTEN = 4_000
