@@ -12,8 +12,8 @@ from api.use_cases.measured import now
 from api.use_cases.publications import known_contracts
 from domain.aggregate.entity import Entity
 from domain.contracts.exporting import document_of
-from domain.contracts.importing import find_object, object_at
-from domain.contracts.locations import document_id, object_of, schema_objects
+from domain.contracts.importing import find_object, object_at, schema_objects
+from domain.contracts.locations import document_id, object_of
 from domain.contracts.validation.kept_runs import KEPT_RUNS, KeptRun, kept_run
 from domain.contracts.validation.reported_runs import ContractFacts, ReportedRun, result_of
 from domain.contracts.validation.results import Status

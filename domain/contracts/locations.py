@@ -50,13 +50,6 @@ def object_of(body: Body) -> Element:
     return found
 
 
-def schema_objects(document: Document) -> list[tuple[int, Element]]:
-    """The schema objects with their places; what is no mapping is left out."""
-    schema = document.get("schema")
-    held = enumerate(schema) if isinstance(schema, list) else ()
-    return [(place, each) for place, each in held if isinstance(each, dict)]
-
-
 def named_entity(holder: Element) -> str | None:
     """The value of the custom property `catalogEntity` of a document, or of one of its objects.
 

@@ -122,6 +122,18 @@ def compare_lists(
     compare_strays(found, path, *lists)
 
 
+def member(removed: str, added: str, grades: Grades, other: str = "other.changed") -> Grade:
+    """Grades an element of a list: it has come, has gone, or its keys have changed."""
+
+    def grade(found: Findings, path: Path, old: Any, new: Any) -> None:
+        if old is None or new is None:
+            found.add(removed if new is None else added, path, old, new)
+        else:
+            compare_keys(found, path, old, new, grades, other)
+
+    return grade
+
+
 def compare_strays(found: Findings, path: Path, old: Any, new: Any) -> None:
     """Find changes of what is no mapping in lists, or no list: no rule knows it."""
     if _strays(old) != _strays(new):

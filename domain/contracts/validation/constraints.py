@@ -9,6 +9,7 @@ from typing import Any
 
 from domain.aggregate.entity import Entity
 from domain.contracts.exporting import document_of, given_document
+from domain.contracts.importing import object_at
 from domain.contracts.validation.columns import Column
 
 _IMPLIED = {
@@ -51,10 +52,7 @@ def _bounded(contract: Entity) -> int:
     given = given_document(contract.body)
     if given is None or given.place is None or f'"{_OPTIONS}"' not in given.text:
         return 0
-    schema = document_of(contract).get("schema")
-    place = given.place
-    held = schema[place] if isinstance(schema, list) and place < len(schema) else None
-    return _with_options(held) if isinstance(held, Mapping) else 0
+    return _with_options(object_at(document_of(contract), given.place))
 
 
 def _with_options(element: Mapping[str, Any]) -> int:
