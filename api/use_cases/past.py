@@ -98,7 +98,7 @@ async def position_asked(
 
 
 async def refuse_before_horizon(services: Services, request: AnyRequest, position: int) -> None:
-    """Raise BeforeHorizon for a position as of which nothing can be read any more."""
+    """Raise BeforeHorizon for a position before the horizon: the past there is not kept."""
     await services.light_read(request, partial(_refuse_before_horizon, services, position))
 
 

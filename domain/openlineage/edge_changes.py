@@ -13,7 +13,7 @@ from domain.event_store.stored import Claim
 from domain.openlineage.keeping import EDGES, Keeping
 
 SOURCE = "OpenLineage"
-"""The source of edges that this room draws, and the only ones that it changes."""
+"""The `source` of the edges that events draw; events change no edge of another source."""
 _HOUR_MS = 3_600_000
 _KEPT = tuple(key for key in DETAIL_KEYS if key not in SET_HERE)
 
@@ -144,7 +144,7 @@ class EdgeChange:
 def _joined(
     said: list[dict[str, Any]], others: list[dict[str, Any]], present: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The mappings that a job says with those of others, in the order of those that are there."""
+    """The mappings of a job and of others, those that are present already in their old order."""
     known = {_identity(each): each for each in said}
     known.update((_identity(each), each) for each in others if _identity(each) not in known)
     places = {_identity(each): place for place, each in enumerate(present)}

@@ -14,7 +14,7 @@ from domain.errors import shown
 MOST_BYTES = 2_000_000
 """Bytes of a facet that is read by one call."""
 MOST_TOLD = 100
-"""Sentences about one event that its answer holds."""
+"""Sentences that the answer to one event may have."""
 
 _MOST_CHARACTERS = 300
 """Characters of a sentence, which may repeat names of an event."""
@@ -195,7 +195,7 @@ class ParentRun(Struct, rename="camel"):
 
 
 class Ancestor(Struct):
-    """A run that others are part of, and its job."""
+    """A parent run, and the job of it."""
 
     run: ParentRun
     job: Identifier
@@ -224,7 +224,7 @@ class ErrorMessage(Struct):
 _to_facets = msgspec.json.Decoder(dict[str, Raw] | None)
 _DELETED = b'"_deleted"'
 _IN_PARTS = frozenset(("columnLineage", "lineage"))
-"""Facets whose parts are read one by one."""
+"""Facets without a bound in bytes: each of their parts is read by a call of its own."""
 _MISFITS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of what is no JSON of the form that is expected; nobody has looked into it before."""
 

@@ -36,8 +36,8 @@ class Pipelines:
     def pipeline_of(self, said: Statement, context: WriteContext, told: Told) -> Claim | None:
         """The pipeline of a statement's root, with the statement's task; None where there is none.
 
-        What cannot be made is told, such as a name that is too long. A pipeline that somebody has
-        deleted stays deleted.
+        An error, such as that of a name that is too long, becomes a sentence of `told`. A pipeline
+        that somebody has deleted stays deleted.
         """
         assert said.root is not None
         where = place("job", said.root.namespace, said.root.name)

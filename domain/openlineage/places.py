@@ -146,7 +146,7 @@ def service_of(kind: str, document: Mapping[str, Any]) -> Service:
 
 
 def _redshift(host: str) -> str | None:
-    """The place of a cluster as OpenLineage names it: `cluster.region:port`."""
+    """The address of a Redshift cluster in OpenLineage's form: `cluster.region:port`."""
     found = _REDSHIFT(host)
     return f"{found['cluster']}.{found['region']}{found['port']}" if found else None
 

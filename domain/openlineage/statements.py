@@ -65,7 +65,7 @@ class Lineage(Struct, frozen=True, array_like=True):
     outputs: tuple[Output, ...] = ()
     sql: str | None = None
     symlinks: tuple[tuple[DatasetName, tuple[DatasetName, ...]], ...] = ()
-    """Other names of datasets, those of tables, which come first."""
+    """Dataset -> other names of the same table, which are looked up before its own."""
 
     def with_later(self, later: "Lineage") -> "Lineage":
         """All that this one and a later event of the same run say; the later one comes first."""
@@ -86,10 +86,10 @@ class Lineage(Struct, frozen=True, array_like=True):
 
 
 class Field(Struct, frozen=True, array_like=True):
-    """A column of a dataset, as its `schema` has it."""
+    """A column in the `schema` of a dataset."""
 
     path: tuple[str, ...]
-    """Its name, after those of the columns that it is inside of."""
+    """The names of the columns around it, the outermost first, and its own name."""
     type: str | None = None
     description: str | None = None
 

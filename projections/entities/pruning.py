@@ -70,7 +70,7 @@ TotalsRow = tuple[str, int, str, int, int | None]
 
 
 class PruningStep:
-    """One step of the horizon: how far it goes, and what is removed with it."""
+    """One step of the horizon: the positions that it passes, and the rows that it removes."""
 
     def __init__(self, checkpoint: int, before: Horizon, upto: int, most: int) -> None:
         """The horizon goes on from `before` to `upto`, by `most` positions at most."""

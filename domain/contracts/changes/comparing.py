@@ -30,7 +30,7 @@ class Terms(msgspec.Struct, frozen=True):
     document: Document
     """The contract as a document of the Open Data Contract Standard."""
     beside: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    """Key of a contract's body -> value, of what a document cannot say."""
+    """Key of a contract's body -> value, for the keys that no document has."""
 
 
 def compare(old: Terms, new: Terms, *, exact: bool = False) -> list[Change]:

@@ -26,7 +26,7 @@ class Findings:
         """The place of the next changes; see `Change.place`."""
 
     def within(self, name: str) -> "Findings":
-        """The same changes, to which those in an object or column are added."""
+        """Findings that add to the same list, for changes inside an object or column."""
         inner = Findings(exact=self.exact, place=(*self.place, name))
         inner.changes = self.changes
         return inner
@@ -171,14 +171,14 @@ def _strays(elements: Any) -> list[Any]:
 
 
 def _is_set(value: Any) -> bool | None:
-    """A flag, also one that is written as a text; None for what is none."""
+    """The boolean that a value is or writes, False for None; None for any other value."""
     if value is None or isinstance(value, bool):
         return bool(value)
     return {"true": True, "false": False}.get(str(value).lower())
 
 
 def _shown(value: Any) -> Any:
-    """A value as a change shows it: what is large is cut, lists and mappings are their JSON."""
+    """A value for a change: lists and mappings as JSON, long texts cut, large numbers as texts."""
     if isinstance(value, dict | list):
         # Piece by piece: of a large value no more is written than is shown.
         pieces, text = _encoder.iterencode(value), ""

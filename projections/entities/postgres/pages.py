@@ -180,7 +180,7 @@ class PostgresListReader(PageReader):
         return self._link.rows(self._tables.within(statement[0]), *statement[1])
 
     def read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
-        """The rows of a statement about entities, which ends them by their size."""
+        """The rows of a statement about entities, and True if they reach the bound in bytes."""
         rows = self.run(statement)
         # Whoever joins them may give them in any order.
         rows.sort(key=_KEY, reverse=self._request.backward and not self._is_own)
