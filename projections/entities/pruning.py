@@ -23,7 +23,12 @@ MOST_SCOPES = 30_000
 """Characters of the scopes of the states with which a step ends: each scope is a membership to be
 removed, and an entity may have thousands of them."""
 
-READ_HORIZON = "SELECT horizon, horizon_at FROM {}.checkpoint"
+READ_HORIZON = """
+SELECT coalesce((SELECT horizon FROM {}.checkpoint), 0),
+    coalesce((SELECT horizon_at FROM {}.checkpoint), 0)
+"""
+FIRST_AFTER = "SELECT (SELECT position FROM {}.moments WHERE at > ? ORDER BY at LIMIT 1)"
+"""Gives the position of the first moment after a time; NULL where there is none."""
 _MOVE = "UPDATE {}.checkpoint SET horizon = ?, horizon_at = ?"
 _REMOVE = "DELETE FROM {}.history WHERE until > ? AND until <= ?"
 FIRST_OF_DAYS = f"""

@@ -36,7 +36,7 @@ from projections.entities.postgres.commit import PostgresCommit, spelled
 from projections.entities.postgres.database import DIGESTS, EntityTables, postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
-from projections.entities.pruning import FIRST_OF_DAYS, READ_HORIZON, prune
+from projections.entities.pruning import prune
 from projections.entities.replaced_states import EntityChange
 from projections.entities.scopes import former_scope
 from projections.entities.single_entities import with_all_fields
@@ -68,11 +68,6 @@ _DOCUMENTS = (
 _DELETED = (
     "SELECT kind, sum(n)::int8 FROM {}.counters WHERE scope = '' AND deleted = 1 GROUP BY kind"
 )
-_FIRST_AFTER = (
-    "SELECT m.position FROM (SELECT) one LEFT JOIN LATERAL (SELECT position FROM {}.moments"
-    " WHERE at > %b ORDER BY at LIMIT 1) m ON true"
-)
-"""Gives NULL where there is none."""
 _LIVE_TOTALS = LIVE_TOTALS.format(
     "{}.",
     "{}.",
@@ -143,22 +138,9 @@ class PostgresReadModel(SortedReadModel):
         """Kind -> how many of its entities are soft-deleted; kinds without any may be absent."""
         return dict(self.tables.ask((_DELETED, ())))
 
-    def first_after(self, time: int) -> int | None:
-        """The position of the first event later than a time; None where there is none yet."""
-        ((position,),) = self.tables.ask_live((_FIRST_AFTER, (time,)))
-        position_or_none: int | None = position
-        return position_or_none
-
-    def first_of_days(self, days: int) -> int | None:
-        """The position at which the last of so many days of the log began; None: it has fewer."""
-        ((position,),) = self.tables.ask_live((spelled(FIRST_OF_DAYS), (days, days)))
-        position_or_none: int | None = position
-        return position_or_none
-
-    def horizon(self) -> Horizon:
-        """The earliest position as of which the read model can be read."""
-        ((position, at),) = self.tables.ask_live((READ_HORIZON, ()))
-        return Horizon(position, at)
+    def ask(self, sql: str, *values: Any) -> list[Any]:
+        """The rows of a statement; raises Superseded as well when another generation is live."""
+        return self.tables.ask_live((spelled(sql), values))
 
     def prune(self, upto: int, most: int) -> Horizon:
         """Move the horizon on to a position, by `most` positions at most; see the port.

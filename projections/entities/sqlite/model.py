@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -29,7 +30,7 @@ from projections.entities.port import (
     StoredDocument,
     edges_as_of,
 )
-from projections.entities.pruning import FIRST_OF_DAYS, READ_HORIZON, prune
+from projections.entities.pruning import prune
 from projections.entities.replaced_states import EntityChange
 from projections.entities.scopes import former_scope
 from projections.entities.single_entities import with_all_fields
@@ -60,7 +61,6 @@ _BEGIN = "INSERT OR IGNORE INTO checkpoint (one, position, fingerprint) VALUES (
 _MOVE_ON = (
     "UPDATE checkpoint SET position = ?, fingerprint = ? WHERE position = ? AND fingerprint = ?"
 )
-_FIRST_AFTER = "SELECT position FROM moments WHERE at > ? ORDER BY at LIMIT 1"
 _LIVE_TOTALS = LIVE_TOTALS.format(
     "",
     "",
@@ -118,24 +118,10 @@ class SqliteReadModel(SortedReadModel):
             ).fetchall()
         return dict(rows)
 
-    def first_after(self, time: int) -> int | None:
-        """The position of the first event later than a time; None where there is none yet."""
+    def ask(self, sql: str, *values: Any) -> list[Any]:
+        """The rows of a statement."""
         with sqlite_errors():
-            row = self.database.connection.execute(_FIRST_AFTER, (time,)).fetchone()
-        return None if row is None else row[0]
-
-    def first_of_days(self, days: int) -> int | None:
-        """The position at which the last of so many days of the log began; None: it has fewer."""
-        with sqlite_errors():
-            row = self.database.connection.execute(spelled(FIRST_OF_DAYS), (days, days)).fetchone()
-        position: int | None = row[0]
-        return position
-
-    def horizon(self) -> Horizon:
-        """The earliest position as of which the read model can be read."""
-        with sqlite_errors():
-            row = self.database.connection.execute(spelled(READ_HORIZON)).fetchone()
-        return Horizon() if row is None else Horizon(*row)
+            return self.database.connection.execute(spelled(sql), values).fetchall()
 
     def prune(self, upto: int, most: int) -> Horizon:
         """Move the horizon on to a position, by `most` positions at most; see the port."""
