@@ -6,7 +6,6 @@ import msgspec
 from msgspec.structs import replace
 
 from api.callers.permissions import Access, Action, Permission
-from api.errors import Forbidden
 from api.services import Services
 from api.use_cases.documents import CONTRACT, ContractValidation
 from api.use_cases.entity_writes import Asked, taken_values
@@ -137,8 +136,7 @@ def validate_request(services: Services, asked: Asked) -> ContractValidation:
 
 def _visible_entity(services: Services, access: Access, kind: EntityKind, entity_id: str) -> Entity:
     """The newest state of an entity that the caller may see all of."""
-    if not access.may(Permission(Action.VIEW, kind.name)):
-        raise Forbidden(f"you have no permission to view {kind.name}")
+    access.require(Action.VIEW, kind.name)
     if withheld := access.withheld(Action.VIEW, kind.name):
         withheld.refuse_all(f"a validation tells of all of a {kind.name}")
     return services.catalog.planner.live(kind, entity_id)

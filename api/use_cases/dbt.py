@@ -8,9 +8,8 @@ from anyio import CapacityLimiter, to_thread
 
 from api.answers.bodies import check_media_type, read_body
 from api.callers.limits import Places
-from api.callers.permissions import Access, Action, Permission
+from api.callers.permissions import Access, Action
 from api.declaring.signatures import AnyRequest
-from api.errors import Forbidden
 from api.services import Services, Written
 from api.use_cases.documents import CONTRACT, refuse_withheld
 from api.use_cases.entity_writes import context_of, refuse_headers_of_one
@@ -90,7 +89,7 @@ class DbtImports:
         named, and TooManyRequests and Overloaded as `manifest` does.
         """
         services = self._services
-        _refuse_no_sight(request.auth)
+        request.auth.require(Action.VIEW, CONTRACT.name)
         with self._places.held(request.user.name):
             body = await _read(request)
             run, statuses = await self._run(partial(read_run, body))
@@ -118,14 +117,8 @@ async def _read(request: AnyRequest) -> bytes:
     return await read_body(request)
 
 
-def _refuse_no_sight(access: Access) -> None:
-    """Raise Forbidden for a caller who may not see contracts."""
-    if not access.may(Permission(Action.VIEW, CONTRACT.name)):
-        raise Forbidden(f"you have no permission to view {CONTRACT.name}")
-
-
 def _refuse_partial_sight(access: Access) -> None:
     """Raise Forbidden or FieldWithheld for a caller who does not see all that an import tells."""
-    _refuse_no_sight(access)
+    access.require(Action.VIEW, CONTRACT.name)
     for action in (Action.VIEW, Action.EDIT):
         refuse_withheld(access, action)

@@ -14,7 +14,7 @@ from api.declaring.signatures import AnyRequest
 from api.services import Services
 from api.use_cases.entity_reads import etag
 from api.use_cases.list_parameters import named_in, parse_fields
-from api.use_cases.measured import measured_fields
+from api.use_cases.measured import measured_fields, with_member
 from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, shown
@@ -267,7 +267,7 @@ def read_past_entity(
     elif "changeDescription" in named:
         description = history.last_change(log, entity)
         if description is not None:
-            body = b'%b,"changeDescription":%b}' % (body[:-1], msgspec.json.encode(description))
+            body = with_member(body, "changeDescription", msgspec.json.encode(description))
     version, digest = format_version(entity.version), withheld.digest if withheld else None
     headers = {
         HEADER: str(position),
