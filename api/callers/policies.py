@@ -144,7 +144,7 @@ def _problem(rule: Rule) -> str | None:
     return None
 
 
-def combine(rules: Sequence[Rule], roles: Iterable[str]) -> Access:
+def combine(rules: Sequence[Rule], roles: Iterable[str], statuses: StatusNames = OWN) -> Access:
     """The access of several roles together: all that any of them allows.
 
     Under an action a field is withheld if each role that allows the action withholds it.
@@ -172,6 +172,7 @@ def combine(rules: Sequence[Rule], roles: Iterable[str]) -> Access:
             for action, by_kind in hidden.items()
         },
         bot=any(rule.bot for rule in rules if rule.role in names),
+        statuses=statuses,
     )
 
 
