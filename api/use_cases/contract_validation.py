@@ -9,7 +9,6 @@ from api.callers.permissions import Access, Action, Permission
 from api.services import Services
 from api.use_cases.documents import CONTRACT, ContractValidation
 from api.use_cases.entity_writes import Asked, taken_values
-from api.use_cases.measured import now
 from domain.aggregate.entity import Entity
 from domain.contracts.validation import columns
 from domain.contracts.validation.results import ContractResult, shown
@@ -19,6 +18,7 @@ from domain.errors import AlreadyExists, NotFound, RequestRefused
 from domain.judging.evidence import gather_evidence
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
+from domain.machine import clock
 from domain.measurements.reports import (
     RESULT,
     Point,
@@ -50,7 +50,7 @@ def validate_contract(
     Raises NotFound where the entity is gone, and Forbidden and FieldWithheld for callers who may
     not see all of it: what rules come to tells of it.
     """
-    begun, moment = time.perf_counter(), now()
+    begun, moment = time.perf_counter(), clock.now()
     held = contract.value(CONTRACT.parents[0])
     kind = KINDS[held["type"]]
     entity = _visible_entity(services, access, kind, held["id"])
@@ -69,7 +69,7 @@ def keep_result(services: Services, contract: Entity, result: ContractResult) ->
     """
     kept = result.of(contract.id, contract.fqn)
     point = Point(RESULT, "", kept.timestamp, msgspec.json.encode(kept))
-    services.measurements.write(contract.id, [point], now())
+    services.measurements.write(contract.id, [point], clock.now())
     return kept
 
 

@@ -13,11 +13,11 @@ from api.declaring.signatures import AnyRequest
 from api.services import Services, Written
 from api.use_cases.documents import CONTRACT, refuse_withheld
 from api.use_cases.entity_writes import context_of, refuse_headers_of_one
-from api.use_cases.measured import now
 from domain.dbt.contracts import ContractImport, ManifestImport, find_service
 from domain.dbt.reading import read_manifest, read_run
 from domain.dbt.results import RunImport, RunResults, results_of
 from domain.dbt.tested_versions import noted_manifest
+from domain.machine import clock
 from domain.writing.catalog import Proposal
 
 ARTIFACT_TYPES = ("application/json", "application/gzip", "application/x-gzip")
@@ -76,8 +76,10 @@ class DbtImports:
                     told.add(outcome)
             if header.invocation is not None:
                 position = services.stores.log.head()
-                note = noted_manifest(header.invocation, position, now())
-                store = partial(services.measurements.write, importing.service.id, [note], now())
+                note = noted_manifest(header.invocation, position, clock.now())
+                store = partial(
+                    services.measurements.write, importing.service.id, [note], clock.now()
+                )
                 await services.measure(request, store)
         return written, told
 
@@ -102,7 +104,7 @@ class DbtImports:
                 )
 
             found = await services.heavy_read(request, results)
-            store = partial(services.measurements.write_all, found.points, now())
+            store = partial(services.measurements.write_all, found.points, clock.now())
             await services.measure(request, store)
         return found.told
 

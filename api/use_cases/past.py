@@ -1,6 +1,5 @@
 """Entities as they were: at a position of the log, or as of a time."""
 
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -22,6 +21,7 @@ from domain.event_store.entity_reads import StreamSpan
 from domain.kinds.bodies.components import Reference
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, sole_kinds_below
+from domain.machine import clock
 from domain.openmetadata import document
 from domain.reading import changes, history
 from domain.reading.moments import time_at
@@ -222,7 +222,7 @@ async def _reached(
 async def _position_as_of(
     services: Services, request: AnyRequest, moment: int, written: str
 ) -> int:
-    if moment > time.time_ns() // 1_000_000:
+    if moment > clock.now():
         raise InvalidInput(f"{written} is yet to come")
 
     def find(entities: SortedReadModel) -> int:

@@ -30,6 +30,7 @@ from domain.events import REMARKS, ContractBreaking, ContractJudged, Event
 from domain.judging.evidence import expected_tests, gather_evidence, newest_result
 from domain.kinds.ids import new_id
 from domain.kinds.registry import KINDS
+from domain.machine import clock
 from domain.measurements.port import Measurements
 from domain.measurements.reports import FOREVER
 from domain.openmetadata.verdicts import UNKNOWN
@@ -70,7 +71,7 @@ class Judge:
         log: EventStore,
         measurements: Measurements,
         *,
-        now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        now: Callable[[], int] = clock.now,
         step_seconds: float = STEP_SECONDS,
     ) -> None:
         """`now` gives milliseconds since the Unix epoch.

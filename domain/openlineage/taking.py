@@ -5,13 +5,13 @@ and what waits are written. Whoever dies between two of these steps has answered
 same events once more lead to the same.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
 from domain.errors import EntityOverLimit
+from domain.machine import clock
 from domain.measurements.port import Measurements
 from domain.measurements.reports import Point
 from domain.openlineage.drawing import Drawer, Drawing
@@ -44,7 +44,7 @@ class Taker:
         catalog: Catalog,
         measurements: Measurements,
         read_places: ReadPlaces,
-        now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        now: Callable[[], int] = clock.now,
     ) -> None:
         """`read_places` gives the services of the catalog as they are; `now` milliseconds since
         1970.

@@ -26,6 +26,7 @@ from domain.event_store.port import ANSWERS_KEPT_MS, EventStore
 from domain.event_store.writes import Append, Refusal, RememberedAnswer
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import new_id
+from domain.machine import clock
 from domain.reading import history
 from domain.write_context import WriteContext
 from domain.writing.bulk_put import BulkPut, Done
@@ -79,7 +80,7 @@ class Catalog:
         self,
         store: EventStore,
         *,
-        now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        now: Callable[[], int] = clock.now,
         make_id: Callable[[], str] = new_id,
         gate: Perspective | None = None,
     ) -> None:
