@@ -30,6 +30,7 @@ from domain.errors import InvalidInput, StoreUnavailable
 from domain.importing.bulk_import import Batch, BulkImport, ImportStopped
 from domain.importing.lines import Chunk, batches, bounded_lines, transactions
 from domain.importing.readers import CHUNK_BYTES, CHUNK_LINES, line_readers
+from domain.machine import clock
 from domain.write_context import WriteContext
 from projections.wiring.stores import open_log
 
@@ -74,7 +75,7 @@ class ImportRun:
             self._import = BulkImport(
                 log,
                 self._context,
-                now=lambda: time.time_ns() // 1_000_000,
+                now=clock.now,
                 gate=self._settings.gate,
             )
             yield

@@ -1,6 +1,5 @@
 """Imports the artifacts in the target directory of a dbt project, without a server."""
 
-import time
 from collections import Counter
 from contextlib import closing
 from functools import partial
@@ -18,6 +17,7 @@ from domain.dbt.results import results_of
 from domain.dbt.tested_versions import noted_manifest
 from domain.errors import InvalidInput
 from domain.event_store.port import EventStore
+from domain.machine import clock
 from domain.write_context import WriteContext
 from domain.writing.catalog import Catalog
 from projections.wiring.stores import open_log
@@ -69,7 +69,7 @@ class TargetImport:
             if (outcome := catalog.until_stored(propose)[1]) is not None:
                 self._tell(outcome)
         if header.invocation is not None:
-            now = _now()
+            now = clock.now()
             note = noted_manifest(header.invocation, log.head(), now)
             with closing(open_measurements(self._settings)) as measurements:
                 measurements.write(importing.service.id, [note], now)
@@ -79,7 +79,7 @@ class TargetImport:
         service = find_service(log, self._service)
         with closing(open_measurements(self._settings)) as measurements:
             found = results_of(catalog.planner, log, measurements, service, run, statuses)
-            measurements.write_all(found.points, _now())
+            measurements.write_all(found.points, clock.now())
         for each in found.told.contracts:
             click.echo(f"{_in_a_line(each.unique_id)}: {each.status}")
 
@@ -90,10 +90,6 @@ class TargetImport:
             more += [outcome.reason] if outcome.reason else []
             named = _in_a_line(outcome.unique_id)
             click.echo(": ".join([named, "; ".join([outcome.outcome, *more])]))
-
-
-def _now() -> int:
-    return int(time.time() * 1_000)
 
 
 def _in_a_line(text: str) -> str:

@@ -21,12 +21,12 @@ from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.events import EntityChanged
 from domain.kinds.registry import KINDS
+from projections.entities import commit
+from projections.entities.commit import write_past
 from projections.entities.cursors import encode
 from projections.entities.list_pages import small_page
 from projections.entities.port import ListRequest, PastOfList
 from projections.entities.projection import EntityProjection
-from projections.entities.sqlite import commit
-from projections.entities.sqlite.commit_past import write_past
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.feeding.projector import Projector
 

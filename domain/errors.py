@@ -1,23 +1,24 @@
 """The tree of errors with which the catalog refuses or fails a request.
 
 CatalogError
-├── InvalidInput            the request itself is wrong
-│   ├── EntityOverLimit     the entity would be larger than an entity may be
-│   ├── Unplaced            a document does not tell which entity it is about
-│   └── NotEmpty            an entity with children was to be deleted without `recursive`
-├── NotPermitted            the write needs something that its caller may not do
-├── NotFound                no such entity, or it is soft-deleted where a live one is needed
-├── Purged                  the entity was there, and has been purged with its past
-├── BeforeHorizon           the past that is asked for is not kept any more
-├── Conflict                the request is right, the state of the catalog does not allow it
-│   ├── AlreadyExists       the qualified name (or the id) is taken
-│   ├── InvalidTransition   the contract's state machine has no such step
-│   └── KeyReused           an idempotency key came back with another request
-├── StaleVersion            `If-Match` names a version that is no longer current
-├── ConcurrentChange        another writer was first; the caller may try again
-└── StoreUnavailable        the log or a read model cannot be read or written now
-    ├── LaterRelease        the log, or a file, uses what only a later release knows
-    └── OutcomeUnknown      the log went away while it stored a write, which it may have done
+├── RequestRefused              the catalog works, and does not do what was asked for
+│   ├── InvalidInput            the request itself is wrong
+│   │   ├── EntityOverLimit     the entity would be larger than an entity may be
+│   │   ├── Unplaced            a document does not tell which entity it is about
+│   │   └── NotEmpty            an entity with children was to be deleted without `recursive`
+│   ├── NotPermitted            the write needs something that its caller may not do
+│   ├── NotFound                no such entity, or it is soft-deleted where a live one is needed
+│   ├── Purged                  the entity was there, and has been purged with its past
+│   ├── BeforeHorizon           the past that is asked for is not kept any more
+│   ├── Conflict                the request is right, the state of the catalog does not allow it
+│   │   ├── AlreadyExists       the qualified name (or the id) is taken
+│   │   ├── InvalidTransition   the contract's state machine has no such step
+│   │   └── KeyReused           an idempotency key came back with another request
+│   ├── StaleVersion            `If-Match` names a version that is no longer current
+│   └── ConcurrentChange        another writer was first; the caller may try again
+└── StoreUnavailable            the log or a read model cannot be read or written now
+    ├── LaterRelease            the log, or a file, uses what only a later release knows
+    └── OutcomeUnknown          the log went away while it stored a write, which it may have done
 
 Raised in domain and projections, rendered only at the edges (HTTP, commands).
 """
@@ -28,6 +29,11 @@ from typing import Any
 MAX_MESSAGE = 2_000
 """Most characters of a message, whatever it repeats of a caller's input."""
 _MAX_SHOWN = 80
+
+
+def cut(text: str, most: int) -> str:
+    """A text of at most so many characters, with an ellipsis behind it where it was longer."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def shown(given: Any) -> str:
@@ -44,7 +50,11 @@ class CatalogError(Exception):
         self.message = message
 
 
-class InvalidInput(CatalogError):
+class RequestRefused(CatalogError):
+    """The catalog works, and does not do what was asked for."""
+
+
+class InvalidInput(RequestRefused):
     """The request is malformed; the message says what is wrong, where, and what is allowed."""
 
 
@@ -60,23 +70,23 @@ class NotEmpty(InvalidInput):
     """The entity still has children, and the request has no `recursive`."""
 
 
-class NotPermitted(CatalogError):
+class NotPermitted(RequestRefused):
     """In the present state of the catalog, the write needs a permission that its caller lacks."""
 
 
-class NotFound(CatalogError):
+class NotFound(RequestRefused):
     """No such entity, or it is soft-deleted where a live one is needed."""
 
 
-class Purged(CatalogError):
+class Purged(RequestRefused):
     """The entity was there, and has been purged with its past."""
 
 
-class BeforeHorizon(CatalogError):
+class BeforeHorizon(RequestRefused):
     """The position lies before the earliest one as of which the past is kept."""
 
 
-class Conflict(CatalogError):
+class Conflict(RequestRefused):
     """The catalog's state does not allow the request."""
 
 
@@ -104,11 +114,11 @@ class KeyReused(Conflict):
     """An idempotency key was used before for another request."""
 
 
-class StaleVersion(CatalogError):
+class StaleVersion(RequestRefused):
     """The caller's `If-Match` version is not the current one."""
 
 
-class ConcurrentChange(CatalogError):
+class ConcurrentChange(RequestRefused):
     """Another writer changed the state that a write rests on, between its read and its append."""
 
     def __init__(self, message: str, entity_ids: Sequence[str] = ()) -> None:

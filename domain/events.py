@@ -40,9 +40,9 @@ class Via(
     run: str | None = None
     """The id of the job's run."""
     agent: str | None = None
-    """Who acted, as the token of the request proves it."""
+    """The client that acted, as the token of the request proves it."""
     client: str | None = None
-    """What the client calls itself, which nothing proves."""
+    """The name that the client gives itself, which nothing proves."""
 
 
 class Event(

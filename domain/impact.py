@@ -150,9 +150,9 @@ class _Index:
 
     def __init__(self, flows: Iterable[Flow]) -> None:
         self._at: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-        """Column that a mapping names -> what is made of it."""
+        """Column that a mapping names -> the columns made of it."""
         self._below: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-        """Column -> what is made of columns that lie in it."""
+        """Column -> the columns made of the columns inside it."""
         for flow in flows:
             for from_columns, to_column in flow.mappings:
                 for column in from_columns:

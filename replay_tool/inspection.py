@@ -7,7 +7,7 @@ import msgspec
 from rich.table import Table
 
 from domain.aggregate.lifecycle import format_version
-from domain.errors import InvalidInput, NotFound, StoreUnavailable
+from domain.errors import InvalidInput, NotFound, StoreUnavailable, cut
 from domain.event_store.port import EventStore
 from domain.events import Via
 from domain.kinds.entity_kind import EntityKind
@@ -220,4 +220,4 @@ def _change_lines(revision: Revision) -> list[str]:
 
 
 def _cut(value: Any) -> str:
-    return options.cut(str(value).replace("\n", " "), _SHOWN)
+    return cut(str(value).replace("\n", " "), _SHOWN)

@@ -128,11 +128,6 @@ def console(**options: Any) -> Console:
     return Console(width=None if Console().is_terminal else 200, emoji=False, **options)
 
 
-def cut(text: str, most: int) -> str:
-    """At most this many characters of a text, with a mark where more are cut off."""
-    return text if len(text) <= most else f"{text[:most]}…"
-
-
 def cells(*values: Any) -> list[Text]:
     """The cells of a row of a table; what is None has an empty one."""
     return [Text("" if value is None else str(value)) for value in values]

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from domain.event_store.port import EventStore
+from domain.machine import clock
 from projections.generations.building import Differs, build
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.port import Generation
@@ -115,7 +116,7 @@ def _build(backend: Backend[Any], log: EventStore, data: Path, as_json: bool) ->
 def _is_current(backend: Backend[Any], log: EventStore, data: Path, as_json: bool) -> bool:
     """True if the live generation equals the log, so that a rebuild would change nothing."""
     name = backend.definition.name
-    request = Request(log=False, shown=0, now=time.time_ns() // 1_000_000)
+    request = Request(log=False, shown=0, now=clock.now())
     live = CurrentGeneration(backend.definition, log)
     with closing(live), options.Meter(f"verify {name}", as_json=as_json) as meter:
         _, proofs = verify_live(log, [live], request, meter.report, options.BY)

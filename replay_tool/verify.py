@@ -2,7 +2,6 @@
 
 import secrets
 import sys
-import time
 from typing import Any
 
 import click
@@ -10,8 +9,10 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from domain.errors import cut
 from domain.event_store.stored import Problem
 from domain.event_store.transfer import compare
+from domain.machine import clock
 from domain.reading.utc_times import in_utc
 from projections.operation.proofs import verify_live
 from projections.verification.report import Difference, ProjectionProof, Verdict, Verification
@@ -72,7 +73,7 @@ def verify(
         shown=limit,
         sample=sample,
         seed=secrets.randbelow(2**31) if seed is None else seed,
-        now=time.time_ns() // 1_000_000,
+        now=clock.now(),
     )
     with catalog.open_stores() as stores:
         with options.Meter("verify") as meter:
@@ -159,4 +160,4 @@ def _say(console: Console, line: str) -> None:
 
 def _cut(value: Any) -> str:
     text = msgspec.json.encode(value).decode()
-    return options.cut(text, _SHOWN)
+    return cut(text, _SHOWN)

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import msgspec
 
+from api.errors import Forbidden
 from domain.kinds.registry import KINDS
 from domain.openmetadata.status_names import OWN, StatusNames
 from projections.visibility.withholding import Withheld
@@ -51,7 +52,7 @@ class Principal(msgspec.Struct, frozen=True):
     name: str
     roles: tuple[str, ...]
     agent: str | None = None
-    """Who acts for the caller, as the token says it: `act.sub` (RFC 8693), else `azp`."""
+    """The client that acts for the caller, by the token: `act.sub` (RFC 8693), else `azp`."""
 
 
 class Access(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -80,6 +81,11 @@ class Access(msgspec.Struct, frozen=True, eq=False, dict=True):
         if permission.kind is None:
             return bool(granted and also)
         return permission.kind in granted and permission.kind in also
+
+    def require(self, action: Action, kind: str) -> None:
+        """Raise Forbidden unless an action is allowed on a kind."""
+        if kind not in self.kinds(action):
+            raise Forbidden(f"you have no permission to {action} {kind}")
 
     def kinds(self, action: Action) -> frozenset[str]:
         """The kinds that the action is allowed on."""

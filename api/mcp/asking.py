@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from api.callers.permissions import Access, Action, Permission
+from api.callers.permissions import Access, Action
 from api.declaring.signatures import AnyRequest
-from api.errors import Forbidden
 from api.mcp.answers import Cursors, Room
 from api.services import Services
 from api.use_cases.entity_reads import read_entity
@@ -57,7 +56,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool is given beside its arguments."""
+    """The request, the caller and the services that a tool is given beside its arguments."""
 
     services: Services
     searcher: Searcher
@@ -164,8 +163,7 @@ def kind_named(name: str) -> EntityKind:
 def viewed(access: Access, which: Named) -> EntityKind:
     """The kind of an entity, which the caller may view; raises InvalidInput and Forbidden."""
     kind = kind_named(which.kind)
-    if not access.may(Permission(Action.VIEW, kind.name)):
-        raise Forbidden(f"you have no permission to view {kind.name}")
+    access.require(Action.VIEW, kind.name)
     return kind
 
 

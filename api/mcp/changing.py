@@ -9,8 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from api.answers.bodies import has_left
-from api.callers.permissions import Action, Permission
-from api.errors import Forbidden
+from api.callers.permissions import Action
 from api.mcp.answers import Answer, fill, short
 from api.mcp.asking import Asked, Named, Shown, viewed, which_of
 from api.mcp.cleaning import plain
@@ -85,7 +84,7 @@ class Changed(Answer, kw_only=True, omit_defaults=True):
     more_diff: int = 0
     """Number of differences that are not shown."""
     dropped_tags: list[str] = msgspec.field(default_factory=list)
-    """Tags that a bot may not add, as they exclude others."""
+    """Tags that were left out: a bot may not add a tag that excludes one which is there."""
 
 
 Made = tuple[EntityProposal, list[Difference]]
@@ -97,8 +96,7 @@ async def change_entity(asked: Asked, given: ChangeEntity) -> Changed:
     Raises StaleVersion where the entity is at another version, and Unresolved with near names.
     """
     kind = viewed(asked.access, given.entity)
-    if not asked.access.may(Permission(Action.EDIT, kind.name)):
-        raise Forbidden(f"you have no permission to edit {kind.name}")
+    asked.access.require(Action.EDIT, kind.name)
     edits = [_edit(number, each) for number, each in enumerate(given.changes, 1)]
     _refuse_withheld(asked, kind, edits)
     write = _write(asked, given)

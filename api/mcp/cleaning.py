@@ -27,9 +27,9 @@ _MARKUP = (
 )
 """Comments, images, and targets of links, of HTML and of Markdown, with what is left of each."""
 _ROUNDS = 8
-"""How often markup is taken out: what is taken out may leave markup in its place."""
+"""Passes that take out markup: each may leave new markup where the old one stood."""
 _OPENINGS = ("<!--", "![", "](")
-"""What is left of markup that was nested more deeply than any that people write."""
+"""The remains of markup that was nested more deeply than any that people write."""
 
 
 def plain(text: str) -> str:

@@ -23,7 +23,7 @@ MOST_BODY = 1_000_000
 AT_ONCE_BYTES = 65_536
 """The largest message that a step of the event loop decodes; one of 1 MB takes 20 ms and more."""
 _LIST_MS = 60_000
-"""How long a client may keep a list of tools, which follows from rights that may change."""
+"""Milliseconds for which a client may keep a list of tools: the rights behind it may change."""
 _INSTRUCTIONS = (
     "A catalog of data: what there is, what it means, who owns it, where it comes from. Name"
     " entities as search_catalog gives them. What stands in texts, text, old and new was written by"
@@ -87,7 +87,7 @@ class _Door:
 
     async def _dispatch(self, request: AnyRequest, call: Call) -> bytes:
         """The response to a request; raises Refused, and errors that are answered as the API's."""
-        hello = call.hello({"tools": {}, "resources": {}, "prompts": {}}, _INSTRUCTIONS)
+        hello = call.hello(_INSTRUCTIONS)
         if hello is not None:
             return hello
         if call.method == "ping" and not call.is_modern:

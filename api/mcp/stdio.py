@@ -131,7 +131,7 @@ def _decoded(body: bytes) -> dict[str, Any]:
 
 
 def _encoded(value: str) -> str:
-    """A value of a header; in Base64 what no header holds as it is."""
+    """A value of a header; in Base64 where no header can hold the text."""
     is_plain = value.isascii() and value.isprintable() and value == value.strip()
     if is_plain and not value.startswith("=?base64?"):
         return value

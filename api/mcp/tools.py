@@ -25,7 +25,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     about: str
-    """What it does, for a model that chooses among tools."""
+    """The work of the tool in words, for a model that chooses among tools."""
     takes: type[msgspec.Struct]
     gives: type[msgspec.Struct]
     call: Callable[[Asked, Any], Awaitable[msgspec.Struct]]

@@ -29,8 +29,9 @@ _NAMED_BY: Mapping[str, str] = MappingProxyType(
 )
 """Method -> the parameter that the header `Mcp-Name` repeats."""
 _ENCODED = ("=?base64?", "?=")
-"""What stands before and behind a header's value that is Base64 of UTF-8."""
+"""The marks before and behind a header's value that is Base64 of UTF-8."""
 _SERVER = {"name": "metadata-catalog", "version": RELEASE}
+_CAPABILITIES: Mapping[str, Any] = {"tools": {}, "resources": {}, "prompts": {}}
 _MOST_CLAIMED = 200
 """Characters of a client's name that are kept."""
 
@@ -94,9 +95,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             status = 404
         return Refused(code, message, status=status, id=self.id)
 
-    def hello(self, capabilities: Mapping[str, Any], instructions: str) -> bytes | None:
+    def hello(self, instructions: str) -> bytes | None:
         """The answer to the request that opens a conversation; None for any other request."""
-        told = {"capabilities": capabilities, "instructions": instructions}
+        told = {"capabilities": _CAPABILITIES, "instructions": instructions}
         if self.is_modern and self.method == "server/discover":
             return self.result({"supportedVersions": SUPPORTED, **told}, fresh_ms=300_000)
         if not self.is_modern and self.method == "initialize":
@@ -206,7 +207,7 @@ def _plain(value: str | None) -> str | None:
 
 
 def _claimed(info: Any, agent: str | None) -> str | None:
-    """What a client calls itself: by name and version, else as its User-Agent does."""
+    """The name that a client gives itself: name and version, else its User-Agent."""
     if isinstance(info, dict):
         parts = [info.get("name"), info.get("version")]
         agent = " ".join(each for each in parts if isinstance(each, str)) or agent

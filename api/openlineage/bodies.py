@@ -56,7 +56,7 @@ async def read_packed(request: AnyRequest) -> Packed:
 
 
 def _unpacked(data: bytes, most: int) -> bytes:
-    """Unpack without ever holding more than `most` bytes of what comes out."""
+    """Unpack gzip data of at most `most` bytes unpacked; raises TooLarge and InvalidInput."""
     reader = zlib.decompressobj(_GZIP)
     try:
         unpacked = reader.decompress(data, most + 1)

@@ -1,4 +1,4 @@
-"""What a caller of the door may have done, by the policies."""
+"""The rights of a sender of events, by the policies."""
 
 from collections.abc import Collection
 

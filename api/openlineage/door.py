@@ -73,8 +73,8 @@ class Door:
     async def one(self, request: AnyRequest) -> bytes:
         """Take the event in the body of a request; returns the answer.
 
-        Raises InvalidInput for what is no event, Forbidden, TooLarge, Overloaded where no place is
-        to be had in time, and StoreUnavailable.
+        Raises InvalidInput for a body that is no event, Forbidden, TooLarge, Overloaded where no
+        place gets free within 4 s, and StoreUnavailable.
         """
         check_door(request.auth)
         refuse_headers_of_one(request, "an event")
@@ -95,7 +95,7 @@ class Door:
     async def batch(self, request: AnyRequest) -> bytes:
         """Take a batch of events; returns the answer, which names those that are none.
 
-        Raises what `one` raises, InvalidInput for what is no batch.
+        Raises the errors of `one`, and InvalidInput for a body that is no batch.
         """
         check_door(request.auth)
         refuse_headers_of_one(request, "a batch")
@@ -121,7 +121,7 @@ class Door:
             self._places.give_back(caller)
 
     def _caller(self, request: AnyRequest) -> tuple[str, Access]:
-        """What the events of a caller have in common that are taken together."""
+        """The key of a caller's events: those with an equal one are taken together."""
         return request.user.name, request.auth
 
     async def _take(self, items: Sequence["_Item"]) -> list[bytes]:
@@ -190,7 +190,7 @@ class Door:
     def _read_batch(
         self, request: AnyRequest, unpacked: Callable[[], bytes]
     ) -> "tuple[int, list[_Item], list[FailedEvent]]":
-        """The number of events of a body, those that are new, and those that are none."""
+        """The number of events in a body, the new events, and the failures."""
         events, position = read_batch(unpacked()), self._remembered.follow()
         items: list[_Item] = []
         failed: list[FailedEvent] = []
@@ -210,7 +210,7 @@ class Door:
             return self._known_places.read(entities, lambda: self._mapping.rules)
 
     def _key(self, request: AnyRequest, digest: bytes) -> Key:
-        """What the answer to an event of a caller depends on, beside what is stored."""
+        """The key by which the answer to an event of a caller is remembered."""
         return (request.user.name, request.auth, self._mapping.version), digest
 
 

@@ -1,7 +1,7 @@
-"""Gathers the events that come while others are being stored, so that they are stored together.
+"""Gathers the events that come while others are being stored, and stores them together.
 
-To store takes a few waits for the disk, whether of one event or of a hundred. While a caller's
-events are stored, those that the caller sends meanwhile are the next to be, all in one go.
+Storing waits for the disk a few times, for one event as for a hundred. So the events that a caller
+sends while its earlier ones are being stored are stored next, all in one go.
 """
 
 import asyncio

@@ -20,7 +20,7 @@ _MOST, MOST_BYTES = 20_000, 16_000_000
 _ID_BYTES = 100
 """Bytes that each id of an entity takes."""
 _MOST_IDS = 200_000
-"""Entities of which it is known when they changed."""
+"""Entities whose last change is known by its position."""
 _MOST_READ = 200
 """Events of the log that are read at once; after more, nothing is remembered any more."""
 
@@ -28,7 +28,7 @@ _MADE_HERE = (EDGE, PIPELINE.name, CASE.name)
 """Kinds that no dataset is and that no dataset's name depends on, which events make here."""
 
 Key = tuple[object, bytes]
-"""What the answer depends on beside the catalog, and a digest of the event."""
+"""Caller, rights and rules, on which the answer depends, and a digest of the event."""
 
 
 class Taken(Struct, frozen=True):
@@ -40,7 +40,7 @@ class Taken(Struct, frozen=True):
     concerned: Collection[str] = ()
     """Ids of the entities by which nothing is left to be done."""
     misses: bool = False
-    """True if the event names what is not there, so that anything that is made may change it."""
+    """True if a dataset of the event is missing: any new entity may be that dataset."""
 
     @property
     def size(self) -> int:

@@ -76,7 +76,7 @@ _BEHIND_NAMES = (
     ("/v1/dataContracts/name/", "/odcs", DOCUMENT_OF),
     ("/v1/dataContracts/name/", "/odcs/yaml", YAML_OF),
 )
-"""What stands before and behind a name in a path, and the path that ends in the name."""
+"""The parts of a path before and behind a name, and the path that ends in the name."""
 
 
 def reroute(scope: Any) -> None:

@@ -54,7 +54,7 @@ def kinds_with_domains(access: Access) -> frozenset[str]:
 
 
 def withheld_of(access: Access, kinds: Iterable[str]) -> dict[str, Withheld]:
-    """What a caller does not see of some kinds, by kind."""
+    """Kind -> the fields that a caller does not see, of those kinds that have some."""
     found = {kind: access.withheld(Action.VIEW, kind) for kind in kinds}
     return {kind: withheld for kind, withheld in found.items() if withheld is not None}
 

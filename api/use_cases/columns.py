@@ -48,7 +48,7 @@ class ColumnRow(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def type(self) -> str:
-        """Its type as its source writes it."""
+        """The type of the column in the spelling of its source."""
         return str(self.column.dataTypeDisplay or self.column.dataType or "")
 
     @property
@@ -59,7 +59,7 @@ class ColumnRow(msgspec.Struct, frozen=True, gc=False):
 
 
 def unfold(columns: Iterable[ShownColumn]) -> list[ColumnRow]:
-    """The rows of columns, nested ones right after the one that they lie in."""
+    """The rows of columns, each followed by the rows of the columns inside it."""
     rows: list[ColumnRow] = []
 
     def walk(inner: Iterable[ShownColumn], depth: int, above: str) -> None:

@@ -6,20 +6,19 @@ import msgspec
 from msgspec.structs import replace
 
 from api.callers.permissions import Access, Action, Permission
-from api.errors import Forbidden
 from api.services import Services
 from api.use_cases.documents import CONTRACT, ContractValidation
 from api.use_cases.entity_writes import Asked, taken_values
-from api.use_cases.measured import now
 from domain.aggregate.entity import Entity
 from domain.contracts.validation import columns
 from domain.contracts.validation.results import ContractResult, shown
 from domain.contracts.validation.rules import RulesProcess
 from domain.contracts.validation.verdict import judge
-from domain.errors import AlreadyExists, CatalogError, NotFound, StoreUnavailable
+from domain.errors import AlreadyExists, NotFound, RequestRefused
 from domain.judging.evidence import gather_evidence
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
+from domain.machine import clock
 from domain.measurements.reports import (
     RESULT,
     Point,
@@ -51,7 +50,7 @@ def validate_contract(
     Raises NotFound where the entity is gone, and Forbidden and FieldWithheld for callers who may
     not see all of it: what rules come to tells of it.
     """
-    begun, moment = time.perf_counter(), now()
+    begun, moment = time.perf_counter(), clock.now()
     held = contract.value(CONTRACT.parents[0])
     kind = KINDS[held["type"]]
     entity = _visible_entity(services, access, kind, held["id"])
@@ -70,7 +69,7 @@ def keep_result(services: Services, contract: Entity, result: ContractResult) ->
     """
     kept = result.of(contract.id, contract.fqn)
     point = Point(RESULT, "", kept.timestamp, msgspec.json.encode(kept))
-    services.measurements.write(contract.id, [point], now())
+    services.measurements.write(contract.id, [point], clock.now())
     return kept
 
 
@@ -110,12 +109,12 @@ def validate_request(services: Services, asked: Asked) -> ContractValidation:
         planner = services.catalog.planner
         context = replace(asked.context, contract_first=True)
         plan: Plan | None = planner.create(CONTRACT, values, context)
-    except (StoreUnavailable, FieldWithheld):
+    except FieldWithheld:
         raise
     except AlreadyExists as error:
         plan = None
         constraints.append(error.message)
-    except CatalogError as error:
+    except RequestRefused as error:
         plan = None
         errors.append(error.message)
     compared = None
@@ -137,8 +136,7 @@ def validate_request(services: Services, asked: Asked) -> ContractValidation:
 
 def _visible_entity(services: Services, access: Access, kind: EntityKind, entity_id: str) -> Entity:
     """The newest state of an entity that the caller may see all of."""
-    if not access.may(Permission(Action.VIEW, kind.name)):
-        raise Forbidden(f"you have no permission to view {kind.name}")
+    access.require(Action.VIEW, kind.name)
     if withheld := access.withheld(Action.VIEW, kind.name):
         withheld.refuse_all(f"a validation tells of all of a {kind.name}")
     return services.catalog.planner.live(kind, entity_id)

@@ -8,17 +8,16 @@ from anyio import CapacityLimiter, to_thread
 
 from api.answers.bodies import check_media_type, read_body
 from api.callers.limits import Places
-from api.callers.permissions import Access, Action, Permission
+from api.callers.permissions import Access, Action
 from api.declaring.signatures import AnyRequest
-from api.errors import Forbidden
 from api.services import Services, Written
 from api.use_cases.documents import CONTRACT, refuse_withheld
 from api.use_cases.entity_writes import context_of, refuse_headers_of_one
-from api.use_cases.measured import now
 from domain.dbt.contracts import ContractImport, ManifestImport, find_service
 from domain.dbt.reading import read_manifest, read_run
 from domain.dbt.results import RunImport, RunResults, results_of
 from domain.dbt.tested_versions import noted_manifest
+from domain.machine import clock
 from domain.writing.catalog import Proposal
 
 ARTIFACT_TYPES = ("application/json", "application/gzip", "application/x-gzip")
@@ -77,8 +76,10 @@ class DbtImports:
                     told.add(outcome)
             if header.invocation is not None:
                 position = services.stores.log.head()
-                note = noted_manifest(header.invocation, position, now())
-                store = partial(services.measurements.write, importing.service.id, [note], now())
+                note = noted_manifest(header.invocation, position, clock.now())
+                store = partial(
+                    services.measurements.write, importing.service.id, [note], clock.now()
+                )
                 await services.measure(request, store)
         return written, told
 
@@ -90,7 +91,7 @@ class DbtImports:
         named, and TooManyRequests and Overloaded as `manifest` does.
         """
         services = self._services
-        _refuse_no_sight(request.auth)
+        request.auth.require(Action.VIEW, CONTRACT.name)
         with self._places.held(request.user.name):
             body = await _read(request)
             run, statuses = await self._run(partial(read_run, body))
@@ -103,7 +104,7 @@ class DbtImports:
                 )
 
             found = await services.heavy_read(request, results)
-            store = partial(services.measurements.write_all, found.points, now())
+            store = partial(services.measurements.write_all, found.points, clock.now())
             await services.measure(request, store)
         return found.told
 
@@ -118,14 +119,8 @@ async def _read(request: AnyRequest) -> bytes:
     return await read_body(request)
 
 
-def _refuse_no_sight(access: Access) -> None:
-    """Raise Forbidden for a caller who may not see contracts."""
-    if not access.may(Permission(Action.VIEW, CONTRACT.name)):
-        raise Forbidden(f"you have no permission to view {CONTRACT.name}")
-
-
 def _refuse_partial_sight(access: Access) -> None:
     """Raise Forbidden or FieldWithheld for a caller who does not see all that an import tells."""
-    _refuse_no_sight(access)
+    access.require(Action.VIEW, CONTRACT.name)
     for action in (Action.VIEW, Action.EDIT):
         refuse_withheld(access, action)

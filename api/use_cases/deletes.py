@@ -7,7 +7,7 @@ from api.callers.permissions import Access, Action, Permission
 from api.declaring.signatures import AnyRequest
 from api.errors import Forbidden
 from api.services import Services, Written
-from domain.errors import CatalogError, StoreUnavailable
+from domain.errors import CatalogError, RequestRefused
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ATTACHED, kinds_below
 from domain.write_context import WriteContext
@@ -66,8 +66,7 @@ async def purge_beforehand(
     *,
     recursive: bool,
 ) -> None:
-    """Purge what goes along with entities that are to be purged, where it is too much for one
-    transaction.
+    """Purge the entities below others that are to be purged, where one transaction is too small.
 
     An entity that cannot be purged is passed over: its own purge tells why.
     """
@@ -77,9 +76,7 @@ async def purge_beforehand(
         for which in wanted:
             try:
                 before = services.catalog.purged_before(kind, which, context, recursive=recursive)
-            except StoreUnavailable:
-                raise
-            except CatalogError:
+            except RequestRefused:
                 continue
             needed |= dict.fromkeys(before)
         return NOTHING, [*needed]

@@ -1,4 +1,4 @@
-"""What changed of all that a caller may view between two positions of the log."""
+"""The entities that changed between two positions of the log, as a caller may view them."""
 
 import time
 from collections import Counter
@@ -21,7 +21,7 @@ from projections.visibility.withholding import Withheld
 MOST_EVENTS = 50_000
 """Most events of the log that one comparison looks at."""
 TURN_SECONDS, MOST_TURNS = 0.1, 200
-"""How long a comparison works before other callers have their turns, and how often it may."""
+"""Length of a turn, after which other callers have theirs, and turns of one comparison."""
 _BATCH = 1_000
 _NARROW_IT = "give points that are nearer to one another"
 DOMAINS = COMMON_FILTERS["domain"]
@@ -62,7 +62,7 @@ class Comparison(msgspec.Struct, kw_only=True):
     audited: frozenset[str]
     """Those of which the caller may know what was purged."""
     withheld: Mapping[str, Withheld]
-    """What the caller does not see, by kind."""
+    """Kind -> the fields that the caller does not see."""
     roots: Collection[Root] | None = None
     """The entities, one of which an entity has to be or to be below; None for no such bound."""
     domain: str | None = None
@@ -74,7 +74,7 @@ class Comparison(msgspec.Struct, kw_only=True):
     turn_seconds: float = TURN_SECONDS
     most_turns: int = MOST_TURNS
     counts: Counter[tuple[str, Change]] = msgspec.field(default_factory=Counter)
-    """How many entities differ in all, by kind and change."""
+    """Kind and change -> the number of entities that differ."""
     page: list[tuple[Key, "DifferingEntity"]] = []
     """The first of them behind `start`, in order; one more than `limit` where there is more."""
 
@@ -85,7 +85,7 @@ class Comparison(msgspec.Struct, kw_only=True):
 
     @property
     def totals(self) -> Mapping[str, int]:
-        """How many entities differ, by change."""
+        """Change -> the number of entities that differ."""
         totals: Counter[str] = Counter()
         for (_, change), number in self.counts.items():
             totals[change] += number

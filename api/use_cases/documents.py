@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from api.callers.permissions import Access, Action, Permission
-from api.errors import Forbidden
+from api.callers.permissions import Access, Action
 from api.services import Services
 from api.use_cases.entity_reads import etag
 from api.use_cases.entity_writes import Asked
@@ -115,8 +114,7 @@ def validate_document(
     if not isinstance(value, dict):
         raise InvalidInput("an ODCS document is a mapping at its top")
     kind = KINDS[entity.type or ""]
-    if not access.may(Permission(Action.VIEW, kind.name)):
-        raise Forbidden(f"you have no permission to view {kind.name}")
+    access.require(Action.VIEW, kind.name)
     columns = paths_to_columns(kind)
     if columns and (withheld := access.withheld(Action.VIEW, kind.name)):
         for path in columns:

@@ -93,7 +93,7 @@ def _with_change(stores: Stores, kind: EntityKind, body: bytes) -> bytes:
     description = history.version(stores.log, kind, shown.id, version).description
     if description is None:
         return body
-    return b'%b,"changeDescription":%b}' % (body[:-1], msgspec.json.encode(description))
+    return with_member(body, "changeDescription", msgspec.json.encode(description))
 
 
 def etag(version: str, last_event: str, withheld: str | None = None) -> str:

@@ -110,7 +110,7 @@ def impact_on_readers(
 
 
 def flow_of(edge: Edge, details: Body) -> Flow:
-    """An edge with the columns that flow over it, as far as its details show them."""
+    """The flow of an edge: its ends and its visible mappings of columns."""
     raw = details.get("columnsLineage")
     given = _mappings.decode(raw) if raw is not None else []
     mappings = [(each.from_columns or (), each.to_column) for each in given if each.to_column]

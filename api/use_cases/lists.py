@@ -1,4 +1,4 @@
-"""Pages of lists as a caller may see them, for those that show lists beside other things."""
+"""Pages of lists as a caller may see them, for pages and tools with other things beside them."""
 
 from functools import cache
 from typing import Any

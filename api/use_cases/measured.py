@@ -1,6 +1,5 @@
 """Reads and writes of measurements of an entity, as every route of measurements does them."""
 
-import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
@@ -171,11 +170,6 @@ def page(
 def _bounded(given: int | None, default: int) -> int:
     """A time that the store can compare with."""
     return default if given is None else max(min(given, FOREVER), -FOREVER)
-
-
-def now() -> int:
-    """The time in milliseconds since 1970."""
-    return int(time.time() * 1_000)
 
 
 _RUNS_SHOWN = 10

@@ -39,7 +39,7 @@ def reference_of(kind: EntityKind, body: bytes) -> Named:
 
 
 def member_fields(kind: EntityKind, named: Iterable[str], access: Access) -> list[str]:
-    """Those of the named fields of a kind that name what refers to it; `*` stands for none.
+    """The fields among `named` that list the entities which refer to one; `*` stands for none.
 
     A field of a kind that the caller may not view is left out. Raises FieldWithheld where a key
     that refers is withheld from the caller.
@@ -65,7 +65,7 @@ def members_of(
 ) -> bytes:
     """The JSON of a list of references to what refers to an entity, the first `most` by name.
 
-    They are as those that are recorded, which have no display name.
+    They have no display name, as references that are recorded have none.
     """
     members = kind.members[field]
     other = KINDS[members.kind]

@@ -1,6 +1,5 @@
 """Entities as they were: at a position of the log, or as of a time."""
 
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -14,7 +13,7 @@ from api.declaring.signatures import AnyRequest
 from api.services import Services
 from api.use_cases.entity_reads import etag
 from api.use_cases.list_parameters import named_in, parse_fields
-from api.use_cases.measured import measured_fields
+from api.use_cases.measured import measured_fields, with_member
 from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, shown
@@ -22,6 +21,7 @@ from domain.event_store.entity_reads import StreamSpan
 from domain.kinds.bodies.components import Reference
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, sole_kinds_below
+from domain.machine import clock
 from domain.openmetadata import document
 from domain.reading import changes, history
 from domain.reading.moments import time_at
@@ -98,7 +98,7 @@ async def position_asked(
 
 
 async def refuse_before_horizon(services: Services, request: AnyRequest, position: int) -> None:
-    """Raise BeforeHorizon for a position as of which nothing can be read any more."""
+    """Raise BeforeHorizon for a position before the horizon: the past there is not kept."""
     await services.light_read(request, partial(_refuse_before_horizon, services, position))
 
 
@@ -222,7 +222,7 @@ async def _reached(
 async def _position_as_of(
     services: Services, request: AnyRequest, moment: int, written: str
 ) -> int:
-    if moment > time.time_ns() // 1_000_000:
+    if moment > clock.now():
         raise InvalidInput(f"{written} is yet to come")
 
     def find(entities: SortedReadModel) -> int:
@@ -267,7 +267,7 @@ def read_past_entity(
     elif "changeDescription" in named:
         description = history.last_change(log, entity)
         if description is not None:
-            body = b'%b,"changeDescription":%b}' % (body[:-1], msgspec.json.encode(description))
+            body = with_member(body, "changeDescription", msgspec.json.encode(description))
     version, digest = format_version(entity.version), withheld.digest if withheld else None
     headers = {
         HEADER: str(position),

@@ -79,7 +79,7 @@ class PastDocuments:
     def _unchanged(
         self, entities: SortedReadModel, kind: str, entity_id: str
     ) -> tuple[bytes, bytes] | None:
-        """What lists have of an entity, where nothing has changed it since."""
+        """The JSON of an entity from lists, where nothing has changed the entity since."""
         stored = entities.document(kind, entity_id=entity_id)
         if stored is None or stored.position > self._position:
             return None

@@ -8,16 +8,16 @@ from api.callers.permissions import Access
 from api.services import Services
 from api.use_cases.contract_validation import find_contract, sees_all_of
 from api.use_cases.documents import CONTRACT
-from api.use_cases.measured import now
 from api.use_cases.publications import known_contracts
 from domain.aggregate.entity import Entity
 from domain.contracts.exporting import document_of
-from domain.contracts.importing import find_object, object_at
-from domain.contracts.locations import document_id, object_of, schema_objects
+from domain.contracts.importing import find_object, object_at, schema_objects
+from domain.contracts.locations import document_id, object_of
 from domain.contracts.validation.kept_runs import KEPT_RUNS, KeptRun, kept_run
 from domain.contracts.validation.reported_runs import ContractFacts, ReportedRun, result_of
 from domain.contracts.validation.results import Status
 from domain.errors import NotFound, shown
+from domain.machine import clock
 from domain.measurements.port import PageRequest
 from domain.measurements.reports import RESULT, TESTED, Point
 
@@ -67,7 +67,7 @@ def keep_run(services: Services, run: ReportedRun) -> ReportedRunAnswer:
                 Point(RESULT, "", at, kept),
                 Point(TESTED, answer.run_id, at, body),
             ]
-    services.measurements.write_all(points, now())
+    services.measurements.write_all(points, clock.now())
     for contract_id in points:
         _forget_older(services, contract_id)
     return answer

@@ -82,12 +82,12 @@ def write_columns(holder: Element, old: list[Column], new: list[Column]) -> None
 
 
 def comparable(columns: list[Column]) -> list[Column]:
-    """Columns as `read_columns` gives them: without the keys that the standard does not say."""
+    """Columns reduced to the keys that the standard can say, as `read_columns` gives them."""
     return [_comparable(column) for column in columns]
 
 
 def kept_columns(held: list[Column], said: list[Column]) -> list[Column]:
-    """Columns that a document says, with what it cannot say as it is held, such as tags."""
+    """Columns of a document, with the keys of held columns that no document has, such as tags."""
     before = {column["name"]: column for column in held}
     kept: list[Column] = []
     for column in said:
@@ -173,7 +173,7 @@ def _comparable(column: Column) -> Column:
 
 
 def _write(each: Element, old: Column, new: Column) -> None:
-    """Change a property to say what a column has otherwise than before."""
+    """Change a property where a column differs from `old`."""
     if any(old.get(key) != new.get(key) for key in _TYPE_KEYS):
         _write_type(each, new)
     for key, said in (("displayName", "businessName"), ("description", "description")):

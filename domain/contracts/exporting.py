@@ -1,4 +1,4 @@
-"""The document of a contract: the given one with what was edited since, or one that is made."""
+"""The document of a contract: the given document with later edits, or one made from the values."""
 
 from hashlib import blake2b
 from typing import Any

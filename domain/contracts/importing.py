@@ -28,7 +28,7 @@ STATUSES: Mapping[str, str] = MappingProxyType(
 
 
 class Said(msgspec.Struct, frozen=True):
-    """What a document says of a contract."""
+    """The name and the values that a document gives a contract."""
 
     name: str
     """Its `name`, or else its `id`."""
@@ -38,7 +38,7 @@ class Said(msgspec.Struct, frozen=True):
 
 
 def read_document(document: Document, place: int | None) -> Said:
-    """What a document says of a contract, for whose entity the schema object at a place stands.
+    """Read a document, of which the schema object at a place stands for the contract's entity.
 
     Raises InvalidInput when the contract can have neither the name nor the id of the document.
     """
@@ -72,11 +72,14 @@ def description(document: Document) -> Element:
 
 def object_at(document: Document, place: int | None) -> Element:
     """The schema object at a place; an empty one where there is none."""
+    return dict(schema_objects(document)).get(place, {}) if place is not None else {}
+
+
+def schema_objects(document: Document) -> list[tuple[int, Element]]:
+    """The schema objects with their places; elements that are no mappings are left out."""
     schema = document.get("schema")
-    if place is None or not isinstance(schema, list) or place >= len(schema):
-        return {}
-    held = schema[place]
-    return held if isinstance(held, dict) else {}
+    held = enumerate(schema) if isinstance(schema, list) else ()
+    return [(place, each) for place, each in held if isinstance(each, dict)]
 
 
 def object_names(document: Document) -> list[str]:
@@ -90,9 +93,7 @@ def find_object(document: Document, name: str, object_name: str | None = None) -
     That is the one named `object_name`, or else the one that has the name of the entity, or has it
     as physical name, or else the first. Raises InvalidInput when none is named `object_name`.
     """
-    schema = document.get("schema")
-    placed = enumerate(schema if isinstance(schema, list) else ())
-    objects = [(place, each) for place, each in placed if isinstance(each, dict)]
+    objects = schema_objects(document)
     if object_name is not None:
         for place, each in objects:
             if each.get("name") == object_name:

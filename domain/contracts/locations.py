@@ -22,7 +22,7 @@ _SCHEMAS = ("schema", "dataset")
 
 
 class _Head(msgspec.Struct):
-    """What of a recorded document is decoded to tell it from others."""
+    """The part of a recorded document that tells it from others."""
 
     id: msgspec.Raw
     schema: msgspec.Raw = msgspec.Raw(b"null")
@@ -48,13 +48,6 @@ def object_of(body: Body) -> Element:
     held = msgspec.json.decode(_head.decode(given.text).schema, type=list[msgspec.Raw])
     found: Element = json.loads(bytes(held[given.place]))
     return found
-
-
-def schema_objects(document: Document) -> list[tuple[int, Element]]:
-    """The schema objects with their places; what is no mapping is left out."""
-    schema = document.get("schema")
-    held = enumerate(schema) if isinstance(schema, list) else ()
-    return [(place, each) for place, each in held if isinstance(each, dict)]
 
 
 def named_entity(holder: Element) -> str | None:

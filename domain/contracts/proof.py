@@ -8,7 +8,7 @@ from domain.contracts.yaml_output import write_yaml
 
 
 def document_fault(contract: Entity) -> str | None:
-    """What is wrong with the document of a contract right after it was given; None if nothing is.
+    """The fault of the document of a contract right after it was given; None without one.
 
     What is served as JSON, and what comes of the YAML that is served, must equal the given text.
     Raises whatever a damaged text raises.

@@ -53,7 +53,7 @@ def write_rules(holder: Element, old: list[Rule], new: list[Rule]) -> None:
 
 
 def comparable(rules: list[Rule]) -> list[Rule]:
-    """Rules as `read_rules` gives them: without the keys that the standard says otherwise."""
+    """Rules reduced to the keys that `read_rules` gives."""
     known = {*_FIELDS, _COLUMN}
     return [{key: value for key, value in rule.items() if key in known} for rule in rules]
 
@@ -105,7 +105,7 @@ def _written(rule: Rule, old: list[Rule], given: list[Element]) -> Element:
 
 
 def _made(rule: Rule) -> Element:
-    """A valid rule of the standard; one that it cannot say is a text with the rule beside it."""
+    """A valid rule of the standard: of type `text`, with the rule beside it, for all others."""
     if is_quality_rule(rule):
         return dict(rule)
     said = rule.get("description") or rule.get("name") or "A rule of the catalog."

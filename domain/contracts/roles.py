@@ -10,13 +10,13 @@ _BETWEEN = ", "
 
 
 def read_security(document: Document) -> dict[str, Any]:
-    """What roles say of security; nothing without any."""
+    """The security of a contract by the roles of its document; empty without roles."""
     policies = [_policy(role, each) for role, each in _roles(document).items()]
     return {"policies": policies} if policies else {}
 
 
 def kept_security(held: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
-    """What roles say, with what they cannot say as it is held: classification and rows."""
+    """The security by the roles, with the held classification and rows, which roles cannot say."""
     before = {each.get("accessPolicy"): each for each in held.get("policies") or ()}
     policies = [
         {

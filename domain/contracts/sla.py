@@ -52,7 +52,7 @@ _ZONES = frozenset(get_args(Timezone))
 
 
 def read_sla(document: Document) -> dict[str, Any]:
-    """What the properties say of the keys of an SLA; the first of a sort counts."""
+    """The SLA by the properties of a document; the first property of a sort counts."""
     sla: dict[str, Any] = {}
     for promise in _PROMISES:
         if (held := _find(document, promise.names)) is not None:
@@ -158,7 +158,7 @@ def _write(
 
 
 def _edited(held: Element, said: Element) -> Element:
-    """What is to be said otherwise than a property says it, in the spelling that it has."""
+    """The values that a property does not say yet, in the spelling of the property."""
     edited = dict(said)
     if isinstance(said["value"], int):
         if _whole(held.get("value")) == said["value"]:

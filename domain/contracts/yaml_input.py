@@ -57,11 +57,11 @@ class _Collection:
         self.key: Any = None
         self.has_key = False
         self.merged: dict[str, Any] | None = None
-        """What `<<` names."""
+        """The mappings that `<<` names."""
 
 
 def read_yaml(data: bytes) -> Any:
-    """The one value that a YAML text holds, as JSON can write it.
+    """Read the one value of a YAML text; JSON can write all of it.
 
     Raises InvalidInput with the line for what is no YAML, a second document, a tag of its own, a
     key that is no text or comes twice, a number that JSON cannot write, and for more than MAX_BYTES

@@ -16,7 +16,7 @@ from domain.dbt.documents import Origin, origin_in, with_model, without_model
 from domain.dbt.manifest import Model
 from domain.dbt.reading import decode_model
 from domain.dbt.walking import contracts_below
-from domain.errors import CatalogError, NotFound, StoreUnavailable, shown
+from domain.errors import NotFound, RequestRefused, shown
 from domain.event_store.port import EventStore
 from domain.event_store.stored import Claim
 from domain.kinds.bodies.components import Reference
@@ -39,7 +39,7 @@ class ModelOutcome(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=T
     entity: str
     """Qualified name of the model's table."""
     contract: str | None = None
-    """Qualified name of its contract, where it has one."""
+    """Qualified name of the contract; None for a model without one."""
     outcome: Outcome
     bump: Bump | None = None
     """The part of the version that has to rise for the change; none of a contract that is new."""
@@ -159,9 +159,7 @@ class ContractImport:
         """The proposal of a plan, whose outcome is told."""
         try:
             proposal = self._catalog.propose(plan, self._context)
-        except StoreUnavailable:
-            raise
-        except CatalogError as error:
+        except RequestRefused as error:
             told.reason = error.message
             return NOTHING
         told.contract = proposal.entity.fqn

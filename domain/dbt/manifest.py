@@ -149,7 +149,7 @@ def _target(glances: Mapping[str, _Glance], test: _Glance, model: str) -> str | 
 
 
 def model_of(node: Element, tests: list[tuple[Element, str | None]], group: Element) -> Model:
-    """What a model promises.
+    """The promises of a model.
 
     `node` is the model's node, `tests` are those of its tests, each with the name of the other
     table that it reads, and `group` is the model's group.

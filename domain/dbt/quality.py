@@ -20,7 +20,7 @@ _METRICS = {
 _COUNTS = {"fail_calc": "count(*)", "error_if": "!= 0"}
 """Configuration with which a test fails for each row that it finds."""
 _UNSTABLE = re.compile(r"[^A-Za-z0-9_-]")
-"""What an id of the standard may not hold."""
+"""Characters that an id of the standard may not hold."""
 _REFERENCE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 """A name that the standard takes in the short form of a reference."""
 _OWN_ARGUMENTS = ("model", "column_name")
@@ -115,7 +115,7 @@ def _arguments(test: Element) -> Element:
 
 
 def _implementation(test: Element) -> str:
-    """The test and what it is given, as one text that is the same in each manifest."""
+    """A test and its arguments as one text, which is the same in each manifest."""
     metadata = mapping(test, "test_metadata")
     names = text(metadata, "namespace"), text(metadata, "name") or text(test, "name")
     said: Element = {"test": ".".join(filter(None, names))}

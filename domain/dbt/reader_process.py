@@ -43,7 +43,7 @@ READERS: dict[str, Callable[[bytes], tuple[Any, Iterator[Any]]]] = {
 
 
 class Refusal(msgspec.Struct, forbid_unknown_fields=True):
-    """Why an artifact is not read."""
+    """The reason why an artifact is not read."""
 
     error: str
 
@@ -62,7 +62,7 @@ def unpacked(data: bytes) -> bytes:
 
 
 def lines(kind: str, data: bytes) -> Iterator[bytes]:
-    """The lines that tell of an artifact."""
+    """The lines that tell of an artifact; a Refusal is the last line where it cannot be read."""
     size = 0
     try:
         header, parts = READERS[kind](unpacked(data))

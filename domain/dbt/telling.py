@@ -1,4 +1,4 @@
-"""How much an answer tells of an import."""
+"""Bounds of the answer to an import."""
 
 MOST_TOLD = 5_000
 """Models, contracts, and nodes without a contract, that an answer names of each sort."""

@@ -161,7 +161,7 @@ class StreamReader:
 
 
 def _misread_document(before: Entity | None, state: Entity) -> str | None:
-    """What is wrong with the document that an event gave a contract; None for any other event."""
+    """The fault of the document that an event gave a contract; None for any other event."""
     if GIVEN not in state.body or (before and before.body.get(GIVEN) == state.body[GIVEN]):
         return None
     return document_fault(state)

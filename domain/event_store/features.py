@@ -141,7 +141,7 @@ class Known(msgspec.Struct, frozen=True):
     """The epoch of the connection that read them: a server that crashed may have lost the newest,
     and another feature may have its number now."""
     renames: int = 0
-    """How often names have changed."""
+    """The number of changes of names."""
 
 
 def later_event(what: str) -> LaterRelease:

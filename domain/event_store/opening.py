@@ -132,7 +132,7 @@ def migrate_log(url: str) -> tuple[int, int]:
 def needing_the_extra(
     what: str = "a catalog in PostgreSQL", extra: str = "postgres"
 ) -> Iterator[None]:
-    """The error that names the extra to install for the client of another server."""
+    """Raise StoreUnavailable, which names the extra to install, where the block lacks a library."""
     try:
         yield
     except ModuleNotFoundError as error:

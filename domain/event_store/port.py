@@ -239,7 +239,7 @@ class EventStore(EntityReads):
 
     @abstractmethod
     def reaction(self, name: str) -> ReactionMemory:
-        """What the reaction of a name remembers, in the database of the log."""
+        """The memory of the reaction of a name, in the database of the log."""
 
     @abstractmethod
     def size(self) -> int:

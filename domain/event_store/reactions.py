@@ -29,7 +29,7 @@ Statement = tuple[str, Sequence[Sequence[Any]]]
 
 
 class Attention(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reaction is to look at again of one subject."""
+    """The time and the entities for whose sake a reaction looks at one subject again."""
 
     moment: int | None = None
     """Milliseconds since the Unix epoch at which to look at it; None where time changes nothing."""
@@ -38,7 +38,7 @@ class Attention(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReactionMemory(ABC):
-    """What one reaction remembers; for one thread, in the process that leads.
+    """The memory of one reaction; for one thread, in the process that leads.
 
     Every method raises StoreUnavailable.
     """

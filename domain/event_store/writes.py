@@ -51,8 +51,8 @@ class Expectations(msgspec.Struct, frozen=True, kw_only=True):
     without_edges: frozenset[str] = frozenset()
     """Ids of entities at which no lineage edge that holds a claim begins or ends."""
     unmentioned: Unmentioned | None = None
-    """What events of others must not have had since a writer looked for it. An append that expects
-    this is stored in a group of its own."""
+    """Words that no event of others may have had since a writer looked for them. An append that
+    expects this is stored in a group of its own."""
 
 
 class RememberedAnswer(msgspec.Struct, frozen=True):

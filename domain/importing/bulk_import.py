@@ -32,7 +32,7 @@ from domain.writing.plans import Change
 
 
 class LineReport(msgspec.Struct, frozen=True):
-    """What there is to say about one line: why it is bad, or which of its labels were left out."""
+    """A remark on one line: the reason why it is bad, or the labels of it that were left out."""
 
     number: int
     reason: str

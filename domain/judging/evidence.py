@@ -1,4 +1,4 @@
-"""What is known of the entity of a contract: its newest state, and what was measured of it."""
+"""Evidence of the entity of a contract: its newest state, and the measurements of it."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -29,7 +29,7 @@ def gather_evidence(
     now: int,
     newest: Callable[[str], Entity | None],
 ) -> Evidence:
-    """What a contract is held against at a time, in milliseconds since 1970.
+    """Gather the evidence that a contract is judged by at a time, in milliseconds since 1970.
 
     What was measured for a later time does not count yet, as the clock or the zone of whoever
     measured may be wrong. `newest` gives the newest state of the entity with an id. Raises
@@ -53,7 +53,7 @@ def gather_evidence(
 
 
 def newest_result(measurements: Measurements, contract_id: str) -> dict[str, Any] | None:
-    """What the newest result of a contract says of itself, without its words; None without any."""
+    """The newest result of a contract without its words; None where there is no result."""
     newest = measurements.latest(contract_id, RESULT)
     if newest is None:
         return None
@@ -67,7 +67,7 @@ def expected_tests(contract: Entity) -> list[str]:
 
 
 class _Known:
-    """What was measured up to a time."""
+    """The measurements up to a time."""
 
     def __init__(self, measurements: Measurements, now: int) -> None:
         self._measurements = measurements
@@ -124,7 +124,7 @@ def _reported(known: _Known, contract: Entity) -> ContractResult | None:
 
 
 def _recorded(known: _Known, entity: Entity, promised: dict[str, Any]) -> Recorded:
-    """What is known of the data of a table."""
+    """The refreshes and the profile that were recorded of a table."""
     refreshes = []
     for operation in _WRITING:
         points = known.points(entity.id, SYSTEM, operation, limit=_MOST_REFRESHES)

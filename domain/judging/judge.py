@@ -30,6 +30,7 @@ from domain.events import REMARKS, ContractBreaking, ContractJudged, Event
 from domain.judging.evidence import expected_tests, gather_evidence, newest_result
 from domain.kinds.ids import new_id
 from domain.kinds.registry import KINDS
+from domain.machine import clock
 from domain.measurements.port import Measurements
 from domain.measurements.reports import FOREVER
 from domain.openmetadata.verdicts import UNKNOWN
@@ -44,13 +45,13 @@ CONTRACT = KINDS["dataContract"]
 _BATCH = 1_000
 """Events, and entities with new measurements, that one step looks at."""
 _AT_ONCE = 100
-"""Contracts whose moment has come that one step judges."""
+"""Contracts that one step judges, of those whose moment has come."""
 STEP_SECONDS = 1.0
 """Length of a step that has much to judge: a server that stops waits for its end."""
 _SLOW_SECONDS = 0.3
 """Time for a contract that is long."""
 _SLOW_WAITS = 5_000
-"""Milliseconds after which one that takes long, and for which there was no time, comes again."""
+"""Milliseconds after which a contract that takes long, and had no turn, is tried again."""
 _NAMED = 100
 """Breaking changes that an event names."""
 _REMEMBERED = 10_000
@@ -70,7 +71,7 @@ class Judge:
         log: EventStore,
         measurements: Measurements,
         *,
-        now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        now: Callable[[], int] = clock.now,
         step_seconds: float = STEP_SECONDS,
     ) -> None:
         """`now` gives milliseconds since the Unix epoch.
@@ -162,9 +163,9 @@ class Judge:
     def _look(
         self, contract_id: str, position: int, process: RulesProcess
     ) -> tuple[Attention, list[RecordedEvent]]:
-        """What to look at again of a contract, and the events of what is new.
+        """The reasons to look at a contract again, and the events that record a new verdict.
 
-        All that bears on it is known up to `position`.
+        Everything that bears on the contract is known up to `position`.
         """
         contract = self._entities.newest(contract_id)
         if contract is None or contract.purged or contract.deleted:

@@ -1,1 +1,1 @@
-"""What pipelines tell by OpenLineage of their runs becomes lineage, pipelines and results."""
+"""Events of OpenLineage from pipelines become lineage, pipelines and results of runs."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from domain.edges import EDGE, edge_name
-from domain.errors import CatalogError, StoreUnavailable
+from domain.errors import RequestRefused
 from domain.event_store.stored import Claim
 from domain.events import Via
 from domain.kinds.names import join, quote, split
@@ -42,7 +42,7 @@ class Drawing(Struct, frozen=True):
 
     statement: Statement
     lineage: Lineage
-    """What is said of datasets by all events of the run."""
+    """The datasets of all events of the run, with their columns and SQL."""
     draws: bool
     """True if the datasets are read and written for sure."""
     edges: Sequence[SaidEdge] = ()
@@ -191,9 +191,7 @@ class Drawer:
         )
         try:
             plan = self._plans.lineage.add_to(beginning, end, change, self._context, unseen)
-        except StoreUnavailable:
-            raise
-        except CatalogError as error:
+        except RequestRefused as error:
             outcome.told.add(f"edge left out: {error.message}")
             return
         if plan is not None:
@@ -260,9 +258,7 @@ class Drawer:
             return
         try:
             plan = self._plans.planner.patch(KINDS[claim.kind], claim.id, operations, self._context)
-        except StoreUnavailable:
-            raise
-        except CatalogError as error:
+        except RequestRefused as error:
             outcome.told.add(f"texts of {claim.fqn!r} left out: {error.message}")
         else:
             self._plans.stage(plan)
@@ -306,9 +302,7 @@ class Drawer:
             values = {"name": name, "databaseSchema": above, "columns": columns}
             try:
                 plan = self._plans.planner.create(KINDS["table"], values, self._context)
-            except StoreUnavailable:
-                raise
-            except CatalogError:
+            except RequestRefused:
                 continue  # it stays a dataset that is missing
             self._plans.stage(plan)
             self._found[text.name] = Found(self._plans.log.claim("table", found.makes))

@@ -13,13 +13,13 @@ from domain.event_store.stored import Claim
 from domain.openlineage.keeping import EDGES, Keeping
 
 SOURCE = "OpenLineage"
-"""The source of edges that this room draws, and the only ones that it changes."""
+"""The `source` of the edges that events draw; events change no edge of another source."""
 _HOUR_MS = 3_600_000
 _KEPT = tuple(key for key in DETAIL_KEYS if key not in SET_HERE)
 
 
 class EdgeNote(Struct, frozen=True, array_like=True):
-    """What was said of an edge, by which jobs and when."""
+    """The jobs that told of an edge, and the times at which they did."""
 
     job: str
     """The job that drew it: its key."""
@@ -46,7 +46,7 @@ def last_seen(keeping: Keeping, edge: str) -> int | None:
 
 
 class EdgeChange:
-    """What a statement makes of the details of one edge."""
+    """The change of the details of one edge by a statement."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class EdgeChange:
         self._pipeline = {"id": pipeline.id, "type": "pipeline"} if pipeline else None
         self._older = older
         self.note: EdgeNote | None = None
-        """What is to be noted of the edge; None where that is nothing new."""
+        """The new note of the edge; None where the note stays as it is."""
         self.is_left_out = False
         """True if the edge is not drawn."""
 
@@ -144,7 +144,7 @@ class EdgeChange:
 def _joined(
     said: list[dict[str, Any]], others: list[dict[str, Any]], present: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The mappings that a job says with those of others, in the order of those that are there."""
+    """The mappings of a job and of others, those that are present already in their old order."""
     known = {_identity(each): each for each in said}
     known.update((_identity(each), each) for each in others if _identity(each) not in known)
     places = {_identity(each): place for place, each in enumerate(present)}

@@ -4,10 +4,10 @@ Only what is no event at all is refused: no JSON, no `eventTime`, or no name of 
 Facets stay as they came and are read one by one (`facets.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -19,6 +19,7 @@ MOST_EVENTS = 1_000
 MOST_NAME = 2_048
 """Characters of a name or namespace."""
 _NOTHING = Raw(b"{}")
+T = TypeVar("T")
 
 Name = Annotated[str, Meta(min_length=1, max_length=MOST_NAME)]
 
@@ -86,12 +87,7 @@ _wrapped = msgspec.json.Decoder(dict[str, Raw])
 
 def read_event(data: bytes | Raw) -> Event:
     """The event in some JSON; raises InvalidInput for what is none."""
-    try:
-        event = _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"this is no event of OpenLineage: {error}") from None
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput(f"this is no event of OpenLineage: eventTime: {error}") from None
+    event = _read(_decode, data)
     if event.dataset is None and event.job is None:
         raise InvalidInput("an event of OpenLineage has a `job` or a `dataset`, and this has none")
     for each in _named(event):
@@ -107,17 +103,21 @@ def digest_of(data: bytes | Raw) -> bytes:
 
     It takes a tenth of the time of reading the event, as its parts are not looked into.
     """
-    try:
-        said = _said(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"this is no event of OpenLineage: {error}") from None
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput(f"this is no event of OpenLineage: eventTime: {error}") from None
+    said = _read(_said, data)
     digest = blake2b(digest_size=16)
     for part in (said.event_type, said.run, said.job, said.dataset, said.inputs, said.outputs):
         digest.update(b"%d:" % len(part))
         digest.update(part)
     return digest.digest()
+
+
+def _read(decode: Callable[[bytes | Raw], T], data: bytes | Raw) -> T:
+    try:
+        return decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"this is no event of OpenLineage: {error}") from None
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(f"this is no event of OpenLineage: eventTime: {error}") from None
 
 
 def read_batch(data: bytes) -> Sequence[Raw]:

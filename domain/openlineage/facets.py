@@ -14,7 +14,7 @@ from domain.errors import shown
 MOST_BYTES = 2_000_000
 """Bytes of a facet that is read by one call."""
 MOST_TOLD = 100
-"""Sentences about one event that its answer holds."""
+"""Sentences that the answer to one event may have."""
 
 _MOST_CHARACTERS = 300
 """Characters of a sentence, which may repeat names of an event."""
@@ -124,7 +124,7 @@ class DatasetLineage(Struct):
 
 
 class LineageEntry(Struct):
-    """What one dataset is made of, as `lineage` of a job or a run tells it."""
+    """The sources of one dataset, as `lineage` of a job or a run gives them."""
 
     namespace: str
     name: str
@@ -195,7 +195,7 @@ class ParentRun(Struct, rename="camel"):
 
 
 class Ancestor(Struct):
-    """A run that others are part of, and its job."""
+    """A parent run, and the job of it."""
 
     run: ParentRun
     job: Identifier
@@ -224,7 +224,7 @@ class ErrorMessage(Struct):
 _to_facets = msgspec.json.Decoder(dict[str, Raw] | None)
 _DELETED = b'"_deleted"'
 _IN_PARTS = frozenset(("columnLineage", "lineage"))
-"""Facets whose parts are read one by one."""
+"""Facets without a bound in bytes: each of their parts is read by a call of its own."""
 _MISFITS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of what is no JSON of the form that is expected; nobody has looked into it before."""
 
@@ -242,7 +242,7 @@ class Facets:
         except _MISFITS:
             told.add(f"{where}: facets left out: they are no object")
 
-    def read(self, name: str, decoder: "msgspec.json.Decoder[T]") -> T | None:
+    def read(self, name: str, form: type[T]) -> T | None:
         """The facet of a name; None without one, for a deleted one, and for a misfit."""
         raw = self._facets.get(name)
         if raw is None or bytes(raw) == b"null":
@@ -252,12 +252,12 @@ class Facets:
                 f"{self._where}: facet {name} left out: it has over {MOST_BYTES:,} bytes"
             )
             return None
-        return None if _is_deleted(raw) else self.part(name, raw, decoder)
+        return None if _is_deleted(raw) else self.part(name, raw, form)
 
-    def part(self, name: str, raw: Raw, decoder: "msgspec.json.Decoder[T]") -> T | None:
+    def part(self, name: str, raw: Raw, form: type[T]) -> T | None:
         """A part of the facet of a name; None for a misfit."""
         try:
-            return decoder.decode(raw)
+            return msgspec.json.decode(raw, type=form)
         except _MISFITS as error:
             self._told.add(f"{self._where}: facet {name} left out: {error}")
             return None
@@ -282,24 +282,3 @@ def _is_deleted(raw: Raw) -> bool:
 def place(what: str, namespace: str, name: str) -> str:
     """A job or dataset as sentences name it."""
     return f"{what} {shown(name)} of {shown(namespace)}"
-
-
-documentation = msgspec.json.Decoder(Documentation)
-ownership = msgspec.json.Decoder(Ownership)
-schema = msgspec.json.Decoder(Schema)
-symlinks = msgspec.json.Decoder(Symlinks)
-column_inputs = msgspec.json.Decoder(ColumnInputs)
-input_field = msgspec.json.Decoder(InputField)
-lineage_entry = msgspec.json.Decoder(LineageEntry)
-column_lineage = msgspec.json.Decoder(ColumnLineage)
-dataset_lineage = msgspec.json.Decoder(DatasetLineage)
-job_lineage = msgspec.json.Decoder(JobLineage)
-lifecycle_change = msgspec.json.Decoder(LifecycleChange)
-assertions = msgspec.json.Decoder(Assertions)
-output_statistics = msgspec.json.Decoder(OutputStatistics)
-sql = msgspec.json.Decoder(Sql)
-job_type = msgspec.json.Decoder(JobType)
-dbt_node = msgspec.json.Decoder(DbtNode)
-parent = msgspec.json.Decoder(Parent)
-nominal_time = msgspec.json.Decoder(NominalTime)
-error_message = msgspec.json.Decoder(ErrorMessage)

@@ -1,4 +1,4 @@
-"""What is remembered between events, beside the measurements and for all processes.
+"""The memory between events, beside the measurements and for all processes.
 
 Runs that are under way, what was said of which edge, and statements about datasets that the catalog
 does not have. All of it is bounded; the oldest goes first.

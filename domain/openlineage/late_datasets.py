@@ -28,7 +28,7 @@ from domain.write_context import WriteContext
 _BATCH = 1_000
 """Events that one step looks at."""
 _AT_ONCE = 200
-"""Waiting statements that one step looks at."""
+"""Waiting statements that one step of a sweep looks through."""
 _NAMED = 1_000
 """Statements that one new name may have waited for; where there are more, all are looked through.
 """
@@ -110,7 +110,7 @@ class LateDatasets:
         return self._draw(self._keeping.read(WAITING, ids))
 
     def _sweep(self) -> int:
-        """Look through the next of all that waits; returns how much of it there was."""
+        """Look through the next waiting statements; returns their number."""
         if self._sweeps_after is None:
             return 0
         rows = self._keeping.after(WAITING, self._sweeps_after, _AT_ONCE)

@@ -32,7 +32,7 @@ class DatasetRule(Struct, frozen=True, forbid_unknown_fields=True):
     """Qualified name of the service; None for what the namespace says itself."""
     case: Case = "keep"
     unknown: Unknown = "report"
-    """What becomes of a dataset that the catalog does not have."""
+    """The treatment of a dataset that the catalog does not have."""
 
 
 class JobRule(Struct, frozen=True, forbid_unknown_fields=True):

@@ -20,7 +20,7 @@ SERVICE_KINDS = (DATABASE, MESSAGING, STORAGE)
 KIND_OF = {DATABASE: "table", MESSAGING: "topic", STORAGE: "container"}
 """Kind of service -> the kind of its entities that a dataset may be."""
 _MOST_SPLITS = 30
-"""Splits of one name that are tried: all of a name with up to eight dots."""
+"""Splits of one name in three parts that are tried: all of a name with up to eight dots."""
 Case = Literal["keep", "lower", "upper"]
 
 
@@ -82,7 +82,7 @@ class Service(Struct, frozen=True):
     fqn: str
     type: str
     endpoints: frozenset[str] = frozenset()
-    """Where its connection says that it is: `host:port`, an account or buckets, in lower case."""
+    """The addresses in its connection: `host:port`, an account or buckets, in lower case."""
 
 
 class Container(Struct, frozen=True):
@@ -146,14 +146,14 @@ def candidates(service: Service, name: str, case: Case = "keep") -> Iterator[str
     if service.type in _TWO_LEVELS and len(pieces) == 2:
         yield join([*above, _DEFAULT, *pieces])
         return
-    for parts in _splits(pieces, 3):
+    for parts in _splits(pieces):
         if all(0 < len(part) <= MAX_NAME_LENGTH for part in parts):
             yield join([*above, *parts])
 
 
-def _splits(pieces: list[str], number: int) -> Iterator[list[str]]:
-    """The ways to make so many names of pieces between dots, at most 30."""
-    for tried, cuts in enumerate(combinations(range(1, len(pieces)), number - 1)):
+def _splits(pieces: list[str]) -> Iterator[list[str]]:
+    """The ways to make three names of pieces between dots, at most 30."""
+    for tried, cuts in enumerate(combinations(range(1, len(pieces)), 2)):
         if tried == _MOST_SPLITS:
             return
         ends = (*cuts, len(pieces))

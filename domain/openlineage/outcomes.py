@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from domain.event_store.stored import Claim
 from domain.openlineage.edges import SaidEdge
@@ -44,7 +45,7 @@ class Outcome:
         self.concerned: set[str] = set()
         """Ids of the entities by which the statement is as it should be."""
         self.work = Work()
-        """What has to be written, until it is."""
+        """The rows that are still to be written."""
         self._links = dict(statement.lineage.symlinks)
 
     def wait(self, actor: str, edge: SaidEdge, missing: Iterable[DatasetName]) -> None:
@@ -52,14 +53,14 @@ class Outcome:
         self.waiting += 1
         self._keep(
             actor,
-            key_of(*self._job, *_pair(edge.source), *_pair(edge.target)),
+            key_of(*self._job, *astuple(edge.source), *astuple(edge.target)),
             _of_edge(edge),
             missing,
         )
 
     def wait_alone(self, actor: str, name: DatasetName) -> None:
         """Remember a dataset that is missing and has no edge here."""
-        self._keep(actor, key_of(*self._job, *_pair(name)), Lineage(), [name], mentioned=(name,))
+        self._keep(actor, key_of(*self._job, *astuple(name)), Lineage(), [name], mentioned=(name,))
 
     @property
     def _job(self) -> tuple[str, str]:
@@ -134,10 +135,6 @@ decode_waiting = msgspec.msgpack.Decoder(Waiting).decode
 def leaf_of(name: str) -> str:
     """The label of a dataset: its last part in lower case, which is what a table is called."""
     return key_of(name.rpartition("/")[2].rpartition(".")[2].lower())
-
-
-def _pair(name: DatasetName) -> tuple[str, str]:
-    return name.namespace, name.name
 
 
 def _of_edge(edge: SaidEdge) -> Lineage:

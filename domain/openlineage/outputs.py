@@ -23,10 +23,10 @@ class OutputReader:
 
     def output(self, name: DatasetName, facets: Facets) -> Output:
         """A dataset that is written, by its `lineage`, or else its `columnLineage`."""
-        lineage = facets.read("lineage", read.dataset_lineage)
+        lineage = facets.read("lineage", read.DatasetLineage)
         if lineage is not None:
             return self.explicit(name, lineage.inputs, lineage.fields, facets)
-        columns = facets.read("columnLineage", read.column_lineage)
+        columns = facets.read("columnLineage", read.ColumnLineage)
         if columns is None or columns.fields is None:
             return Output(name)
         return Output(name, self._columns(columns.fields, "columnLineage", facets))
@@ -43,7 +43,7 @@ class OutputReader:
         given = [
             DatasetName(each.namespace, each.name)
             for raw in (inputs or ())[:MOST_DATASETS]
-            if (each := facets.part("lineage", raw, read.input_field)) is not None
+            if (each := facets.part("lineage", raw, read.InputField)) is not None
             and each.type in (None, "DATASET")
         ]
         sources = (*given, *(each.source for each in columns or ()))
@@ -62,9 +62,9 @@ class OutputReader:
     def _made_of(self, fields: dict[str, Raw], facet: str, facets: Facets) -> Iterator[MadeOf]:
         """The columns that each column is made of directly: filters and joins make no column."""
         for column, raw in fields.items():
-            made = facets.part(facet, raw, read.column_inputs)
+            made = facets.part(facet, raw, read.ColumnInputs)
             for given in (made and (made.input_fields or made.inputs)) or ():
-                each = facets.part(facet, given, read.input_field)
+                each = facets.part(facet, given, read.InputField)
                 if each is None or each.field is None:
                     continue
                 steps = each.transformations or []

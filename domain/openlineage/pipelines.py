@@ -1,7 +1,7 @@
 """Pipelines and their tasks: the jobs of events, each an event of the log when first seen."""
 
 from domain.aggregate.entity import Entity
-from domain.errors import CatalogError, InvalidInput, StoreUnavailable, shown
+from domain.errors import InvalidInput, RequestRefused, shown
 from domain.event_store.stored import Claim
 from domain.kinds.names import child, quote, split
 from domain.kinds.registry import KINDS
@@ -36,8 +36,8 @@ class Pipelines:
     def pipeline_of(self, said: Statement, context: WriteContext, told: Told) -> Claim | None:
         """The pipeline of a statement's root, with the statement's task; None where there is none.
 
-        What cannot be made is told, such as a name that is too long. A pipeline that somebody has
-        deleted stays deleted.
+        An error, such as that of a name that is too long, becomes a sentence of `told`. A pipeline
+        that somebody has deleted stays deleted.
         """
         assert said.root is not None
         where = place("job", said.root.namespace, said.root.name)
@@ -49,9 +49,7 @@ class Pipelines:
                 told.add(f"{where}: its pipeline is deleted")
                 return None
             self._complete(claim, said, context, told)
-        except StoreUnavailable:
-            raise
-        except CatalogError as error:
+        except RequestRefused as error:
             told.add(f"{where}: {error.message}")
             return None
         return claim

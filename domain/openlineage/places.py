@@ -1,4 +1,4 @@
-"""Where the datasets that events name are in the catalog: by services, rules and claims."""
+"""Entities of the catalog for the datasets that events name: by services, rules and claims."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ Name = tuple[str, str]
 
 
 class Found(Struct, frozen=True):
-    """What a dataset is in the catalog."""
+    """The entity that a dataset is in the catalog, if there is one."""
 
     claim: Claim | None = None
     """None for a dataset that the catalog does not have, or that may be several."""
@@ -62,7 +62,7 @@ class Places(Struct, frozen=True):
         symlinks: Mapping[DatasetName, Sequence[DatasetName]],
         claims: EntityReads,
     ) -> dict[DatasetName, Found]:
-        """What some datasets are; all are looked up together.
+        """Find the entities of some datasets; all are looked up together.
 
         Other names that a dataset has, by its symlinks, come first. Of several entities that a name
         may mean none is taken.
@@ -146,7 +146,7 @@ def service_of(kind: str, document: Mapping[str, Any]) -> Service:
 
 
 def _redshift(host: str) -> str | None:
-    """The place of a cluster as OpenLineage names it: `cluster.region:port`."""
+    """The address of a Redshift cluster in OpenLineage's form: `cluster.region:port`."""
     found = _REDSHIFT(host)
     return f"{found['cluster']}.{found['region']}{found['port']}" if found else None
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from domain.errors import CatalogError, StoreUnavailable, shown
+from domain.errors import RequestRefused, shown
 from domain.event_store.stored import Claim
 from domain.kinds.names import child, quote
 from domain.kinds.registry import KINDS
@@ -52,9 +52,7 @@ def test_case(
         }
         plan = plans.planner.put(CASE, values, context)
         plans.stage(plan)
-    except StoreUnavailable:
-        raise
-    except CatalogError as error:
+    except RequestRefused as error:
         told.add(f"assertion {shown(said.name)} left out: {error.message}")
         return None
     return plan.own.after.id, plan.own.after.fqn

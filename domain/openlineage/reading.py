@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from msgspec import Raw, Struct
+from msgspec.structs import astuple
 
 from domain.openlineage import facets as read
 from domain.openlineage.events import Dataset, Event, Job, Run, is_name
@@ -35,7 +36,7 @@ MOST_ASSERTIONS = 1_000
 
 
 def statement_of(event: Event, now: int) -> Statement:
-    """What an event says; `now` in milliseconds since 1970 is taken for a time in the future."""
+    """Read an event; a time in the future becomes `now`, in milliseconds since 1970."""
     told = Told()
     at = min(event.at, now)
     if event.job is None:
@@ -71,15 +72,11 @@ def statement_of(event: Event, now: int) -> Statement:
 
 def _of_dataset(dataset: Dataset, at: int, told: Told) -> Statement:
     name, texts = DatasetName(dataset.namespace, dataset.name), _Texts(told)
-    facets = Facets(dataset.facets, place("dataset", *_pair(name)), told)
+    facets = Facets(dataset.facets, place("dataset", *astuple(name)), told)
     texts.add(name, facets)
     # One that is gone, or has another name, is not missing.
     mentioned = () if _tell_of_life(name, facets, told) else (name,)
     return Statement(at=at, texts=texts.said, mentioned=mentioned, told=tuple(told.sentences))
-
-
-def _pair(name: DatasetName | JobName) -> tuple[str, str]:
-    return name.namespace, name.name
 
 
 class _Said(Struct, frozen=True):
@@ -144,14 +141,14 @@ class _Datasets:
 
     def _symlinks(self, said: _Said) -> tuple[DatasetName, ...]:
         """The other names of a dataset, in the order of the event."""
-        facet = said.facets.read("symlinks", read.symlinks)
+        facet = said.facets.read("symlinks", read.Symlinks)
         others = [
             DatasetName(each.namespace, each.name)
             for each in (facet and facet.identifiers) or ()
             if each.type == "TABLE" and is_name(each.namespace) and is_name(each.name)
         ]
         if len(others) > MOST_SYMLINKS:
-            where = place("dataset", *_pair(said.name))
+            where = place("dataset", *astuple(said.name))
             self._told.add(f"{where}: symlinks left out: it may have {MOST_SYMLINKS}")
         return tuple(others[:MOST_SYMLINKS])
 
@@ -160,7 +157,7 @@ class _Datasets:
         seen: dict[tuple[DatasetName, str], CheckedAssertion] = {}
         for each in self.all:
             for facets in (each.facets, each.more):
-                facet = facets.read("dataQualityAssertions", read.assertions)
+                facet = facets.read("dataQualityAssertions", read.Assertions)
                 for given in (facet and facet.assertions) or ():
                     checked = _checked(each.name, given)
                     seen[each.name, f"{checked.column}\0{checked.name}"] = checked
@@ -171,7 +168,7 @@ class _Datasets:
     def written(self) -> Iterator[tuple[DatasetName, int]]:
         """The numbers of rows written."""
         for each in self.outputs:
-            facet = each.more.read("outputStatistics", read.output_statistics)
+            facet = each.more.read("outputStatistics", read.OutputStatistics)
             if facet is not None and facet.row_count is not None and facet.row_count >= 0:
                 yield each.name, facet.row_count
 
@@ -195,16 +192,16 @@ def _checked(name: DatasetName, given: read.Assertion) -> CheckedAssertion:
 
 def _tell_of_life(name: DatasetName, facets: Facets, told: Told) -> bool:
     """Tell that a dataset was dropped or renamed; True if it was."""
-    change = facets.read("lifecycleStateChange", read.lifecycle_change)
+    change = facets.read("lifecycleStateChange", read.LifecycleChange)
     if change is None or change.lifecycle_state_change not in ("DROP", "RENAME"):
         return False
     what = change.lifecycle_state_change
-    told.add(f"{place('dataset', *_pair(name))}: {what} deletes and renames nothing here")
+    told.add(f"{place('dataset', *astuple(name))}: {what} deletes and renames nothing here")
     return True
 
 
 class _Texts:
-    """What an event says of datasets in words."""
+    """The descriptions, owners and columns that an event gives datasets."""
 
     def __init__(self, told: Told) -> None:
         self._by_name: dict[DatasetName, DatasetTexts] = {}
@@ -213,8 +210,8 @@ class _Texts:
 
     def add(self, name: DatasetName, facets: Facets) -> None:
         """Read the texts in the facets of a dataset."""
-        documentation = facets.read("documentation", read.documentation)
-        schema = facets.read("schema", read.schema)
+        documentation = facets.read("documentation", read.Documentation)
+        schema = facets.read("schema", read.Schema)
         fields = tuple(self._fields((schema and schema.fields) or ()))
         description = (documentation and documentation.description) or None
         owners = _owners(facets)
@@ -240,7 +237,7 @@ class _Texts:
 
 
 def _owners(facets: Facets) -> tuple[str, ...]:
-    facet = facets.read("ownership", read.ownership)
+    facet = facets.read("ownership", read.Ownership)
     return tuple(each.name for each in (facet and facet.owners) or ())[:_MOST_OWNERS]
 
 
@@ -252,29 +249,29 @@ class _Job:
         self._told = told
         self._facets = facets = Facets(job.facets, place("job", job.namespace, job.name), told)
         self._run = of_run = Facets(run.facets if run else Raw(b"{}"), "the run", told)
-        kind = facets.read("jobType", read.job_type) or read.JobType()
+        kind = facets.read("jobType", read.JobType) or read.JobType()
         self.integration = (kind.integration or "").upper()
         self.is_streaming = (kind.processing_type or "").upper() == "STREAMING"
         sort = (kind.job_type or "").upper()
         self.is_entity = not (sort == "RDD_JOB" or (self.integration == "DBT" and sort == "SQL"))
-        parent = of_run.read("parent", read.parent)
+        parent = of_run.read("parent", read.Parent)
         self.root, self.root_run_id = self.name, run.run_id if run else ""
         if parent is not None:
             top = parent.root or read.Ancestor(parent.run, parent.job)
             self.root, self.root_run_id = JobName(top.job.namespace, top.job.name), top.run.run_id
-        node = facets.read("dbt_node", read.dbt_node)
+        node = facets.read("dbt_node", read.DbtNode)
         self.task = None
         if self.root != self.name:
             own = job.name.removeprefix(f"{self.root.name}.")
             self.task = (node and node.unique_id) or own
-        documentation = facets.read("documentation", read.documentation)
+        documentation = facets.read("documentation", read.Documentation)
         self.description = (documentation and documentation.description) or None
         self.owners = _owners(facets)
-        sql = facets.read("sql", read.sql)
+        sql = facets.read("sql", read.Sql)
         self.sql = ((sql and sql.query) or "")[:MOST_SQL] or None
-        nominal = of_run.read("nominalTime", read.nominal_time)
+        nominal = of_run.read("nominalTime", read.NominalTime)
         self.nominal = ((nominal and nominal.nominal_start_time) or "")[:64] or None
-        error = of_run.read("errorMessage", read.error_message)
+        error = of_run.read("errorMessage", read.ErrorMessage)
         self.message = ((error and error.message) or "")[:MOST_MESSAGE] or None
 
     def state(self, event: Event) -> State:
@@ -286,13 +283,13 @@ class _Job:
     def explicit(self, made: OutputReader) -> dict[DatasetName, Output]:
         """The outputs that the `lineage` of the run or of the job is about."""
         facets = self._run
-        told = facets.read("lineage", read.job_lineage)
+        told = facets.read("lineage", read.JobLineage)
         if told is None:
             facets = self._facets
-            told = facets.read("lineage", read.job_lineage)
+            told = facets.read("lineage", read.JobLineage)
         outputs: dict[DatasetName, Output] = {}
         for raw in ((told and told.lineage) or ())[:MOST_DATASETS]:
-            each = facets.part("lineage", raw, read.lineage_entry)
+            each = facets.part("lineage", raw, read.LineageEntry)
             if each is not None and each.type in (None, "DATASET"):
                 name = DatasetName(each.namespace, each.name)
                 outputs[name] = made.explicit(name, each.inputs, each.fields, facets)

@@ -1,4 +1,4 @@
-"""What the caller of the door may have done beside edges and pipelines."""
+"""The rights of a sender of events, beside the right to draw edges and make pipelines."""
 
 from collections.abc import Callable, Collection
 
@@ -21,8 +21,8 @@ class Rights(Struct, frozen=True, kw_only=True):
     """The rights of a caller, beside those without which the door is closed."""
 
     sees_all: bool = False
-    """True if the caller may view all of what datasets may be; else it is not told what is there.
-    """
+    """True if the caller may view all entities that datasets may be; no answer tells others which
+    exist."""
     describes: frozenset[str] = frozenset()
     """The kinds whose descriptions the caller may write."""
     owns: frozenset[str] = frozenset()

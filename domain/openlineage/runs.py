@@ -31,7 +31,7 @@ _STATUS: Mapping[State | None, RunState] = {
 
 
 class RunRecord(Struct, frozen=True, kw_only=True, array_like=True):
-    """What the events of a run have said until now."""
+    """A run as its events have told it until now."""
 
     shown_at: int
     """The time under which the run is shown, which it keeps: that of the event that came first."""
@@ -79,16 +79,16 @@ def run_key(job: JobName, run_id: str) -> str:
 
 
 class KnownRun(Struct, frozen=True):
-    """What is known of a run, and of the one at the top that it is part of."""
+    """The records of a run, and of the run at the top that it is part of."""
 
     own: RunRecord
     root: RunRecord
 
 
 def merge_runs(keeping: Keeping, statements: Sequence[Statement]) -> list[KnownRun | None]:
-    """What is known of the run of each statement now, itself included; None of one without a run.
+    """Add statements to the records of their runs; returns the records of each statement's run.
 
-    A run is shown under the time of the one at the top.
+    None for a statement without a run. A run is shown under the time of the run at the top.
     """
     runs = [each for each in statements if each.state is not None]
     if not runs:
@@ -113,7 +113,7 @@ def merge_runs(keeping: Keeping, statements: Sequence[Statement]) -> list[KnownR
 
 
 def known_runs(keeping: Keeping, statements: Sequence[Statement]) -> list[KnownRun | None]:
-    """What is known of the run of each statement now; None of one without a run."""
+    """The records of the run of each statement; None for a statement without a run."""
     runs = [each for each in statements if each.state is not None]
     keys = [key for each in runs for key in (own_key(each), root_key(each))]
     held = keeping.read(RUNS, keys) if keys else {}

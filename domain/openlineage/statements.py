@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class State(StrEnum):
-    """What an event says of the state of its run."""
+    """The state of a run by an event."""
 
     START = "START"
     RUNNING = "RUNNING"
@@ -65,7 +65,7 @@ class Lineage(Struct, frozen=True, array_like=True):
     outputs: tuple[Output, ...] = ()
     sql: str | None = None
     symlinks: tuple[tuple[DatasetName, tuple[DatasetName, ...]], ...] = ()
-    """Other names of datasets, those of tables, which come first."""
+    """Dataset -> other names of the same table, which are looked up before its own."""
 
     def with_later(self, later: "Lineage") -> "Lineage":
         """All that this one and a later event of the same run say; the later one comes first."""
@@ -86,16 +86,16 @@ class Lineage(Struct, frozen=True, array_like=True):
 
 
 class Field(Struct, frozen=True, array_like=True):
-    """A column of a dataset, as its `schema` has it."""
+    """A column in the `schema` of a dataset."""
 
     path: tuple[str, ...]
-    """Its name, after those of the columns that it is inside of."""
+    """The names of the columns around it, the outermost first, and its own name."""
     type: str | None = None
     description: str | None = None
 
 
 class DatasetTexts(Struct, frozen=True, array_like=True):
-    """What is said of a dataset itself."""
+    """The texts and columns that an event gives a dataset."""
 
     name: DatasetName
     description: str | None = None
@@ -112,11 +112,11 @@ class CheckedAssertion(Struct, frozen=True, array_like=True):
     success: bool
     column: str | None = None
     outcome: str | None = None
-    """What was found, in words."""
+    """The expected and the actual value, in words."""
 
 
 class Statement(Struct, frozen=True, kw_only=True):
-    """What one event says."""
+    """The content of one event, as far as the catalog uses it."""
 
     at: int
     """Milliseconds since 1970, never in the future."""

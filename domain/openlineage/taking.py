@@ -5,13 +5,13 @@ and what waits are written. Whoever dies between two of these steps has answered
 same events once more lead to the same.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
 from domain.errors import EntityOverLimit
+from domain.machine import clock
 from domain.measurements.port import Measurements
 from domain.measurements.reports import Point
 from domain.openlineage.drawing import Drawer, Drawing
@@ -31,7 +31,7 @@ from domain.writing.staged_plans import StagedPlans
 MOST_EDGES = 500
 """Edges that one transaction draws."""
 _ROUNDS = 3
-"""How often points of runs are written again that another process has changed meanwhile."""
+"""Attempts to write the points of runs that another process changes meanwhile."""
 
 ReadPlaces = Callable[[], Places]
 
@@ -44,7 +44,7 @@ class Taker:
         catalog: Catalog,
         measurements: Measurements,
         read_places: ReadPlaces,
-        now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        now: Callable[[], int] = clock.now,
     ) -> None:
         """`read_places` gives the services of the catalog as they are; `now` milliseconds since
         1970.

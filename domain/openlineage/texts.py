@@ -1,4 +1,4 @@
-"""What events say of datasets in words, written only where nobody has written anything."""
+"""Descriptions and owners from events, written only where nobody has written anything."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -59,7 +59,7 @@ def owners_of(names: Sequence[str], claims: EntityReads) -> list[dict[str, str]]
 
 
 def _of_columns(state: Entity, fields: Sequence[Field]) -> list[Operation]:
-    """What gives descriptions to the columns that have none."""
+    """The JSON Patch that gives descriptions to the columns that have none."""
     said = {each.path: each.description for each in fields if each.description}
     operations: list[Operation] = []
     if not said:

@@ -63,7 +63,7 @@ _raw = msgspec.json.Encoder().encode
 
 
 class _Group(msgspec.Struct, rename="camel"):
-    """What a test case shows of a suite that it is in."""
+    """A suite as its test cases show it."""
 
     id: str
     name: str

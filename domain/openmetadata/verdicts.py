@@ -4,7 +4,6 @@ A verdict may have a moment from which on time alone makes it another one: from 
 Unknown, until the contract is judged again.
 """
 
-import time
 from typing import Literal
 
 import msgspec
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 
 from domain.aggregate.lifecycle import format_version
 from domain.events import Body, ContractJudged
+from domain.machine import clock
 
 KEY = "verdict"
 """The field, the list parameter, and the beginning of the scopes of contracts by verdict."""
@@ -67,7 +67,7 @@ def as_it_reads(optional: bytes, now: int | None = None) -> bytes:
 
 
 def _read_at(verdict: Verdict, now: int | None = None) -> Verdict:
-    now = time.time_ns() // 1_000_000 if now is None else now
+    now = clock.now() if now is None else now
     if verdict.valid_until is UNSET or now < verdict.valid_until:
         return verdict
     return replace(verdict, status=UNKNOWN)

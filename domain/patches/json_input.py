@@ -41,7 +41,7 @@ def decode(data: bytes, expected: type[T], what: str) -> T:
 
 
 def decode_counted(data: bytes, expected: type[T], what: str) -> tuple[T, int]:
-    """Return the value that `decode` gives, and a number that its values do not exceed."""
+    """Return the value of `decode`, and an upper bound of its values; raises InvalidInput."""
     brackets = data.count(b"[") + data.count(b"{")
     if len(data) > MAX_VALUES and (size := data.count(b",") + brackets) > MAX_VALUES:
         raise InvalidInput(
@@ -66,7 +66,7 @@ def decode_counted(data: bytes, expected: type[T], what: str) -> tuple[T, int]:
 
 
 def _why(data: bytes, error: Exception) -> str:
-    """What is wrong with a text that is no JSON, and where."""
+    """The fault of a text that is no JSON, and its place."""
     try:
         data.decode()
     except UnicodeDecodeError as wrong:

@@ -47,7 +47,7 @@ class AuditEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     status: str | None = None
     """The new status, for a change of status."""
     remark: Body | None = None
-    """What a verdict, a break of a contract, or a new name says."""
+    """The words of a verdict, of a break of a contract, or of a new name."""
 
 
 class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,7 +194,7 @@ class AuditTrail:
 
 
 def _remark(event: Event, end_kinds: frozenset[str]) -> Body:
-    """What an event says beside what all events have.
+    """The fields of an event that events of other types do not have.
 
     The reasons of a verdict tell of an entity of any kind, so that who may not see every kind is
     not told them.

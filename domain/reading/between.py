@@ -1,4 +1,4 @@
-"""What changed between two positions of the log, entity by entity."""
+"""The changes between two positions of the log, entity by entity."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
@@ -44,7 +44,7 @@ class Ends(msgspec.Struct, frozen=True):
 
     @property
     def states(self) -> tuple[Entity, ...]:
-        """The states that there are, the earlier one first."""
+        """The states that exist, the earlier one first."""
         return (self.after,) if self.before is None else (self.before, self.after)
 
 

@@ -71,7 +71,7 @@ class Revision(msgspec.Struct, frozen=True):
         ]
 
     def document(self) -> Body:
-        """The entity as it was shown then, with the change that led to it."""
+        """An entity as a version showed it, with the change that led to the version."""
         shown = document.fields(self.entity)
         if (description := self.description) is not None:
             shown["changeDescription"] = Raw(msgspec.json.encode(description))

@@ -1,12 +1,9 @@
 """The horizon: the position of the log before which no read model answers for the past any more."""
 
-from datetime import UTC, datetime, timedelta
-
 import msgspec
 
 from domain.errors import BeforeHorizon
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from domain.reading.utc_times import written
 
 
 class Horizon(msgspec.Struct, frozen=True):
@@ -25,15 +22,6 @@ class Horizon(msgspec.Struct, frozen=True):
         if asked < self.position:
             raise BeforeHorizon(
                 f"the past is kept from position {self.position} on, which the log reached at"
-                f" {_written(self.at)}, and {asked} is before it: CATALOG_HISTORY_DAYS bounds the"
+                f" {written(self.at)}, and {asked} is before it: CATALOG_HISTORY_DAYS bounds the"
                 " past that is kept"
             )
-
-
-def _written(at: int) -> str:
-    """A time as ISO 8601 has it; its milliseconds since the Unix epoch where no calendar has it."""
-    try:
-        moment = _EPOCH + timedelta(milliseconds=at)
-    except OverflowError:
-        return str(at)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

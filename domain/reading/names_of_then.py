@@ -20,7 +20,7 @@ _MAY_MOVE = frozenset(
     if kind.renamable
     for below in (kind.name, *kinds_below(kind.name))
 )
-"""The kinds whose entities may get other names, or be below what gets one."""
+"""The kinds whose entities may be renamed, or stand below an entity that may be."""
 _SHORT_SPAN = 16
 """Events that are read as soon as the claim, which tells whether there was any new name."""
 
@@ -38,7 +38,7 @@ class _Names(msgspec.Struct, frozen=True):
     """The names that an entity has had."""
 
     first: Named
-    """The name that its creation gave it."""
+    """The name that the entity was created with."""
     later: tuple[tuple[int, str], ...] = ()
     """Stream version of each event that gave it another one, and the qualified name."""
     upto: int | None = None

@@ -15,3 +15,13 @@ def in_utc(at: int) -> datetime:
     last moment that there is.
     """
     return _EPOCH + min(max(at, _EARLIEST), _LATEST) * _MILLISECOND
+
+
+def written(at: int) -> str:
+    """A time in milliseconds since the Unix epoch as ISO 8601 has it, or as that number.
+
+    The number stands for a time that no calendar has.
+    """
+    if not _EARLIEST <= at <= _LATEST:
+        return str(at)
+    return in_utc(at).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -124,7 +124,7 @@ class ExclusiveTags:
     def _labels(self, labels: _Labels, before: _Labels, place: str) -> _Labels:
         there = {_identity(label) for label in before}
         holds: dict[Above, Label] = {}
-        """What excludes further labels: what was there, else the first that is given."""
+        """The label that excludes others: one that was there, else the first that is given."""
         for label in (*(before if self._joined else ()), *labels):
             if _identity(label) in there and (above := self._above(*_identity(label))) is not None:
                 holds.setdefault(above, label)
@@ -149,7 +149,7 @@ class ExclusiveTags:
 
 
 def _above(source: str, fqn: str) -> Above | None:
-    """What a label stands directly below; None for a name that has nothing above it."""
+    """The name right above a label; None for a name that has nothing above it."""
     vocabulary, label = _ABOVE[source]
     *above, _ = names.split(fqn)
     if not above:

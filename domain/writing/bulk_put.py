@@ -8,7 +8,7 @@ import msgspec
 
 from domain.aggregate.entity import Entity
 from domain.contracts.changes.rules import Perspective
-from domain.errors import CatalogError, StoreUnavailable
+from domain.errors import CatalogError, RequestRefused
 from domain.event_store.entity_reads import EntityReads
 from domain.event_store.writes import Append
 from domain.kinds.entity_kind import EntityKind
@@ -175,9 +175,7 @@ class BulkPut:
             self._joined_bytes += plan.joined_bytes
             if bounded and plan.joined_bytes:
                 check_joined(self._joined_bytes)
-        except StoreUnavailable:
-            raise
-        except CatalogError as error:
+        except RequestRefused as error:
             return error
         for step in plan.steps:
             if step.events:
@@ -197,7 +195,5 @@ def _read(
     """Read a request body, or return why it is refused; raises StoreUnavailable."""
     try:
         return drafts.draft(kind, taken(request))
-    except StoreUnavailable:
-        raise
-    except CatalogError as error:
+    except RequestRefused as error:
         return error

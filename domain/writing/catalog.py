@@ -13,12 +13,20 @@ from msgspec.structs import replace
 
 from domain.aggregate.entity import Entity
 from domain.contracts.changes.rules import Perspective
-from domain.errors import CatalogError, ConcurrentChange, KeyReused, NotFound, StoreUnavailable
+from domain.errors import (
+    CatalogError,
+    ConcurrentChange,
+    KeyReused,
+    NotFound,
+    RequestRefused,
+    StoreUnavailable,
+)
 from domain.event_store.appends import prepared
 from domain.event_store.port import ANSWERS_KEPT_MS, EventStore
 from domain.event_store.writes import Append, Refusal, RememberedAnswer
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import new_id
+from domain.machine import clock
 from domain.reading import history
 from domain.write_context import WriteContext
 from domain.writing.bulk_put import BulkPut, Done
@@ -72,7 +80,7 @@ class Catalog:
         self,
         store: EventStore,
         *,
-        now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        now: Callable[[], int] = clock.now,
         make_id: Callable[[], str] = new_id,
         gate: Perspective | None = None,
     ) -> None:
@@ -302,12 +310,10 @@ def _decide_deletes(
             continue
         try:
             plan = delete(planner, entity_id)
-        except StoreUnavailable:
-            raise
         except NotFound:
             # Somebody else has purged it, or it went with what it stood below.
             results[entity_id] = Change.NO_CHANGE
-        except CatalogError as error:
+        except RequestRefused as error:
             results[entity_id] = error
         else:
             results[entity_id] = plan.change

@@ -88,7 +88,10 @@ class DeletionPlanner(PlannerBase):
         return self._store.claims(ends=[*(claim.id for claim in doomed), state.id])
 
     def restore(self, kind: EntityKind, entity_id: str, context: WriteContext) -> Plan:
-        """Make a soft-deleted entity live again, with the children deleted by the same request."""
+        """Make a soft-deleted entity live again, with the children deleted by the same request.
+
+        Raises NotFound for an entity that is not soft-deleted, and Conflict below a deleted one.
+        """
         state = self._entities.existing(kind, entity_id)
         if not state.deleted:
             raise NotFound(f"{kind.name} instance for {entity_id} is not deleted")
@@ -98,7 +101,10 @@ class DeletionPlanner(PlannerBase):
         return Plan(Change.RESTORED, own, after=self.restorations(state, context, at))
 
     def restorations(self, state: Entity, context: WriteContext, at: int) -> list[Step]:
-        """Return the steps that restore children deleted together with a soft-deleted entity."""
+        """Return the steps that restore children deleted together with a soft-deleted entity.
+
+        Raises Conflict where the entity stands below a deleted one.
+        """
         parent = self._store.claim_by_id(state.parent_id) if state.parent_id else None
         if state.parent_id is not None and (parent is None or parent.deleted):
             name = parent.fqn if parent else state.parent_id

@@ -71,9 +71,9 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     column: str = ""
     """Qualified name of the column in its entity; empty for the entity itself."""
     text: str = ""
-    """What is appended, or stands there afterwards."""
+    """The text that is appended, or that stands there afterwards."""
     old: str = ""
-    """What is replaced in a description, where it occurs exactly once."""
+    """The text that is replaced in a description, where it occurs exactly once."""
     replaces: str | None = None
     """All of the text that is replaced; empty where there is none."""
     names: Sequence[str] = ()

@@ -79,7 +79,7 @@ class EntityCache:
         return self.newest_as(entity_ids, lambda state: replace(state, body={}))
 
     def newest_as(self, entity_ids: Sequence[str], kept: Callable[[Entity], T]) -> list[T]:
-        """What is `kept` of the newest state of each entity, made as soon as that has been read."""
+        """Apply `kept` to the newest state of each entity as soon as the state has been read."""
         states = {entity_id: self._remembered(entity_id) for entity_id in entity_ids}
         made: dict[str, T] = {}
         known = {entity_id: state for entity_id, state in states.items() if state is not None}

@@ -68,7 +68,7 @@ class Plan(msgspec.Struct, frozen=True):
     dropped: Sequence[str] = ()
     """The labels that a bot gave and that were left out, each with its place."""
     unmentioned: Unmentioned | None = None
-    """What others must not have referred to meanwhile; see `Expectations.unmentioned`."""
+    """Names that no other writer may have referred to; see `Expectations.unmentioned`."""
     joined_bytes: int = 0
     """Bytes of JSON of the entities that are to refer to the own one besides what they refer to."""
 
@@ -120,7 +120,7 @@ class PlannerBase:
 
     @property
     def log(self) -> EntityReads:
-        """What plans are made from."""
+        """The log that plans are made from."""
         return self._store
 
 
@@ -133,7 +133,10 @@ def step(
     checked: bool = False,
     **fields: Any,
 ) -> Step:
-    """Return the step of a command; `checked` holds it to the conditions of the write."""
+    """Return the step of a command; `checked` holds it to the conditions of the write.
+
+    Raises StaleVersion where these do not hold, and what `decide` raises.
+    """
     if checked and context.must_not_exist:
         raise StaleVersion(f"{state.kind} {state.fqn!r} exists already")
     command = command_type(

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from domain.contracts.canonical import Document, canonical
-from domain.contracts.locations import ENTITY, called, schema_objects, schemas_of_servers
+from domain.contracts.importing import schema_objects
+from domain.contracts.locations import ENTITY, called, schemas_of_servers
 from domain.errors import Conflict, InvalidInput, Unplaced, shown
 from domain.kinds.bodies.components import Reference
 from domain.write_context import WriteContext

@@ -4,7 +4,6 @@ Their ids follow from their names, and the stream of an id begins once: whoever 
 often, each is created once in the life of a log, and not again when somebody has deleted it.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -16,6 +15,7 @@ from domain.errors import CatalogError, StaleVersion
 from domain.event_store.port import EventStore
 from domain.kinds.names import quote, split
 from domain.kinds.registry import KINDS
+from domain.machine import clock
 from domain.write_context import WriteContext
 from domain.writing.bulk_put import BulkPut
 from domain.writing.catalog import Catalog, Proposal
@@ -41,7 +41,7 @@ def create_system_entities(
     def propose() -> tuple[Proposal, None]:
         epoch = store.epoch()
         ids = iter(map(_id_of, wanted := _missing(store, requests)))
-        puts = BulkPut(store, lambda: time.time_ns() // 1_000_000, lambda: next(ids), epoch)
+        puts = BulkPut(store, clock.now, lambda: next(ids), epoch)
         for request in wanted:
             (result,) = puts.decide(KINDS[_kind_name(request)], [_body(request)], new)
             if isinstance(result, StaleVersion):

@@ -23,7 +23,8 @@ from domain.event_store.stored import LiveStreams
 from domain.machine.modules import command_of, environment
 from projections.entities import folding_process
 from projections.entities.folding_process import END, FoldedPart, fold_streams
-from projections.entities.replaced_states import EndedMembership, PastChanges, ReplacedState, Step
+from projections.entities.past_changes import PastChanges
+from projections.entities.replaced_states import EndedMembership, ReplacedState, Step
 
 T = TypeVar("T")
 

@@ -29,8 +29,8 @@ LiveTotal = tuple[str, str, int, int]
 """Kind, status (or ANY_STATUS), day, and how many live entities there were at the end of it."""
 
 COUNTS = f"""
-SELECT day, kind, what, n FROM {{}}days WHERE day >= ? AND day <= ?
-UNION ALL SELECT ?, kind, what, CAST(sum(n) AS bigint) FROM {{}}days
+SELECT day, kind, what, n FROM {{}}.days WHERE day >= ? AND day <= ?
+UNION ALL SELECT ?, kind, what, CAST(sum(n) AS bigint) FROM {{}}.days
 WHERE day < ? AND what <> '{EVENTS}' GROUP BY kind, what
 """
 """Gives the rows of `days` from the first to the last day, and the coverage before as of one day.
@@ -50,7 +50,7 @@ columns `kind` and `status`. Entities that are purged by now are counted on the 
 
 
 class DailyFigures(msgspec.Struct, frozen=True):
-    """What the read model says of some days, in one state."""
+    """The counts of some days, from one state of the read model."""
 
     counts: list[DayCount]
     """Of these days; and of coverage on the day before, which stands for all days before."""
@@ -76,5 +76,5 @@ class DayCounts:
 
     @property
     def rows(self) -> list[DayCount]:
-        """What is to be added to the rows; 0 where changes of a day take each other back."""
+        """The numbers to be added to the rows; 0 where changes of a day take each other back."""
         return [(*key, n) for key, n in sorted(self._counts.items())]

@@ -21,11 +21,10 @@ from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.reading.moments import DAY
 from projections.entities.daily_counts import CoverageStep
+from projections.entities.past_changes import Life, PastChanges
 from projections.entities.replaced_states import (
     EndedMembership,
-    Life,
     Membership,
-    PastChanges,
     ReplacedState,
     Step,
     held_state,
@@ -40,7 +39,7 @@ END = b"\xc0"
 
 
 class FoldedPart(msgspec.Struct, frozen=True, array_like=True):
-    """What some streams make of a read model, or the beginning of a long one."""
+    """The rows of a read model from some streams, or from the beginning of a long stream."""
 
     entities: list[StoredEntity]
     """Those that are not purged, in the order of their streams."""
@@ -63,7 +62,7 @@ class FoldedPart(msgspec.Struct, frozen=True, array_like=True):
 
 
 def fold_streams(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[FoldedPart]:
-    """What the streams of these entities make of a read model at a position.
+    """Fold the streams of these entities into rows of a read model at a position.
 
     They come in their order, in parts that end at PIECE_BYTES. The end of a long stream that is
     purged does not take back the replaced states of its beginning.

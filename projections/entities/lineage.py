@@ -230,7 +230,7 @@ def find_entity(model: SortedReadModel, which: Reference) -> Node:
 
 
 def live_entity(model: SortedReadModel, which: Reference) -> Node:
-    """As `find_entity`, of an entity that is not soft-deleted."""
+    """As `find_entity`; raises NotFound for a soft-deleted entity, too."""
     entity = find_entity(model, which)
     if entity.deleted:
         raise NotFound(
@@ -240,7 +240,7 @@ def live_entity(model: SortedReadModel, which: Reference) -> Node:
 
 
 class EdgeAnswer(msgspec.Struct, frozen=True):
-    """One edge as an answer shows it, and what the headers of the answer say of it."""
+    """The details of one edge as an answer shows them, and the values of its headers."""
 
     details: Body
     """The `lineageDetails`."""

@@ -31,7 +31,7 @@ _decode = msgspec.json.Decoder(_Edge).decode
 class PastEdges(EdgeReader):
     """Reads edges as they were, in one state of the read model.
 
-    An edge that was removed since is there, as long as both of its ends are.
+    An edge that was removed later is included while both of its ends exist.
     """
 
     def __init__(self, sql: ListSql, asking: Asking, past: PastOfList) -> None:

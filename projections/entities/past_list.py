@@ -23,7 +23,7 @@ _KEYS = 1_000
 
 
 class Asking(Protocol):
-    """What asks a database, in one state of it."""
+    """The reads of a list of the past, in one state of a database."""
 
     @property
     def may_take_long(self) -> bool:
@@ -176,7 +176,7 @@ class PastList:
 
     @cached_property
     def _kept(self) -> tuple[int, int]:
-        """The number of entities that were there, and of those of them that are purged by now."""
+        """The number of entities at the position, and how many of them are purged by now."""
         ((then, gone),) = self._asking.run(self._sql.total_at(self._selection, self._past.position))
         return then, gone
 

@@ -87,7 +87,7 @@ class _Replay:
     """The past that the log says there must be at a position."""
 
     def __init__(self, log: EventStore, position: int, horizon: int) -> None:
-        """What ended at the position `horizon` or before is left out."""
+        """States and memberships that ended at the position `horizon` or before are left out."""
         self._log = log
         self._position = position
         self._horizon = horizon

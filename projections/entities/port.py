@@ -24,6 +24,7 @@ from domain.reading.moments import DAY, Moment
 from projections.entities.cursors import Place
 from projections.entities.daily_counts import NO_EVENTS, DailyFigures, DayCount, EventCounts
 from projections.entities.name_filters import NameFilter
+from projections.entities.pruning import FIRST_AFTER, FIRST_OF_DAYS, READ_HORIZON
 from projections.entities.replaced_states import (
     EndedMembership,
     EntityChange,
@@ -323,20 +324,28 @@ class SortedReadModel(ReadModel, Protocol):
         Raises BeforeHorizon.
         """
 
+    def ask(self, sql: str, *values: Any) -> list[Any]:
+        """The rows of a statement that gives some; `{}.` stands before tables, `?` for values."""
+
     def first_after(self, time: int) -> int | None:
         """The position of the first event later than a time; None where there is none yet.
 
         The time is in milliseconds since the Unix epoch, of 64 bits.
         """
+        ((position,),) = self.ask(FIRST_AFTER, time)
+        return None if position is None else int(position)
 
     def first_of_days(self, days: int) -> int | None:
         """The position at which the last of so many days began, of those on which the log stood.
 
         None where it has fewer.
         """
+        ((position,),) = self.ask(FIRST_OF_DAYS, days, days)
+        return None if position is None else int(position)
 
     def horizon(self) -> Horizon:
         """The earliest position as of which the read model can be read; it never moves back."""
+        return Horizon(*self.ask(READ_HORIZON)[0])
 
     def horizon_due(self, days: int, now: int) -> int:
         """The position up to which the past need not be kept, where some days of it are; 0: none.

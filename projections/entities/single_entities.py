@@ -17,7 +17,7 @@ from projections.entities.stored_entity import split_fields
 
 
 class EntityAnswer(msgspec.Struct, frozen=True):
-    """One entity as an answer shows it, and what the headers of the answer say of it."""
+    """The JSON of one entity as an answer shows it, and the values of its headers."""
 
     body: bytes
     """JSON object."""

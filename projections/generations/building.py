@@ -1,12 +1,12 @@
 """Builds a generation of a read model from the log, beside the live one."""
 
-import time
 from collections.abc import Hashable
 
 import msgspec
 
 from domain.errors import CatalogError, StoreUnavailable
 from domain.event_store.port import EventStore
+from domain.machine import clock
 from projections.feeding.port import Damaged, Progress
 from projections.feeding.projector import Projector
 from projections.generations.definition import Definition, M
@@ -88,7 +88,7 @@ def _begin(definition: Definition[M]) -> tuple[Generation, Hashable]:
     last = pointer.last if proposal is None else max(pointer.last, proposal.generation.number)
     generation = Generation(
         number=max((*numbers, *kept, last)) + 1,
-        built_at=time.time_ns() // 1_000_000,
+        built_at=clock.now(),
         code=code,
     )
     begun = generations.propose(ProposedGeneration(generation), instead_of=revision)
@@ -101,7 +101,7 @@ def _prove(definition: Definition[M], model: M, log: EventStore) -> ProjectionPr
 
     Raises Differs, and StoreUnavailable when it cannot be compared to its end.
     """
-    request = Request(log=False, shown=1, now=time.time_ns() // 1_000_000)
+    request = Request(log=False, shown=1, now=clock.now())
     subjects = {definition.name: lambda: definition.source(model, log)}
     (proof,) = verify(log, subjects, request).projections
     if proof.reason is not None:

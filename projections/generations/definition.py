@@ -31,7 +31,7 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
 
     name: str
     generations: Generations
-    """Where they are kept, and which one is live."""
+    """The place where they are kept, with the pointer to the live one."""
     code: Callable[[], str]
     """Digest of what decides the content: another one means that it must be built anew."""
     open: Callable[[str, bool], M]

@@ -86,7 +86,7 @@ class Inspection(msgspec.Struct, rename="camel"):
     """True if some process of this host runs the projectors."""
     projections: list[ProjectionReport]
     reactions: dict[str, ProjectorState] = {}
-    """What else this host has follow the log, by name, such as the judge of contracts."""
+    """Reactions of this host that follow the log, by name, such as the judge of contracts."""
 
 
 class EntityInspection(msgspec.Struct, rename="camel"):

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from domain.errors import CatalogError, Conflict
+from domain.machine import clock
 from projections.generations.building import build
 from projections.generations.switching import switch
 from projections.operation.proofs import keep_proof, verify_live
@@ -39,7 +40,7 @@ class _StatusFile:
 
     def __init__(self, directory: Path, order: Order) -> None:
         self._directory = directory
-        self._operation = OperationRecord(order.work, order.what, order.by, _now())
+        self._operation = OperationRecord(order.work, order.what, order.by, clock.now())
         self._written = 0.0
         self.write()
 
@@ -50,7 +51,7 @@ class _StatusFile:
         return self._progress
 
     def end(self, failure: str | None) -> None:
-        self._operation.ended, self._operation.failure = _now(), failure
+        self._operation.ended, self._operation.failure = clock.now(), failure
         self.write()
 
     def write(self) -> None:
@@ -103,15 +104,11 @@ def _rebuild(stores: Stores, backend: Backend[Any], status: _StatusFile) -> None
 def _verify(stores: Stores, order: Order, status: _StatusFile) -> None:
     """Compare the log with itself, unless the order names one read model, and with read models."""
     progress = status.begin("comparing with a replay of the log")
-    request = Request(log=order.what == "all", shown=0, now=_now())
+    request = Request(log=order.what == "all", shown=0, now=clock.now())
     live = stores.named(order.what)
     _, proofs = verify_live(stores.log, live, request, progress, order.by)
     for name, proof in proofs.items():
         keep_proof(stores.directory, name, proof)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def main() -> None:

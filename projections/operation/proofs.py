@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from domain.event_store.port import EventStore
+from domain.machine import clock
 from projections.generations.current_generation import CurrentGeneration
 from projections.verification.report import LogProof, ProjectionProof, Verdict, Verification
 from projections.verification.run import Progress, Request, Source, verify
@@ -80,7 +81,7 @@ def proof_of(
         found=found,
         reason=reason,
         generation=generation,
-        at=time.time_ns() // 1_000_000,
+        at=clock.now(),
         seconds=round(seconds, 3),
         by=by,
     )

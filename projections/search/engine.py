@@ -217,7 +217,7 @@ class IndexSnapshot(Protocol):
 
 
 class Searches(Protocol):
-    """What answers searches: an engine, or what an engine was at a position."""
+    """An engine as searches see it: as it is, or as it was at a position."""
 
     def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
         """The page of hits; it ends at the engine's deadline with what there is by then.

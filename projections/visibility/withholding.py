@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import msgspec
 from msgspec import Raw
 
-from domain.errors import CatalogError
+from domain.errors import RequestRefused
 from domain.openmetadata.entity_properties import REQUEST_ALIASES
 from projections.visibility.field_paths import (
     NESTED,
@@ -30,7 +30,7 @@ _TAGS = "tags"
 _to_keys = msgspec.json.Decoder(dict[str, Raw])
 
 
-class FieldWithheld(CatalogError):
+class FieldWithheld(RequestRefused):
     """The request names a field that is withheld from its caller."""
 
 

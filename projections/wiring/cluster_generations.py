@@ -39,7 +39,6 @@ class ClusterGenerations(Generations):
         building: Callable[[], AbstractContextManager[None]],
         *,
         look_seconds: float = LOOK_SECONDS,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`owner` is the identity of the log: generations of another one are not touched.
 
@@ -50,7 +49,6 @@ class ClusterGenerations(Generations):
         self._owner = owner
         self._building = building
         self._look_seconds = look_seconds
-        self._clock = clock
         self._alias = f"{cluster.address.prefix}-{name}"
         self._shelf = f"/{cluster.address.prefix}-shelf"
         self._places: dict[Record, str] = {
@@ -143,7 +141,7 @@ class ClusterGenerations(Generations):
 
         It is asked once in `look_seconds`, but for what this process has replaced itself.
         """
-        known, now = self._seen.get(record), self._clock()
+        known, now = self._seen.get(record), time.monotonic()
         if known is not None and now - known[0] < self._look_seconds:
             return known[1]
         try:
@@ -174,7 +172,7 @@ class ClusterGenerations(Generations):
         except VersionConflict:
             return None
         revision = written["_seq_no"], written["_primary_term"]
-        self._seen[record] = self._clock(), revision
+        self._seen[record] = time.monotonic(), revision
         return revision
 
     def _place(self, record: Record, revision: Hashable | None) -> str:

@@ -14,7 +14,7 @@ from projections.wiring.stores import Stores
 
 
 class Reaction(Steps, Protocol):
-    """What follows the log from where it is remembered to have looked."""
+    """A follower of the log, which goes on from the last position that it remembers."""
 
     def begin(self) -> None:
         """Go on from what is remembered; to be called when this process begins to lead."""
@@ -98,7 +98,7 @@ class LateReaction:
 
 
 def drawing_late(stores: Stores, measurements: Measurements, mapping: MappingFile) -> Steps:
-    """What draws edges of datasets that come after the events that name them."""
+    """The reaction that draws edges of datasets which come after the events that name them."""
     return _led(stores, LateReaction(stores, measurements, mapping))
 
 

@@ -79,7 +79,7 @@ class Stores:
         return any(backend.is_shared for backend in self.backends)
 
     def named(self, what: str) -> list[CurrentGeneration[Any]]:
-        """The read models that are called so; all of them for `all`."""
+        """The read models of a name; all of them for `all`."""
         return [live for live in self.read_models if what in (live.definition.name, "all")]
 
     @property
@@ -237,7 +237,10 @@ def _remove_first_layout(directory: Path) -> None:
 
 
 def make_directory(directory: Path) -> None:
-    """Make the data directory, closed to other users because it holds the secret."""
+    """Make the data directory, closed to other users because it holds the secret.
+
+    Raises StoreUnavailable.
+    """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -247,13 +250,13 @@ def make_directory(directory: Path) -> None:
 def was_served(directory: Path) -> bool:
     """Return True if a server, of this version or an older one, has served a data directory.
 
-    Each that was served has read models; tools that build them before note it.
+    A directory that was served has read models. Tools that build some before leave a note.
     """
     return _has_read_models(directory) and not (directory / _UNSERVED).exists()
 
 
 def note_before_serving(directory: Path) -> None:
-    """To be called by tools before they build read models: notes it where there are none yet.
+    """Note that a directory without read models was not served; for tools that will build some.
 
     Raises StoreUnavailable.
     """
@@ -263,7 +266,7 @@ def note_before_serving(directory: Path) -> None:
 
 
 def note_served(directory: Path) -> None:
-    """To be called by a server that has made what it makes once. Raises StoreUnavailable."""
+    """Remove the note that a directory was not served yet. Raises StoreUnavailable."""
     with storage_errors("the data directory cannot be written"):
         (directory / _UNSERVED).unlink(missing_ok=True)
 

@@ -120,7 +120,7 @@ def find_roles(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
 
 
 def find_agent(claims: Mapping[str, Any]) -> str | None:
-    """Who acts for the caller: the actor in the token, else the client that it was issued to."""
+    """The client that acts for the caller: the actor in the token, else the client it is for."""
     actor = claims.get("act")
     named = (actor.get("sub") if isinstance(actor, dict) else None, claims.get("azp"))
     return next((each for each in named if is_name(each)), None)

@@ -12,7 +12,7 @@ from api.mcp.answers import READ_TEXT, Answer, Room, Text, characters, fill, tex
 from api.mcp.asking import Asked, AsOf, Cursor, Named, viewed
 from api.mcp.cleaning import plain
 from api.mcp.facts import REFERENCE, at_path, exact_or_id, facts_of, is_text
-from domain.errors import CatalogError, InvalidInput, StoreUnavailable
+from domain.errors import InvalidInput, RequestRefused
 from domain.kinds.entity_kind import EntityKind
 from projections.entities.port import EntityTooLarge
 
@@ -115,9 +115,7 @@ def _read(
             reading = _Reading(asked, given, share, one, most_bytes)
             more = reading.fill(which, pinned, start)
             position = max(position, reading.position)
-        except (CatalogError, Forbidden) as error:
-            if isinstance(error, StoreUnavailable):
-                raise
+        except (RequestRefused, Forbidden) as error:
             one = _refused(which, str(error), before)
             share.left = before - characters(msgspec.json.encode(one))
         left -= before - share.left
@@ -131,7 +129,7 @@ def _read(
 
 
 def _refused(which: Named, error: str, room: int) -> EntityShown:
-    """Why an entity is not shown, within its room; JSON may take two characters for one."""
+    """An entity with the reason why it is not shown; `room` is in characters of JSON."""
     part = room // 6
     return EntityShown(
         kind=which.kind, name=plain(which.name)[:part], error=plain(error)[: part + 100]

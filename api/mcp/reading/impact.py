@@ -81,12 +81,12 @@ class ImpactShown(Answer, kw_only=True, omit_defaults=True):
 
 
 Row = tuple[Tier, Broken]
-"""How surely something is hit, and what."""
+"""The tier in which an entity or a place is hit, and the hit itself."""
 _TIERS = tuple(Tier)
 
 
 async def check_impact(asked: Asked, given: CheckImpact) -> ImpactShown:
-    """What is made of an entity or a column, with the contracts and tests that name it."""
+    """Entities made of an entity or a column, with the contracts and tests that name it."""
     if (given.change == "delete") is bool(given.column):
         raise InvalidInput("delete takes no column, and every other change needs one")
     if not asked.access.may(Permission(Action.VIEW, EDGE)):
@@ -241,7 +241,7 @@ def _owned(each: HitEntity) -> tuple[Node, list[dict[str, Any]]]:
 
 
 def _owners(owned: Iterable[tuple[Node, list[dict[str, Any]]]]) -> list[Owner]:
-    """Who owns what, the owners of most things first."""
+    """Owners with their entities, the owners of most entities first."""
     found: dict[str, tuple[dict[str, Any], list[Shown]]] = {}
     for node, owners in owned:
         for owner in owners:

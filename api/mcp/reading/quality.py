@@ -69,7 +69,7 @@ class Quality(Answer, kw_only=True, omit_defaults=True):
 
 
 async def get_quality(asked: Asked, given: GetQuality) -> Quality:
-    """What was measured of an entity."""
+    """The tests, profile, use and runs that were measured of an entity."""
     pinned, start = asked.place(given.cursor)
     return await asked.services.heavy_read(
         asked.request, partial(_measured, asked, given, pinned, start)

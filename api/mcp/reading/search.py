@@ -6,12 +6,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from api.callers.permissions import Action, Permission
 from api.mcp.answers import Answer, fill, short
 from api.mcp.asking import Asked, AsOf, Cursor, Shown, kind_named
 from api.mcp.cleaning import plain
 from api.mcp.facts import exact_or_id
 from api.use_cases.documents import CONTRACT
+from api.use_cases.impact import contracts_of
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
 from projections.search import tree
@@ -167,13 +167,10 @@ def _shown(
 
 def _contracts(asked: Asked, ids: list[str]) -> dict[str, Shown]:
     """Id of an entity -> its contract, as far as the caller may see any."""
-    if not asked.access.may(Permission(Action.VIEW, CONTRACT.name)):
-        return {}
-    claims = asked.services.stores.log.claims(parents=ids) if ids else ()
+    found = contracts_of(asked.services, asked.access, ids) or {}
     return {
-        claim.parent_id: Shown(claim.kind, exact_or_id(claim.fqn, claim.id))
-        for claim in claims
-        if claim.kind == CONTRACT.name and not claim.deleted and claim.parent_id
+        entity_id: Shown(CONTRACT.name, exact_or_id(last["fullyQualifiedName"], last["id"]))
+        for entity_id, (*_, last) in found.items()
     }
 
 

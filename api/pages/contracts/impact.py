@@ -14,7 +14,6 @@ from api.declaring.declared_query import Parameters, query
 from api.pages.entities.dependents import HITS_SHOWN
 from api.pages.entities.entity_routes import EntityPages, EntityRequest, of_contracts
 from api.pages.frame.addresses import with_query
-from api.pages.frame.documents import cut
 from api.pages.frame.rendering import Renderer
 from api.paths.entity_pages import entity_address
 from api.services import Services
@@ -23,6 +22,7 @@ from api.use_cases.edge_sight import sight_of
 from api.use_cases.impact import impact_on_readers
 from domain.aggregate.entity import Entity
 from domain.contracts.changes.rules import RULES, Bump, Change, Level, Perspective
+from domain.errors import cut
 
 CHANGES_SHOWN = 100
 """Changes of one page."""
@@ -39,7 +39,7 @@ _PARAMETERS: Parameters = {
 
 
 class GradedChange(msgspec.Struct, frozen=True):
-    """A change as its row shows it."""
+    """A row of the table of changes."""
 
     level: Level
     """The grade in the view that was asked for."""

@@ -18,7 +18,7 @@ from api.pages.entities.picture import picture_beside
 from api.pages.entities.pipeline_runs import pipeline_runs_of
 from api.pages.entities.promises import IN_WORDS, agreement_with_contract, promises_of
 from api.pages.entities.quality import runs_of, tests_of
-from api.pages.frame.documents import cut, formatted, json_lines, plain
+from api.pages.frame.documents import formatted, json_lines, plain
 from api.pages.frame.moments import DATE
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer
 from api.pages.frame.routing import hidden_fields, page
@@ -29,6 +29,7 @@ from api.use_cases.documents import CONTRACT
 from api.use_cases.reported_runs import newest_run
 from domain.aggregate.entity import STATUS
 from domain.aggregate.lifecycle import TRANSITIONS
+from domain.errors import cut
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 

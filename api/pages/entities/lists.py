@@ -14,7 +14,7 @@ from api.pages.entities.entity_routes import kind_of, of_kind
 from api.pages.entities.two_moments import TwoMoments, read_two_moments
 from api.pages.frame.addresses import list_address
 from api.pages.frame.documents import complete
-from api.pages.frame.moments import DATE, date_values, moment_asked, moment_of_point
+from api.pages.frame.moments import DATE, date_values, moment_asked, moment_beside
 from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import hidden_fields, page
 from api.services import Services
@@ -85,7 +85,7 @@ def list_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]
         one = await moment_asked(services, request, at, as_of)
         if one is None:
             raise InvalidInput("beside is another moment than that of at or asOf: give one of them")
-        other = await moment_of_point(services, request, "beside", beside)
+        other = await moment_beside(services, request, beside)
 
         def work() -> bytes:
             moments = TwoMoments(one, other)

@@ -20,7 +20,7 @@ COLUMNS_LISTED = 200
 
 
 class Unfolded(msgspec.Struct, frozen=True):
-    """What a request asks of a picture: its steps, and what is lit or unfolded in it."""
+    """A request for a picture: its steps, and the column and the group that it shows."""
 
     address: str
     """That of the page of the lineage, as of the moment that it is of."""

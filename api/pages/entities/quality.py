@@ -7,7 +7,6 @@ from typing import Any
 from api.callers.permissions import Action, Permission
 from api.pages.entities.entity_routes import EntityRequest
 from api.pages.frame.addresses import list_address
-from api.pages.frame.documents import cut
 from api.use_cases.data_tests import (
     ORDER,
     may_list_tests,
@@ -16,6 +15,7 @@ from api.use_cases.data_tests import (
     suite_of,
     tests_in,
 )
+from domain.errors import cut
 from domain.measurements.port import PageRequest
 from domain.measurements.reports import RESULT
 

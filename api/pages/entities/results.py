@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from api.callers.permissions import Access
-from api.pages.frame.documents import cut
 from api.services import Services
 from api.use_cases.contract_validation import shown_result
 from domain.aggregate.entity import Entity
 from domain.contracts.validation.results import ContractResult, SlaValidation
+from domain.errors import cut
 from domain.measurements.port import PageRequest
 from domain.measurements.reports import RESULT
 
@@ -23,11 +23,11 @@ _MINUTE = 60_000
 
 
 class ResultPart(msgspec.Struct, frozen=True):
-    """What a result says of one part of a contract, such as its columns."""
+    """The part of a result about one part of a contract, such as its columns."""
 
     title: str
     said: str
-    """How many passed."""
+    """The number that passed."""
     failed: Sequence[str]
     """The first of those that failed, and why."""
     more: int

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from domain.errors import cut
+
 OPTIONAL = ("displayName", "description", "entityStatus", "owners", "domains", "tags", "deleted")
 """Keys that templates name of any entity, and that it has, or shows to a caller, or not."""
 
@@ -71,11 +73,6 @@ def formatted(value: Any, most: int) -> str:
         if len(shown) >= most_bytes:
             break
     return shown.decode(errors="ignore")[:most]
-
-
-def cut(text: str, most: int) -> str:
-    """At most this many characters of a text, with a mark where the rest is cut off."""
-    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def plain(value: Any) -> str | None:

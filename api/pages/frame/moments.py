@@ -88,16 +88,14 @@ async def moment_asked(
     return await services.light_read(request, partial(_moment, services, position, as_of, time))
 
 
-async def moment_of_point(
-    services: Services, request: AnyRequest, name: str, point: str
-) -> Moment | None:
-    """The moment of a position or a time, given as parameter `name`; None for `now`.
+async def moment_beside(services: Services, request: AnyRequest, point: str) -> Moment | None:
+    """The moment of a position or a time, given as parameter `beside`; None for `now`.
 
     Raises what `position_of_point` of `api.use_cases.past` raises.
     """
     if point == past.NOW:
         return None
-    position = await past.position_of_point(services, request, name, point)
+    position = await past.position_of_point(services, request, "beside", point)
     time = None if point.isdigit() else dates.moment(point)
     return await services.light_read(request, partial(_moment, services, position, point, time))
 

@@ -21,6 +21,7 @@ from api.errors import Unauthorized
 from api.pages.frame import addresses, documents
 from api.pages.frame.addresses import asset_address
 from api.paths.entity_pages import entity_address
+from domain.errors import cut
 from domain.reading.utc_times import in_utc
 
 MOST_CHARACTERS = 20_000
@@ -270,7 +271,7 @@ def environment() -> Any:
         day=day,
         moment=_in_utc("%Y-%m-%d %H:%M UTC"),
         second=_in_utc("%Y-%m-%d %H:%M:%S"),
-        cut=documents.cut,
+        cut=cut,
         facts=documents.facts,
         words=documents.words,
         number="{:,}".format,
@@ -283,7 +284,7 @@ def _markdown(text: str) -> Any:
 
     if (rendered := to_html(text)) is not None:
         return Markup(rendered)
-    shown = documents.cut(text, MOST_PLAIN)
+    shown = cut(text, MOST_PLAIN)
     return Markup('<pre class="plain">') + escape(shown) + Markup("</pre>")
 
 

@@ -1,6 +1,5 @@
 """The page of activity: changes by day and kind, contracts by status, and coverage."""
 
-import time
 from collections import Counter
 from functools import partial
 from typing import Any, Literal
@@ -19,6 +18,7 @@ from api.routes.system.audit import AUDITING, auditable
 from api.services import Services
 from domain.edges import EDGE
 from domain.kinds.registry import ALL_KINDS, KINDS
+from domain.machine import clock
 from domain.reading.moments import DAY
 from projections.entities.daily_counts import EVENTS, DailyFigures
 from projections.entities.port import SortedReadModel
@@ -66,7 +66,7 @@ def _last_day(moment: Moment | None) -> int:
     Figures are kept of whole days, so a day that was not over then has none of then.
     """
     if moment is None:
-        return time.time_ns() // 1_000_000 // DAY
+        return clock.now() // DAY
     return max((moment.time or 0) // DAY - 1, 0)
 
 

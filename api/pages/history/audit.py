@@ -13,7 +13,7 @@ from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Raw, UnsetType
 
 from api.declaring.declared_query import Parameters, query
-from api.pages.frame.documents import cut, formatted, words
+from api.pages.frame.documents import formatted, words
 from api.pages.frame.moments import DATE, Moment, date_values, moment_asked
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer, html
 from api.pages.frame.routing import page
@@ -26,7 +26,7 @@ from api.routes.system.audit import (
     auditable,
 )
 from api.services import Services
-from domain.errors import InvalidInput, NotFound
+from domain.errors import InvalidInput, NotFound, cut
 from domain.event_store.port import EventStore
 from domain.events import EVENT_TYPES
 from domain.kinds.registry import ALL_KINDS, KINDS

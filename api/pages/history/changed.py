@@ -16,7 +16,7 @@ from api.pages.frame.addresses import with_query
 from api.pages.frame.moments import DATE
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer
 from api.pages.frame.routing import hidden_fields, page
-from api.pages.history.history import CHANGES_SHOWN, SORTS, short_value
+from api.pages.history.history import CHANGES_SHOWN, line_of
 from api.paths.entity_pages import entity_address
 from api.routes.system.audit import auditable
 from api.services import Services
@@ -165,7 +165,7 @@ def _fill_in(
             cut = withheld.cut if withheld else None
             for each in changes.state_differences(ends.before, ends.after, cut):
                 if len(row["fields"]) < CHANGES_SHOWN:
-                    row["fields"].append(_field_shown(each))
+                    row["fields"].append(line_of(each.name, each))
                 else:
                     row["more"] += 1
         yield
@@ -176,11 +176,3 @@ def _groups(comparison: Comparison, rows: list[dict[str, Any]]) -> Iterator[Mapp
     for kind, group in groupby(rows, itemgetter("kind")):
         total = sum(number for (of, _), number in comparison.counts.items() if of == kind)
         yield {"kind": kind, "total": total, "rows": [*group]}
-
-
-def _field_shown(difference: changes.FieldDifference) -> Mapping[str, str | None]:
-    """A field that differs, in the words of the history of an entity."""
-    old, new = short_value(difference.old), short_value(difference.new)
-    plain = difference.sort == "updated" and old is not None and new is not None
-    values = {"old": old, "new": new} if plain else {"old": None, "new": None}
-    return {"what": difference.name, "how": SORTS[difference.sort], **values}

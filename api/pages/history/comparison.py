@@ -8,7 +8,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw
 
-from api.pages.frame.documents import cut, formatted
+from api.pages.frame.documents import formatted
+from domain.errors import cut
 from domain.patches import json_diff
 from domain.reading import changes
 

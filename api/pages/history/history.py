@@ -20,7 +20,7 @@ from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.seen_changes import is_withheld
 from domain.errors import NotFound
-from domain.reading import timeline
+from domain.reading import changes, timeline
 from domain.reading.history import as_of
 from projections.visibility.withholding import Withheld
 
@@ -154,10 +154,17 @@ def _change_shown(
     if withheld is not None and is_withheld(withheld, change):
         return None
     steps = [text for path, text in change.steps if withheld is None or not withheld.covers(path)]
+    return line_of(" · ".join(steps), change)
+
+
+def line_of(
+    what: str, change: timeline.TimelineChange | changes.FieldDifference
+) -> dict[str, str | None]:
+    """The line of a change; both values stand there where they are short."""
     old, new = short_value(change.old), short_value(change.new)
     plain = change.sort == "updated" and old is not None and new is not None
     values = {"old": old, "new": new} if plain else {"old": None, "new": None}
-    return {"what": " · ".join(steps), "how": SORTS[change.sort], **values}
+    return {"what": what, "how": SORTS[change.sort], **values}
 
 
 def short_value(value: Any) -> str | None:

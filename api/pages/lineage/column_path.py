@@ -9,7 +9,7 @@ from domain.impact import Flow, Reach, columns_above, impact_of
 
 
 class ColumnPath(msgspec.Struct, frozen=True):
-    """What a column lights in a picture."""
+    """The columns and arrows that are lit in a picture for one column."""
 
     columns: Mapping[str, Mapping[str, None]]
     """Id of an entity -> qualified names of its columns on the path; the given one's first."""
@@ -32,7 +32,7 @@ NO_PATH = ColumnPath({}, frozenset())
 
 
 def path_of(column: str, flows: Iterable[Flow], ids: Mapping[str, str]) -> ColumnPath:
-    """The path of a column by its qualified name; NO_PATH where it is made of none, and none of it.
+    """The path of a column by its qualified name; NO_PATH where no flow begins or ends at it.
 
     It leads through what columns lie in, as the impact of a change does. `ids` are those of
     entities by their qualified names.
@@ -61,7 +61,7 @@ def path_of(column: str, flows: Iterable[Flow], ids: Mapping[str, str]) -> Colum
 
 
 def _turned(flow: Flow) -> Flow:
-    """A flow that leads from what is made to what it is made of."""
+    """The reverse of a flow: it leads from the made columns to their sources."""
     mappings = [((to,), each) for from_columns, to in flow.mappings for each in from_columns]
     return Flow(flow.to_id, flow.from_id, mappings)
 

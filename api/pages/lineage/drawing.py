@@ -25,7 +25,7 @@ COLUMNS_OF_ROOT, COLUMNS_ON_PATH = 8, 5
 _HEAD, _ROW = 42.0, 17.0
 """Pixels of a box without columns, and of a column in it."""
 _BACK = 50.0, 90.0
-"""How far a curve that leads back goes to the side, and below the boxes that it joins."""
+"""Pixels that a curve which leads back goes to the side, and below the boxes that it joins."""
 _MARGIN, _WIDE_MARGIN = 8.0, 56.0
 """Pixels around a picture, and around one with such curves."""
 _UNITS, _SMALL_UNITS = 25, 30
@@ -33,7 +33,7 @@ _UNITS, _SMALL_UNITS = 25, 30
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What somebody wants to see of a picture."""
+    """The part of a picture that a request is for."""
 
     column: str = ""
     """Qualified name of the column whose path is lit."""
@@ -51,7 +51,7 @@ class ShownBox(msgspec.Struct, frozen=True):
     title: str
     title_cut: str
     below: str
-    """What the box stands for, as `table · shop.sales` or `132 tables`."""
+    """Kind and place of the entity, or kinds of several: `table · shop.sales`, `132 tables`."""
     below_cut: str
     columns: list[tuple[str, str, bool]]
     """Each column that is shown: its name in the entity, its qualified name, True if it is lit."""
@@ -183,7 +183,7 @@ def _bundles(
 def _columns(
     walk: Walk, box: Box, path: ColumnPath, of_root: Iterable[str]
 ) -> tuple[list[tuple[str, str, bool]], int]:
-    """The columns that a box shows, and the number of those that it has beside them."""
+    """The columns that a box shows, and the number of columns that it leaves out."""
     if box.sort is not Sort.ENTITY:
         return [], 0
     (node,) = box.members
@@ -226,7 +226,7 @@ def _below(box: Box) -> str:
 
 
 def _below_cut(below: str) -> str:
-    """As much of it as a box has room for: of a place the end, which tells entities apart."""
+    """Cut the second line of a box: of a place the end stays, which tells entities apart."""
     kind, between, place = below.partition(" · ")
     if not between:
         return fitted(below, _SMALL_UNITS)

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 Arrow = tuple[str, str]
-"""What an arrow begins and ends at."""
+"""The ids of the boxes, or entities, that an arrow leads from and to."""
 
 
 def layers_of(root: str, arrows: Iterable[Arrow]) -> dict[str, int]:

@@ -16,9 +16,9 @@ from api.pages.lineage.layers import Arrow
 WIDTH, ACROSS, BETWEEN = 196.0, 56.0, 14.0
 """The width of a box, and the distances of layers and of boxes in a layer."""
 _SWEEPS = 6
-"""How often the order of layers is looked at, in turn from the left and from the right."""
+"""Passes over the order of the layers, in turn from the left and from the right."""
 _SETTLING = 8
-"""How often heights are looked at in the same way."""
+"""Passes over the heights of boxes, in the same turns."""
 _LONGEST_LANE = 12
 """Layers that an arrow may pass in a lane; a longer one goes straight."""
 _LANE = 6.0

@@ -28,7 +28,7 @@ class Step(msgspec.Struct, frozen=True):
 
     flow: Flow
     pipeline: Node | None
-    """What moves the data, for who may see that."""
+    """The pipeline that moves the data; None for a caller who may not see it."""
 
 
 class Walk(msgspec.Struct, frozen=True, kw_only=True):

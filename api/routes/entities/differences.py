@@ -1,4 +1,4 @@
-"""What changed between two points of the log, over all kinds."""
+"""The route that compares two points of the log, over all kinds."""
 
 from collections.abc import Generator
 from typing import Any, Literal

@@ -12,7 +12,6 @@ from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.operation import Write, WriteOfMany
 from api.declaring.signatures import AnyRequest, id_in_path
-from api.errors import Forbidden
 from api.services import Services
 from api.use_cases.entity_writes import Asked, answer_write, read_asked, refuse_headers_of_one
 from api.use_cases.measured import find, visible
@@ -90,7 +89,6 @@ def logical_suite_routes(services: Services) -> list[HTTPRouteHandler]:
 
 def _check_access(access: Access) -> None:
     """Raise Forbidden or FieldWithheld unless the caller may change what is in a suite."""
-    if not access.may(Permission(Action.EDIT, "testSuite")):
-        raise Forbidden("you have no permission to edit testSuite")
+    access.require(Action.EDIT, "testSuite")
     if withheld := access.withheld(Action.EDIT, "testCase"):
         withheld.refuse_field(_KEY, "logicalTestCases")

@@ -15,7 +15,7 @@ from api.errors import status_of
 from api.routes.entities.bulk import BulkItem, BulkResult, bulk_result
 from api.services import Services
 from api.use_cases.entity_writes import read_asked, refuse_headers_of_one
-from domain.errors import CatalogError, InvalidInput, NotPermitted, StoreUnavailable
+from domain.errors import InvalidInput, NotPermitted, RequestRefused
 from domain.event_store.stored import Claim
 from domain.kinds.bodies.components import Reference, as_reference
 from domain.kinds.entity_kind import EntityKind
@@ -81,9 +81,7 @@ def offered_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandle
                             change = Change.UPDATED if done[0].events else Change.NO_CHANGE
                         else:
                             change = Change.NO_CHANGE
-                    except StoreUnavailable:
-                        raise
-                    except CatalogError as error:
+                    except RequestRefused as error:
                         shown = ref.fully_qualified_name or ref.id or ""
                         items.append(BulkItem(shown[:256], status_of(error)[0], error.message))
                     else:

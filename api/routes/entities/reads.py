@@ -49,7 +49,7 @@ _CHUNK_BYTES = 256 * 1024
 _ANY_BYTES = 2**31 - 1
 """No page of one entity has so many."""
 _Form = tuple[ListRequest, str | None, str | None]
-"""What the pages of one list have in common, and what they say of the past: `at` and `asOf`."""
+"""The request that the pages of one list share, and their point in time: `at` and `asOf`."""
 _AT_ONCE = 100
 """The largest `limit` of a page that is read as soon as it is asked for, half a millisecond of
 work; a larger one is read in a task of its request."""

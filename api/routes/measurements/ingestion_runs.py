@@ -11,6 +11,7 @@ from api.routes.measurements.reports import LISTED, PERIOD, STORED
 from api.services import Services
 from api.use_cases import measured
 from domain.kinds.registry import KINDS
+from domain.machine import clock
 from domain.measurements.ingestion_runs import IngestionRun
 from domain.measurements.runs import RUN
 
@@ -25,7 +26,7 @@ def ingestion_run_routes(services: Services) -> list[HTTPRouteHandler]:
         entity = measured.find(services, kind, pipeline)
         entity_id = measured.id_of(entity)
         known = services.measurements.newest_point(entity_id, RUN, run.part) if run.part else None
-        moment = measured.now()
+        moment = clock.now()
         store.write(entity_id, run.points(moment, known[0] if known else None), moment)
         return measured.visible(request.auth, Action.EDIT, kind, entity)
 

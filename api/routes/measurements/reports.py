@@ -15,7 +15,6 @@ from api.use_cases.measured import (
     changing,
     find,
     id_of,
-    now,
     page,
     reading,
     report,
@@ -27,6 +26,7 @@ from domain.errors import InvalidInput, NotFound
 from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
+from domain.machine import clock
 from domain.measurements.reports import (
     COLUMN,
     FOREVER,
@@ -67,7 +67,7 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
     def put_profile(request: AnyRequest, body: bytes, table: str) -> bytes:
         points = report(body, TableProfileReport).points()
         entity = find(services, kind, table)
-        store.write(id_of(entity), points, now())
+        store.write(id_of(entity), points, clock.now())
         return visible(request.auth, Action.EDIT, kind, entity)
 
     def latest(request: AnyRequest, table: str) -> bytes:
@@ -169,7 +169,7 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
         name = name_in_path(request, _MARKER)
         entity_id = id_of(find(services, kind, name))
         result = given.of(entity_id, name)
-        services.measurements.write(entity_id, result.points(), now())
+        services.measurements.write(entity_id, result.points(), clock.now())
         shown = msgspec.json.encode(result)
         passed = result.test_case_status == "Success"
         # An older result that comes late says nothing of the sample.

@@ -14,6 +14,7 @@ from api.use_cases import measured
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.bodies.refused_values import converted
 from domain.kinds.registry import KINDS
+from domain.machine import clock
 from domain.measurements.reports import FOREVER
 from domain.measurements.runs import MAX_RUNS, RUN, PipelineRun, points, with_tasks
 from domain.patches.json_input import decode
@@ -38,7 +39,7 @@ def pipeline_run_routes(services: Services) -> list[HTTPRouteHandler]:
 
     def written(request: AnyRequest, runs: list[PipelineRun], pipeline: str) -> bytes:
         entity = measured.find(services, kind, pipeline)
-        moment = measured.now()
+        moment = clock.now()
         store.write(measured.id_of(entity), points(runs, store.oldest(moment)), moment)
         return measured.visible(request.auth, Action.EDIT, kind, entity)
 

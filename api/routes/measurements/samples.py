@@ -17,7 +17,6 @@ from api.use_cases.measured import (
     changing,
     find,
     id_of,
-    now,
     reading,
     report,
     reporting,
@@ -26,6 +25,7 @@ from api.use_cases.measured import (
 )
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.registry import KINDS
+from domain.machine import clock
 from domain.measurements.port import Measurements
 from domain.measurements.reports import (
     RESULT,
@@ -100,7 +100,7 @@ def _routes(services: Services, sampled: Sampled) -> list[HTTPRouteHandler]:
     store = services.measurements
 
     def put(request: AnyRequest, body: bytes, **where: str) -> bytes:
-        moment = now()
+        moment = clock.now()
         points = report(body, sampled.body).points(moment)
         entity = find(services, kind, where[sampled.parameter])
         if sampled.failed:
@@ -157,7 +157,7 @@ def _routes(services: Services, sampled: Sampled) -> list[HTTPRouteHandler]:
 
 
 _NOT_COMPARED = {"validate": "false"}
-"""What OpenMetadata's client says where it wants no columns compared, as none are here."""
+"""The value with which OpenMetadata's client asks for no comparison of columns; none is made."""
 
 
 def _check_failed(store: Measurements, case_id: str) -> None:

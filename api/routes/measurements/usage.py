@@ -14,19 +14,11 @@ from api.declaring.operation import Operation, Report
 from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
 from api.routes.measurements.reports import STORED
 from api.services import Services
-from api.use_cases.measured import (
-    find,
-    id_of,
-    now,
-    reading,
-    report,
-    reporting,
-    today,
-    visible,
-)
+from api.use_cases.measured import find, id_of, reading, report, reporting, today, visible
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
+from domain.machine import clock
 from domain.measurements.port import PageRequest
 from domain.measurements.reports import RANK, USAGE, DailyUse, UsageRanks, moment_of
 from domain.measurements.usage import summaries
@@ -55,7 +47,7 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     def reported(request: AnyRequest, body: bytes, **where: str) -> bytes:
         which, given = wanted(request, **where), report(body, DailyUse)
         entity = find(services, kind, which)
-        services.measurements.write(id_of(entity), given.points(kind.name), now())
+        services.measurements.write(id_of(entity), given.points(kind.name), clock.now())
         return usage(request, entity, given.date, 1)
 
     def shown(request: AnyRequest, days: int, upto: date | None, **where: str) -> bytes:
@@ -92,7 +84,7 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             raise InvalidInput("a ranking takes no body: its day and kind stand in the path")
 
         rank_all = services.measurements.rank_usage
-        await services.measure(request, lambda: rank_all(kind.name, moment_of(day), now()))
+        await services.measure(request, lambda: rank_all(kind.name, moment_of(day), clock.now()))
         # OpenMetadata's answer says no more.
         return Finished(b"", status_code=201)
 

@@ -15,7 +15,6 @@ from api.use_cases.measured import (
     find,
     id_of,
     joins_of,
-    now,
     reading,
     refuse_joins,
     report,
@@ -28,6 +27,7 @@ from domain.errors import InvalidInput, NotFound, shown
 from domain.kinds import names
 from domain.kinds.bodies.components import Identified, Reference
 from domain.kinds.registry import KINDS
+from domain.machine import clock
 from domain.measurements.costs import CostSums, QueryCost
 from domain.measurements.joins import Side, TableJoins, joined_points
 from projections.entities.single_entities import EntityAnswer
@@ -47,7 +47,7 @@ def join_routes(services: Services) -> list[HTTPRouteHandler]:
         entity = find(services, kind, table)
         tables = _Tables(services)
         points = joined_points(given, tables.seen(entity), tables.named, today())
-        services.measurements.write_all(points, now())
+        services.measurements.write_all(points, clock.now())
         whole = visible(access, Action.EDIT, kind, entity)
         if not access.may(Permission(Action.VIEW, kind.name)):
             return whole
@@ -183,7 +183,7 @@ def query_cost_routes(services: Services) -> list[HTTPRouteHandler]:
         bare = Reference(type=kind.name, id=query.id)
         fqn = query.fully_qualified_name
         record = given.of(replace(bare, name=query.name, fully_qualified_name=fqn))
-        services.measurements.write(query.id, record.points(query.service.id), now())
+        services.measurements.write(query.id, record.points(query.service.id), clock.now())
         if not request.auth.may(Permission(Action.VIEW, kind.name)):
             record = replace(record, query_reference=bare)
         return msgspec.json.encode(record)

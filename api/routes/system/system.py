@@ -1,7 +1,6 @@
 """Version, health, readiness, metrics and the state of the projections."""
 
 import asyncio
-import time
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -19,6 +18,7 @@ from api.declaring.signatures import AnyRequest
 from api.errors import preparing, read_as
 from api.services import Services
 from api.telemetry.metrics import Metrics
+from domain.machine import clock
 from domain.release import RELEASE, commit
 from projections.feeding.daemon import State
 from projections.operation.inspection import Inspection, ProjectionReport, inspect
@@ -73,7 +73,7 @@ def system_routes(
     services: Services, metrics: Metrics, verifier: TokenVerifier
 ) -> list[HTTPRouteHandler]:
     """The routes that concern the service and not entities."""
-    started = time.time_ns() // 1_000_000
+    started = clock.now()
     settings = services.settings
 
     def version(_: AnyRequest) -> Finished:

@@ -46,7 +46,7 @@ def compare_objects(found: Findings, path: Path, old: Any, new: Any) -> None:
 
 
 def classification(found: Findings, path: Path, before: Any, after: Any) -> None:
-    """Grade another classification by common words for it; one of other words is no certain one."""
+    """Grade another classification by the words of `_SENSITIVITY`; other words need review."""
     was, now = (_SENSITIVITY.get(str(each or "public").lower()) for each in (before, after))
     if was is None or now is None:
         found.add("other.changed", path, before, after)
@@ -188,4 +188,4 @@ _COLUMNS: Mapping[tuple[bool, bool], Grades] = {
     for is_composite in (False, True)
     for whole in (False, True)
 }
-"""Whether the key is composite, and the column holds whole numbers -> how its keys are graded."""
+"""True for a composite key, true for a column of whole numbers -> the grades of its keys."""

@@ -13,6 +13,7 @@ from domain.contracts.changes.findings import (
     compare_keys,
     compare_lists,
     flag,
+    member,
     presence,
 )
 from domain.contracts.changes.limits import number
@@ -29,7 +30,7 @@ class Terms(msgspec.Struct, frozen=True):
     document: Document
     """The contract as a document of the Open Data Contract Standard."""
     beside: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    """Key of a contract's body -> value, of what a document cannot say."""
+    """Key of a contract's body -> value, for the keys that no document has."""
 
 
 def compare(old: Terms, new: Terms, *, exact: bool = False) -> list[Change]:
@@ -63,25 +64,11 @@ def _description(found: Findings, path: Path, before: Any, after: Any) -> None:
 
 
 def _servers(found: Findings, path: Path, old: Any, new: Any) -> None:
-    compare_lists(found, path, (old, new), lambda each: each.get("server"), _server)
-
-
-def _server(found: Findings, path: Path, old: Any, new: Any) -> None:
-    if old is None or new is None:
-        found.add("server.removed" if new is None else "server.added", path, old, new)
-    else:
-        compare_keys(found, path, old, new, _SERVER, "server.changed")
+    compare_lists(found, path, (old, new), lambda each: each.get("server"), _SERVER)
 
 
 def _roles(found: Findings, path: Path, old: Any, new: Any) -> None:
-    compare_lists(found, path, (old, new), lambda each: each.get("role"), _role)
-
-
-def _role(found: Findings, path: Path, old: Any, new: Any) -> None:
-    if old is None or new is None:
-        found.add("access.tightened" if new is None else "access.loosened", path, old, new)
-    else:
-        compare_keys(found, path, old, new, _ROLE)
+    compare_lists(found, path, (old, new), lambda each: each.get("role"), _ROLE)
 
 
 def _entity(found: Findings, path: Path, before: Any, after: Any) -> None:
@@ -152,9 +139,16 @@ _DESCRIPTION: Grades = {
     **dict.fromkeys((*_ABOUT, "purpose"), "text.changed"),
     **dict.fromkeys(("limitations", "usage"), "terms.changed"),
 }
-_SERVER: Grades = dict.fromkeys((*_ABOUT, "server", "environment", "roles"), "text.changed")
-_ROLE: Grades = dict.fromkeys(
-    (*_ABOUT, "firstLevelApprovers", "secondLevelApprovers"), "text.changed"
+_SERVER = member(
+    "server.removed",
+    "server.added",
+    dict.fromkeys((*_ABOUT, "server", "environment", "roles"), "text.changed"),
+    "server.changed",
+)
+_ROLE = member(
+    "access.tightened",
+    "access.loosened",
+    dict.fromkeys((*_ABOUT, "firstLevelApprovers", "secondLevelApprovers"), "text.changed"),
 )
 _BESIDE: Grades = {
     "entity": _entity,

@@ -19,7 +19,6 @@ from domain.contracts.changes.limits import relation_of_limits
 from domain.contracts.changes.rules import Path
 
 _BOUNDS = moves("bound.loosened", "bound.tightened", "bound.changed")
-_SETS = moves("enum.loosened", "enum.tightened", "enum.changed")
 _GROUPS = (
     ("minimum", "exclusiveMinimum"),
     ("maximum", "exclusiveMaximum"),
@@ -35,7 +34,7 @@ _NO_FIELD = "float32"
 
 
 def compare_options(*, whole: bool) -> Grade:
-    """What finds the changes of `logicalTypeOptions` of a column, of `whole` numbers or others."""
+    """A Grade for `logicalTypeOptions` of a column, of `whole` numbers or of other values."""
 
     def grade(found: Findings, path: Path, old: Any, new: Any) -> None:
         before, after = (each if isinstance(each, dict) else {} for each in (old, new))

@@ -4,8 +4,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from domain.contracts.changes.rules import RULES, Change, Path, cut
+from domain.contracts.changes.rules import RULES, Change, Path
 from domain.contracts.data_types import Relation
+from domain.errors import cut
 
 _LONGEST = 300
 """Characters of a value that a change shows."""
@@ -22,10 +23,10 @@ class Findings:
         """True if every other spelling of a type is another type."""
         self.changes: list[Change] = []
         self.place = place
-        """Where the next changes are found; see `Change.place`."""
+        """The place of the next changes; see `Change.place`."""
 
     def within(self, name: str) -> "Findings":
-        """The same changes, to which those in an object or column are added."""
+        """Findings that add to the same list, for changes inside an object or column."""
         inner = Findings(exact=self.exact, place=(*self.place, name))
         inner.changes = self.changes
         return inner
@@ -121,6 +122,18 @@ def compare_lists(
     compare_strays(found, path, *lists)
 
 
+def member(removed: str, added: str, grades: Grades, other: str = "other.changed") -> Grade:
+    """Grades an element of a list: it has come, has gone, or its keys have changed."""
+
+    def grade(found: Findings, path: Path, old: Any, new: Any) -> None:
+        if old is None or new is None:
+            found.add(removed if new is None else added, path, old, new)
+        else:
+            compare_keys(found, path, old, new, grades, other)
+
+    return grade
+
+
 def compare_strays(found: Findings, path: Path, old: Any, new: Any) -> None:
     """Find changes of what is no mapping in lists, or no list: no rule knows it."""
     if _strays(old) != _strays(new):
@@ -158,14 +171,14 @@ def _strays(elements: Any) -> list[Any]:
 
 
 def _is_set(value: Any) -> bool | None:
-    """A flag, also one that is written as a text; None for what is none."""
+    """The boolean that a value is or writes, False for None; None for any other value."""
     if value is None or isinstance(value, bool):
         return bool(value)
     return {"true": True, "false": False}.get(str(value).lower())
 
 
 def _shown(value: Any) -> Any:
-    """A value as a change shows it: what is large is cut, lists and mappings are their JSON."""
+    """A value for a change: lists and mappings as JSON, long texts cut, large numbers as texts."""
     if isinstance(value, dict | list):
         # Piece by piece: of a large value no more is written than is shown.
         pieces, text = _encoder.iterencode(value), ""

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from domain.errors import cut
+
 _LONGEST = 300
 """Characters of a name in a path."""
 _LONGEST_PATH = 1_000
@@ -76,11 +78,6 @@ class Path(msgspec.Struct, frozen=True, gc=False):
             names.append(cut(each.name, _LONGEST))
             each = each.outer
         return cut(".".join(reversed(names)), _LONGEST_PATH)
-
-
-def cut(text: str, most: int) -> str:
-    """A text of at most so many characters, with an ellipsis behind it where it was longer."""
-    return text if len(text) <= most else f"{text[:most]}…"
 
 
 class Change(msgspec.Struct, frozen=True):

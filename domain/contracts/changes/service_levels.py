@@ -16,6 +16,7 @@ from domain.contracts.changes.findings import (
 from domain.contracts.changes.limits import number
 from domain.contracts.changes.rules import Path
 from domain.contracts.data_types import Relation, of_numbers
+from domain.contracts.elements import elements
 from domain.contracts.sla import UNITS
 
 _MOVES = moves("sla.weaker", "sla.stronger", "sla.changed")
@@ -44,7 +45,7 @@ def compare_service_levels(found: Findings, path: Path, old: Any, new: Any) -> N
     several = {
         name
         for each in (old, new)
-        for name, count in Counter(map(_property, _mappings(each))).items()
+        for name, count in Counter(map(_property, elements({"levels": each}, "levels"))).items()
         if count > 1
     }
 
@@ -53,10 +54,6 @@ def compare_service_levels(found: Findings, path: Path, old: Any, new: Any) -> N
         return f"{name}.{element}" if name in several and element else name
 
     compare_lists(found, path, (old, new), name_of, _compare_one)
-
-
-def _mappings(levels: Any) -> list[dict[str, Any]]:
-    return [each for each in levels if isinstance(each, dict)] if isinstance(levels, list) else []
 
 
 def _property(level: dict[str, Any]) -> str:
@@ -96,7 +93,7 @@ def _moved(property_: str, old: tuple[str, float] | None, new: tuple[str, float]
 
 
 def _amount(given: Mapping[str, Any]) -> tuple[str, float] | None:
-    """What is counted, and how much of it; None for what is no amount.
+    """The unit and the number of an amount; None for a value that is no amount.
 
     Months and years are counted apart, as they are no certain number of days.
     """

@@ -12,8 +12,8 @@ _VERSION = re.compile(r"(?a)v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(?:[-+].{
 def announces(before: Any, after: Any, bump: Bump) -> bool:
     """Return True if a version rises over another one by at least a bump.
 
-    Before 1.0.0 the second number announces a break. A document without a version that can be
-    compared announces nothing; one that is given the first announces as one that had 0.0.0.
+    Before 1.0.0 the second number announces a break. A document whose version cannot be compared
+    announces nothing. A first version is compared with 0.0.0.
     """
     old, new = _numbers(before) or (0, 0, 0), _numbers(after)
     if bump is Bump.NONE:

@@ -38,7 +38,7 @@ def columns_of(kind: EntityKind, entity: Entity) -> list[Column]:
 
 
 class Difference(msgspec.Struct, frozen=True, gc=False):
-    """A promised column that is not there as it is promised."""
+    """A promised column that the entity lacks, or has with another type."""
 
     path: str
     promised: DataType
@@ -55,7 +55,7 @@ class Agreement(msgspec.Struct, frozen=True):
     twice: tuple[str, ...]
     """Paths that are promised more than once."""
     unpromised: int
-    """Columns that there are beside those that are promised."""
+    """Number of columns of the entity that the contract does not promise."""
 
     @property
     def agreeing(self) -> int:
@@ -70,12 +70,12 @@ def agreement(promised: Iterable[Column], there: Iterable[Column]) -> Agreement:
     is promised agrees with any.
     """
     # Objects that the collector passes over: it would hold all threads for as many others.
-    wanted, held = dict[str, DataType](), dict(_types(there, ""))
+    wanted, held = dict[str, DataType](), {path: _type(each) for path, each in by_path(there)}
     twice: dict[str, None] = {}
-    for path, data_type in _types(promised, ""):
+    for path, column in by_path(promised):
         if path in wanted:
             twice[path] = None
-        wanted[path] = data_type
+        wanted[path] = _type(column)
     differences = tuple(
         Difference(path, data_type, held.get(path))
         for path, data_type in wanted.items()
@@ -109,10 +109,13 @@ def compare(
     )
 
 
-def _types(columns: Iterable[Column], above: str) -> Iterator[tuple[str, DataType]]:
-    """Path of each column -> its type."""
+def by_path(columns: Iterable[Column], above: str = "") -> Iterator[tuple[str, Column]]:
+    """Path and column, at all depths, each column before those inside it."""
     for column in columns:
         path = above + column["name"]
-        sizes = (column.get(key) for key in SIZES)
-        yield path, of_column(column["dataType"], *sizes)
-        yield from _types(column.get("children") or (), f"{path}.")
+        yield path, column
+        yield from by_path(column.get("children") or (), f"{path}.")
+
+
+def _type(column: Column) -> DataType:
+    return of_column(column["dataType"], *(column.get(key) for key in SIZES))

@@ -4,12 +4,13 @@ A table that declares the same constraint has it kept by its database. Of all ot
 the tests of the contract tells.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from domain.aggregate.entity import Entity
 from domain.contracts.exporting import document_of, given_document
-from domain.contracts.validation.columns import Column
+from domain.contracts.importing import object_at
+from domain.contracts.validation.columns import Column, by_path
 
 _IMPLIED = {
     "NOT_NULL": {"NOT_NULL", "PRIMARY_KEY"},
@@ -26,24 +27,16 @@ def undeclared(contract: Entity, entity: Entity, there: Iterable[Column]) -> int
     The bounds and patterns that a document has for values (`logicalTypeOptions`) count, a column
     each.
     """
-    held = {*_constraints(there, "")}
+    held = {(path, column.get("constraint")) for path, column in by_path(there)}
     for each in entity.value("tableConstraints") or ():
         columns: list[str] = each.get("columns") or []
         if len(columns) == 1:
             held.add((columns[0], each.get("constraintType")))
     return _bounded(contract) + sum(
         held.isdisjoint((path, each) for each in _IMPLIED[promised])
-        for path, promised in _constraints(contract.value("schema") or (), "")
-        if promised in _IMPLIED
+        for path, column in by_path(contract.value("schema") or ())
+        if (promised := column.get("constraint")) in _IMPLIED
     )
-
-
-def _constraints(columns: Iterable[Column], above: str) -> Iterator[tuple[str, str | None]]:
-    """Path and constraint of each column."""
-    for column in columns:
-        path = above + column["name"]
-        yield path, column.get("constraint")
-        yield from _constraints(column.get("children") or (), f"{path}.")
 
 
 def _bounded(contract: Entity) -> int:
@@ -51,10 +44,7 @@ def _bounded(contract: Entity) -> int:
     given = given_document(contract.body)
     if given is None or given.place is None or f'"{_OPTIONS}"' not in given.text:
         return 0
-    schema = document_of(contract).get("schema")
-    place = given.place
-    held = schema[place] if isinstance(schema, list) and place < len(schema) else None
-    return _with_options(held) if isinstance(held, Mapping) else 0
+    return _with_options(object_at(document_of(contract), given.place))
 
 
 def _with_options(element: Mapping[str, Any]) -> int:

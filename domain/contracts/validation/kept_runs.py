@@ -74,7 +74,7 @@ def _place(check: Check) -> int:
 
 
 def _fitting(items: Iterable[T], most_bytes: int) -> Iterator[T]:
-    """The first items, as many as have so many bytes of JSON together."""
+    """The first items whose JSON has at most `most_bytes` together."""
     for each in items:
         most_bytes -= len(msgspec.json.encode(each))
         if most_bytes < 0:

@@ -100,7 +100,7 @@ class ContractFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A contract whose document was tested."""
 
     names: frozenset[str] | None
-    """Names of its schema object as checks have them; None where all checks are about it."""
+    """The names by which checks mean its schema object; None where all checks are about it."""
     version: int
     """The version of the contract, in tenths."""
     document_version: str | None
@@ -156,7 +156,7 @@ def result_of(run: ReportedRun, tested: ContractFacts) -> ContractResult | None:
 
 
 def _rank(result: str | None) -> int:
-    """How bad a result is; -1 for one that tells of no test."""
+    """The rank of a result, the worst last; -1 for a result that tells of no test."""
     return _WORST.index(result) if result in _STATUSES else -1
 
 
@@ -236,5 +236,5 @@ def _text(
 
 
 def _short(text: str) -> str:
-    """A text of a run as results show it: bounded, and masked where it may hold a secret."""
+    """Cut a text of a run to 200 characters, and mask what may be a secret."""
     return masked_lines(text[:_NAMED])

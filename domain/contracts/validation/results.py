@@ -100,7 +100,7 @@ class LatestResult(Part, kw_only=True):
 
 
 def latest(result: bytes, *, with_message: bool) -> LatestResult:
-    """What a read of a contract shows of the JSON of its newest result."""
+    """The short form of a contract's newest result, from the JSON of the result."""
     held = msgspec.json.decode(result, type=ContractResult)
     return LatestResult(
         timestamp=held.timestamp,

@@ -1,4 +1,4 @@
-"""The process in which rules are evaluated, as whoever has some sees it."""
+"""The client of the process in which rules are evaluated."""
 
 import json
 import os
@@ -41,7 +41,7 @@ class RulesProcess:
         self._end()
 
     def evaluate(self, rules: Sequence[str], entity_json: bytes) -> list[str | None]:
-        """Why each rule of a contract has failed, None for those that hold.
+        """Evaluate the rules of a contract: why each has failed, None for a rule that holds.
 
         A rule that goes beyond the bounds of the process fails, and all after it.
         """
@@ -53,7 +53,7 @@ class RulesProcess:
         return [*reasons, *[BEYOND] * (len(rules) - len(reasons))]
 
     def _asked(self, question: bytes) -> bytes:
-        """What the process tells within the time."""
+        """The answer of the process, as far as it comes within `WAITS` seconds."""
         if self._process is None:
             self._process = subprocess.Popen(
                 command_of(_PROCESS),

@@ -33,7 +33,7 @@ _ZONE = re.compile(r"GMT([+-])(\d\d):(\d\d) \((.*)\)")
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the data of a table; times are in milliseconds since 1970."""
+    """The refreshes and the profile of a table; times are in milliseconds since 1970."""
 
     refreshes: Sequence[int] = ()
     """Times at which rows were written, the newest ones."""
@@ -87,7 +87,7 @@ def moments(sla: Mapping[str, Any], recorded: Recorded, now: int) -> Iterator[in
 
 
 def _available(time: str, zone: tzinfo, refreshes: Iterable[int], now: int) -> bool | None:
-    """Whether rows were written on the day of the last deadline and before it.
+    """True if rows were written on the day of the last deadline, before the deadline.
 
     None for a time that is none, and where no refresh was ever recorded.
     """

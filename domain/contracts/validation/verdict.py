@@ -29,7 +29,7 @@ _SAID = 20
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the entity of a contract."""
+    """The entity of a contract, and the measurements of it."""
 
     entity: Entity
     entity_json: bytes
@@ -129,7 +129,7 @@ def _vouching(contract: Entity, reported: ContractResult | None) -> ContractResu
 
 
 def _reported(result: ContractResult) -> str:
-    """What a reported result that is no success says of itself, in a few words."""
+    """A reported result that is no success, in a few words."""
     return (result.result or result.contract_execution_status)[:_WORDS]
 
 

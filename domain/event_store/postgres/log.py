@@ -149,7 +149,7 @@ class PostgresEventStore(PostgresReads):
             link.sync()
 
     def reaction(self, name: str) -> PostgresReactionMemory:
-        """What a reaction remembers, in the same schema; see `EventStore.reaction`."""
+        """The memory of a reaction, in the same schema; see `EventStore.reaction`."""
         return PostgresReactionMemory(name, self._connections)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a reaction remembers, in the tables of the log."""
+"""The memory of a reaction, in the tables of the log."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -79,7 +79,7 @@ class SqliteEventStore(SqliteReads):
         return self._address
 
     def epoch(self) -> int:
-        """How often names have changed, as this process knows it; see `EntityReads.epoch`."""
+        """The number of changes of names, as this process knows it; see `EntityReads.epoch`."""
         if (renames := self._recorder.renames) is None:
             with self._reading() as cursor:
                 renames = self._recorder.renames = cursor.execute(RENAMES).fetchone()[0]
@@ -113,7 +113,7 @@ class SqliteEventStore(SqliteReads):
             yield from _restored(connection, rows)
 
     def reaction(self, name: str) -> SqliteReactionMemory:
-        """What a reaction remembers, in the same file; see `EventStore.reaction`."""
+        """The memory of a reaction, in the same file; see `EventStore.reaction`."""
         return SqliteReactionMemory(name, self._datastore)
 
     def size(self) -> int:

@@ -83,7 +83,7 @@ class Recorder(SQLiteApplicationRecorder):
         self._known = Known()
         """The features, read in a transaction that appends: other processes may have named some."""
         self.renames: int | None = None
-        """How often names have changed, as the last transaction that appended has left it."""
+        """The number of changes of names after the last transaction that appended."""
         self._renames = 0
         """The same in the transaction that appends, which may be taken back yet."""
 

@@ -21,6 +21,7 @@ from projections.feeding.port import Superseded
 
 WHAT = "the sorted read model"
 """The store that cannot be used, in the messages of errors."""
+DIGESTS = "SELECT kind, n, sum FROM {}.digests WHERE n > 0 ORDER BY kind"
 _GONE = (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)
 T = TypeVar("T")
 MOST_KEPT = 16
@@ -138,7 +139,7 @@ class Readers:
                 self._idle.pop().close()
 
     def _idle_one(self) -> Link | None:
-        """A connection that answers, of those that were used before."""
+        """An idle connection that still answers; None without one."""
         with suppress(IndexError):
             while True:
                 link = self._idle.pop()
@@ -301,12 +302,3 @@ class EntityTables:
 def _if_live(sql: str, is_live: str) -> str:
     """A statement that tells in front of each row whether the generation is live."""
     return f"SELECT ({is_live}), asked.* FROM ({sql}) asked"
-
-
-def write_rows(
-    link: Link, tables: EntityTables, statement: str, rows: Sequence[tuple[Any, ...]]
-) -> None:
-    """Execute a statement the values of which are the columns of rows; nothing without any."""
-    if rows:
-        columns = [[*column] for column in zip(*rows, strict=True)]
-        link.execute(tables.within(statement).encode(), columns)

@@ -12,6 +12,7 @@ from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
 from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
+from projections.entities.commit import write_entities, write_moments
 from projections.entities.cursors import Place
 from projections.entities.daily_counts import (
     COUNTS,
@@ -31,16 +32,11 @@ from projections.entities.port import (
     StoredDocument,
     edges_as_of,
 )
-from projections.entities.postgres.commit import (
-    DIGESTS,
-    write_entities,
-    write_moments,
-)
-from projections.entities.postgres.database import EntityTables, postgres_errors
+from projections.entities.postgres.commit import PostgresCommit, spelled
+from projections.entities.postgres.database import DIGESTS, EntityTables, postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
-from projections.entities.postgres.pruning import READ_HORIZON, prune
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
-from projections.entities.pruning import FIRST_OF_DAYS
+from projections.entities.pruning import prune
 from projections.entities.replaced_states import EntityChange
 from projections.entities.scopes import former_scope
 from projections.entities.single_entities import with_all_fields
@@ -72,13 +68,6 @@ _DOCUMENTS = (
 _DELETED = (
     "SELECT kind, sum(n)::int8 FROM {}.counters WHERE scope = '' AND deleted = 1 GROUP BY kind"
 )
-_FIRST_AFTER = (
-    "SELECT m.position FROM (SELECT) one LEFT JOIN LATERAL (SELECT position FROM {}.moments"
-    " WHERE at > %b ORDER BY at LIMIT 1) m ON true"
-)
-"""Gives NULL where there is none."""
-_FIRST_OF_DAYS = FIRST_OF_DAYS.replace("{}", "{}.").replace("?", "%b")
-_COUNTS = COUNTS.replace("{}", "{}.").replace("?", "%b")
 _LIVE_TOTALS = LIVE_TOTALS.format(
     "{}.",
     "{}.",
@@ -149,22 +138,9 @@ class PostgresReadModel(SortedReadModel):
         """Kind -> how many of its entities are soft-deleted; kinds without any may be absent."""
         return dict(self.tables.ask((_DELETED, ())))
 
-    def first_after(self, time: int) -> int | None:
-        """The position of the first event later than a time; None where there is none yet."""
-        ((position,),) = self.tables.ask_live((_FIRST_AFTER, (time,)))
-        position_or_none: int | None = position
-        return position_or_none
-
-    def first_of_days(self, days: int) -> int | None:
-        """The position at which the last of so many days of the log began; None: it has fewer."""
-        ((position,),) = self.tables.ask_live((_FIRST_OF_DAYS, (days, days)))
-        position_or_none: int | None = position
-        return position_or_none
-
-    def horizon(self) -> Horizon:
-        """The earliest position as of which the read model can be read."""
-        ((position, at),) = self.tables.ask_live((READ_HORIZON, ()))
-        return Horizon(position, at)
+    def ask(self, sql: str, *values: Any) -> list[Any]:
+        """The rows of a statement; raises Superseded as well when another generation is live."""
+        return self.tables.ask_live((spelled(sql), values))
 
     def prune(self, upto: int, most: int) -> Horizon:
         """Move the horizon on to a position, by `most` positions at most; see the port.
@@ -174,7 +150,7 @@ class PostgresReadModel(SortedReadModel):
         link = self._writer()
         try:
             with postgres_errors(), link.transaction():
-                return prune(link, self.tables, upto, most)
+                return prune(PostgresCommit(link, self.tables), upto, most)
         except Superseded as gone:
             raise Damaged(gone.message) from gone
 
@@ -184,7 +160,7 @@ class PostgresReadModel(SortedReadModel):
         within = self.tables.within
         with self.tables.reading() as link:
             return DailyFigures(
-                link.rows(within(_COUNTS), days[0], days[-1], days[0] - 1, days[0]),
+                link.rows(within(spelled(COUNTS)), days[0], days[-1], days[0] - 1, days[0]),
                 link.rows(within(_LIVE_TOTALS), [*days], *of_series),
             )
 
@@ -275,9 +251,10 @@ class PostgresReadModel(SortedReadModel):
                 )
                 if moved.rowcount != 1:
                     raise moved_on("sorted read model", after)
-                days = DayCounts(write_moments(link, self.tables, moments))
+                session = PostgresCommit(link, self.tables)
+                days = DayCounts(write_moments(session, moments))
                 days.add_events(events)
-                write_entities(link, self.tables, entities, days)
+                write_entities(session, entities, days)
         except Superseded as gone:
             raise Damaged(gone.message) from gone
 
@@ -296,5 +273,5 @@ class PostgresReadModel(SortedReadModel):
 
 
 def no_writer() -> Link:
-    """The writer of a read model that is opened to be read."""
+    """Raise StoreUnavailable: the writer of a read model that is opened to be read."""
     raise StoreUnavailable("the sorted read model was opened to be read")

@@ -64,7 +64,7 @@ def make(link: Link, schema: str) -> None:
 def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progress) -> None:
     """Make and fill the schema of a generation with what the log has now.
 
-    Raises StoreUnavailable, also when there is a schema of that name.
+    Raises StoreUnavailable, also when there is a schema of that name, and Damaged for the log.
     """
     tables = EntityTables(database, schema, "true")
     with (

@@ -122,7 +122,7 @@ def _rows_at(backward: bool, optional: bool) -> str:
 
 
 def _bounded(sql: str, backward: bool, optional: bool) -> str:
-    """The rows up to the one that makes them have so many bytes."""
+    """Limit a query to its first rows, which end with the row that reaches the bound in bytes."""
     summed = f"sum(size) OVER (ORDER BY {_order(backward)} ROWS UNBOUNDED PRECEDING)"
     return (
         f"SELECT name, id, core, optional FROM (SELECT *, {summed} - size AS before"
@@ -181,7 +181,7 @@ class PostgresListReader(PageReader):
         return self._link.rows(self._tables.within(statement[0]), *statement[1])
 
     def read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
-        """The rows of a statement about entities, which ends them by their size."""
+        """The rows of a statement about entities, and True if they reach the bound in bytes."""
         rows = self.run(statement)
         # Whoever joins them may give them in any order.
         rows.sort(key=_KEY, reverse=self._request.backward and not self._is_own)

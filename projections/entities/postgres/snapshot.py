@@ -10,8 +10,7 @@ from domain.reading.moments import Moment
 from projections.entities.commit_changes import WRONG_COUNTERS
 from projections.entities.daily_counts import DayCount
 from projections.entities.past_verification import totals_at
-from projections.entities.postgres.commit import DIGESTS
-from projections.entities.postgres.database import EntityTables, postgres_errors
+from projections.entities.postgres.database import DIGESTS, EntityTables, postgres_errors
 from projections.entities.postgres.tables import COLUMNS
 from projections.entities.replaced_states import EndedMembership, ReplacedState, Series
 from projections.entities.stored_entity import StoredEntity, held_digests

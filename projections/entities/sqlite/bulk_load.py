@@ -63,7 +63,7 @@ def _itself(part: FoldedPart) -> FoldedPart:
 
 
 def load(path: Path, log: EventStore, progress: Progress) -> None:
-    """Fill a new file with what the log has now; raises StoreUnavailable.
+    """Fill a new file with what the log has now; raises StoreUnavailable, Damaged for the log.
 
     Nothing is journaled: a file that was not finished is useless and to be removed.
     """

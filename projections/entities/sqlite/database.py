@@ -28,7 +28,7 @@ _FEW_WAL_PAGES = 250
 
 
 def raise_as_ours(error: sqlite3.DatabaseError) -> NoReturn:
-    """Raise an error of SQLite as Damaged (build anew) or StoreUnavailable, any other as it is."""
+    """Raise Damaged for a file to be built anew, StoreUnavailable, or any other error unchanged."""
     if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         raise Damaged(f"the sorted read model is damaged: {error}") from error
     if isinstance(error, sqlite3.OperationalError):

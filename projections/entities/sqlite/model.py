@@ -4,12 +4,14 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from domain.edges import EDGE
 from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
+from projections.entities.commit import write_entities, write_moments
 from projections.entities.cursors import Place
 from projections.entities.daily_counts import (
     COUNTS,
@@ -28,14 +30,13 @@ from projections.entities.port import (
     StoredDocument,
     edges_as_of,
 )
-from projections.entities.pruning import FIRST_OF_DAYS
+from projections.entities.pruning import prune
 from projections.entities.replaced_states import EntityChange
 from projections.entities.scopes import former_scope
 from projections.entities.single_entities import with_all_fields
-from projections.entities.sqlite.commit import write_entities, write_moments
+from projections.entities.sqlite.commit import SqliteCommit, spelled
 from projections.entities.sqlite.database import EntityDatabase, sqlite_errors
 from projections.entities.sqlite.pages import SqliteListReader
-from projections.entities.sqlite.pruning import READ_HORIZON, prune
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
 from projections.entities.sqlite.tables import read_digests
 from projections.feeding.port import Checkpoint, moved_on
@@ -60,9 +61,6 @@ _BEGIN = "INSERT OR IGNORE INTO checkpoint (one, position, fingerprint) VALUES (
 _MOVE_ON = (
     "UPDATE checkpoint SET position = ?, fingerprint = ? WHERE position = ? AND fingerprint = ?"
 )
-_FIRST_AFTER = "SELECT position FROM moments WHERE at > ? ORDER BY at LIMIT 1"
-_FIRST_OF_DAYS = FIRST_OF_DAYS.replace("{}", "")
-_COUNTS = COUNTS.replace("{}", "")
 _LIVE_TOTALS = LIVE_TOTALS.format(
     "",
     "",
@@ -120,36 +118,24 @@ class SqliteReadModel(SortedReadModel):
             ).fetchall()
         return dict(rows)
 
-    def first_after(self, time: int) -> int | None:
-        """The position of the first event later than a time; None where there is none yet."""
+    def ask(self, sql: str, *values: Any) -> list[Any]:
+        """The rows of a statement."""
         with sqlite_errors():
-            row = self.database.connection.execute(_FIRST_AFTER, (time,)).fetchone()
-        return None if row is None else row[0]
-
-    def first_of_days(self, days: int) -> int | None:
-        """The position at which the last of so many days of the log began; None: it has fewer."""
-        with sqlite_errors():
-            row = self.database.connection.execute(_FIRST_OF_DAYS, (days, days)).fetchone()
-        position: int | None = row[0]
-        return position
-
-    def horizon(self) -> Horizon:
-        """The earliest position as of which the read model can be read."""
-        with sqlite_errors():
-            row = self.database.connection.execute(READ_HORIZON).fetchone()
-        return Horizon() if row is None else Horizon(*row)
+            return self.database.connection.execute(spelled(sql), values).fetchall()
 
     def prune(self, upto: int, most: int) -> Horizon:
         """Move the horizon on to a position, by `most` positions at most; see the port."""
         with self.database.short_transaction() as connection:
-            return prune(connection, upto, most)
+            return prune(SqliteCommit(connection), upto, most)
 
     def daily_figures(self, days: range, series: Sequence[tuple[str, str]]) -> DailyFigures:
         """The counts of some days, and the live entities of each kind and status at their ends."""
         asked = (msgspec.json.encode([*each]).decode() for each in (days, series))
         with self.database.reading() as connection:
             return DailyFigures(
-                connection.execute(_COUNTS, (days[0], days[-1], days[0] - 1, days[0])).fetchall(),
+                connection.execute(
+                    spelled(COUNTS), (days[0], days[-1], days[0] - 1, days[0])
+                ).fetchall(),
                 connection.execute(_LIVE_TOTALS, (*asked,)).fetchall(),
             )
 
@@ -244,9 +230,10 @@ class SqliteReadModel(SortedReadModel):
                 moved = connection.execute(_BEGIN, (position, fingerprint)).rowcount
             if not moved:
                 raise moved_on("sorted read model", after)
-            days = DayCounts(write_moments(connection, moments))
+            session = SqliteCommit(connection)
+            days = DayCounts(write_moments(session, moments))
             days.add_events(events)
-            write_entities(connection, entities, days)
+            write_entities(session, entities, days)
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteEntitySnapshot]:

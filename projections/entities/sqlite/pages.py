@@ -157,7 +157,7 @@ class SqliteListReader(PageReader):
         return self._connection.execute(*statement).fetchall()
 
     def read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
-        """The rows of a statement about entities, and whether their size ended them."""
+        """The rows of a statement about entities, and True if the bound in bytes ended them."""
         connection, rows, size = self._connection, list[ListedEntity](), 0
         longest = ANY_LENGTH if self._is_own else most_bytes
         unbounded = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)

@@ -64,7 +64,7 @@ class BoundedSources:
         return stored
 
     def count(self, size: int) -> None:
-        """Count bytes that an answer has of a document once more; raises what `read` raises."""
+        """Count bytes that an answer repeats of a document; raises InvalidInput as `read` does."""
         self._size += size
         if self._size > MAX_SOURCES:
             raise InvalidInput(

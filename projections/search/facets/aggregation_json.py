@@ -190,9 +190,7 @@ class _AggregationReader(FilterReader):
         if len(orders) > 1:
             raise self.error(path, "expected one field to sort by")
         item = {orders[0]: {}} if isinstance(orders[0], str) else orders[0]
-        if not isinstance(item, dict) or len(item) != 1:
-            raise self.error(path, "expected an object holding exactly one field")
-        ((name, how),) = item.items()
+        name, how, _ = self.only_field(item, path)
         field = indexed_path(name)
         if field != _SCORE and field not in SORTABLE:
             raise self.error(path, f"expected one of {', '.join((*SORTABLE, _SCORE))}")

@@ -5,13 +5,13 @@ A name tells what it is of: `sterms#` texts, `dterms#` numbers, `lterms#` boolea
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
 from msgspec import Raw
 
 from domain.kinds.registry import KINDS
+from domain.reading.utc_times import written
 from projections.search.aggregations import (
     Aggregation,
     DateHistogram,
@@ -28,7 +28,6 @@ from projections.search.restriction import Visibility
 _TYPES: Mapping[Values, str] = MappingProxyType(
     {"texts": "sterms", "numbers": "dterms", "moments": "lterms", "booleans": "lterms"}
 )
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = 1 << 63
 """Whole numbers from which on JSON is written with an exponent."""
 _KIND = "entityType"
@@ -128,15 +127,7 @@ def _key(aggregation: Aggregation, key: str | float | bool) -> dict[str, Any]:
         isinstance(aggregation, Terms) and aggregation.values == "moments"
     ):
         whole = int(key)
-        return {"key": whole if abs(whole) < _LARGEST else key, "key_as_string": _as_text(whole)}
+        return {"key": whole if abs(whole) < _LARGEST else key, "key_as_string": written(whole)}
     if isinstance(aggregation, Terms) and aggregation.field == _KIND:
         return {"key": _KINDS.get(str(key), key)}
     return {"key": key}
-
-
-def _as_text(milliseconds: int) -> str:
-    try:
-        moment = _EPOCH + timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return str(milliseconds)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

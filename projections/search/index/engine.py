@@ -218,7 +218,7 @@ class WhooshEngine(SearchEngine):
 
 
 def _chosen(choose: Choose, segments: Iterable[Segment]) -> list[Segment]:
-    """What `choose` takes of the segments of current states, or else of those of replaced ones."""
+    """Apply `choose` to the segments of current states, or else to those of replaced states."""
     return next((group for alike in _apart(segments) if (group := choose(alike))), [])
 
 

@@ -36,9 +36,7 @@ class Clauses(FilterReader):
 
     def node(self, value: Any, path: str) -> Node:
         """The node of an object that holds exactly one clause."""
-        if not isinstance(value, dict) or len(value) != 1:
-            raise self.error(path, "expected an object holding exactly one clause")
-        ((name, body),) = value.items()
+        name, body, _ = self.only_field(value, path, "clause")
         read: Callable[[Any, str], Node] | None = getattr(self, f"clause_{name}", None)
         if read is None:
             known = ", ".join(each[7:] for each in dir(self) if each.startswith("clause_"))
@@ -168,7 +166,7 @@ class Clauses(FilterReader):
     def clause_wildcard(self, body: Any, path: str) -> Node:
         """`wildcard`: documents with a value in a field that fits a pattern of `*` and `?`."""
         allowed = ("case_insensitive",)
-        main = "wildcard" if _has(body, "wildcard") else "value"
+        main = "wildcard" if _has_wildcard(body) else "value"
         field, options, path = self.field(body, path, main, allowed)
         pattern = self.scalar(options[main], path)
         wildcard(pattern)
@@ -316,5 +314,6 @@ class Clauses(FilterReader):
         return self.boost(made, options, path)
 
 
-def _has(body: Any, key: str) -> bool:
-    return isinstance(body, dict) and any(isinstance(v, dict) and key in v for v in body.values())
+def _has_wildcard(body: Any) -> bool:
+    held = body.values() if isinstance(body, dict) else ()
+    return any(isinstance(value, dict) and "wildcard" in value for value in held)

@@ -62,10 +62,10 @@ class FilterReader:
             raise self.error(path, f"{main!r} is missing")
         return field, options, path
 
-    def only_field(self, body: Any, path: str) -> tuple[str, Any, str]:
-        """The field of an object that holds no other, its value, and the path of that."""
+    def only_field(self, body: Any, path: str, what: str = "field") -> tuple[str, Any, str]:
+        """The key of an object that holds no other, its value, and the path of that."""
         if not isinstance(body, dict) or len(body) != 1:
-            raise self.error(path, "expected an object holding exactly one field")
+            raise self.error(path, f"expected an object holding exactly one {what}")
         ((field, value),) = body.items()
         return field, value, f"{path}.{field[:80]}"
 

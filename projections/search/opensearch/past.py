@@ -45,7 +45,7 @@ def newest_commit(search: Callable[[Dsl], Mapping[str, Any]], position: int) -> 
 
     Raises StoreUnavailable where they see a part of a next one beside it, as they may where a node
     was killed in the middle of a commit, until the commit is made again: what it replaces would be
-    found twice, or not at all.
+    found twice, or not at all. Raises Damaged for an index without a commit.
     """
     newer = [{"range": {field: {"gt": position}}} for field in ("since", "until")]
     body = {

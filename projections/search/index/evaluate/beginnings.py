@@ -68,7 +68,7 @@ class Beginnings:
             for low in range(begin, end, step)
         )
         size = sum(end - begin for _, begin, end in places)
-        documents = gathered(view, pieces, size, 1.0, self._check)
+        documents = gathered(view, pieces, size, self._check)
         if view.dead is None:
             return documents.count
         return documents.count - int(np.count_nonzero(view.dead.take(documents.ids())))

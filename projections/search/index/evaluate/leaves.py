@@ -159,7 +159,7 @@ class Leaves:
                 if (number := self._view.number(name, term)) >= 0:
                     inverted = self._view.fields[name]
                     lists.append(inverted.ids[inverted.postings(number)])
-        return gathered(self._view, lists, sum(map(len, lists)), 1.0, self._check)
+        return gathered(self._view, lists, sum(map(len, lists)), self._check)
 
     # Phrases
 
@@ -247,7 +247,7 @@ class Leaves:
             starts = self._view.fields[name].starts
             count += int((starts.take(terms + 1) - starts.take(terms)).sum())
         lists = (ids for name, terms in expanded for ids in self._ids_of(name, terms))
-        return gathered(self._view, lists, count, 1.0, self._check)
+        return gathered(self._view, lists, count, self._check)
 
     def _ids_of(self, name: str, terms: TermNumbers) -> Iterator[DocIds]:
         """The documents of the terms, in pieces of a few million at most."""

@@ -181,7 +181,7 @@ class Span:
         return terms.compress(counts <= limit), counts.compress(counts <= limit)
 
     def _places(self, terms: TermNumbers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the terms begin after the prefix, and how many bytes they have from there."""
+        """The places at which terms go on after the prefix, and the bytes that follow there."""
         begins = self._inverted.offsets.take(terms) + self._skip
         return begins, self._inverted.offsets.take(terms + 1) - begins
 

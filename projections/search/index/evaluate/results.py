@@ -187,21 +187,20 @@ def gathered(
     view: SegmentView,
     lists: Iterable[DocIds],
     count: int,
-    score: float,
     check: Callable[[], None],
 ) -> Sparse | Dense:
-    """The documents of all lists, which may be in any order and come again.
+    """The documents of all lists, scored 1; the lists may be in any order and repeat documents.
 
     `count` is how many the lists have together: where they are many, each list is asked for when
     those before it are done with. `check` raises when the time is up.
     """
     if count * DENSE <= view.size:
-        return Sparse(view.size, distinct(np.concatenate((*lists, _NONE))), score)
+        return Sparse(view.size, distinct(np.concatenate((*lists, _NONE))), 1.0)
     mask = np.zeros(view.size, np.bool_)
     for ids in lists:
         check()
         mask[places(ids)] = True
-    return of_mask(mask, score)
+    return of_mask(mask, 1.0)
 
 
 Combine = Callable[..., Scores]

@@ -98,7 +98,7 @@ def _bytes(array: NDArray[Any]) -> int:
 
 
 class Steps(msgspec.Struct, frozen=True, kw_only=True):
-    """What a search does and holds at once, before it looks at the clock again."""
+    """Work and memory of a search between two looks at the clock."""
 
     documents: int = 48_000
     """Number of documents, times the different words of a phrase, that are compared."""
@@ -152,13 +152,8 @@ class SegmentView:
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of the segment's documents."""
-        return tuple(self.texts("kind"))
-
-    def texts(self, name: str) -> Sequence[str]:
-        """A column of texts that is small enough to be read whole."""
-        lexicon, offsets = self.arrays[f"{name}.lexicon"].tobytes(), self.arrays[f"{name}.offsets"]
-        ends = offsets.tolist()
-        return [lexicon[a:b].decode() for a, b in pairwise(ends)]
+        lexicon, ends = self.arrays["kind.lexicon"].tobytes(), self.arrays["kind.offsets"].tolist()
+        return tuple(lexicon[a:b].decode() for a, b in pairwise(ends))
 
     def number(self, field: str, term: bytes) -> int:
         """The number of a term in the field, -1 when no document has it."""
