@@ -258,6 +258,19 @@ def client(tmp_path: Path, run_filled: RunFilled) -> Iterator[Client]:
         yield started
 
 
+def one_table(client: Client) -> None:
+    """Fill a catalog with a schema and a table."""
+    client.schema()
+    client.table()
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory, run_filled: RunFilled) -> Iterator[Client]:
+    """One application with one table in it, for tests that write nothing."""
+    with run_filled(tmp_path_factory.mktemp("unchanged"), one_table) as started:
+        yield started
+
+
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """One application with nothing in it, for tests that write nothing."""
