@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from api.paths.entity_pages import entity_address
-from tests.api.conftest import Client, running, running_under
+from tests.api.conftest import Client, RunFilled, running_under
 from tests.api.mcp.agent import Agent, table
 from tests.api.pages.conftest import Browser
 
@@ -39,9 +39,8 @@ def fill(client: Client) -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Client]:
-    with running(tmp_path, mcp="write") as client:
-        fill(client)
+def shop(tmp_path: Path, run_filled: RunFilled) -> Iterator[Client]:
+    with run_filled(tmp_path, fill, mcp="write") as client:
         yield client
 
 
