@@ -91,9 +91,10 @@ class Application(Litestar):
     edge: RequestRecorder
     quick: QuickPath
     late: dict[str, Callable[[], Handlers]]
-    """Path of a collection -> function that makes its handlers, until the first request for it.
+    """Path of a collection, or of the use of all -> function that makes its handlers.
 
-    The handlers of all kinds would take most of a start, and most servers are asked for few kinds.
+    They stay here until the first request for it: the handlers of all kinds would take most of a
+    start, and most servers are asked for few kinds.
     """
 
     async def register_rest(self) -> None:
@@ -173,7 +174,6 @@ def create_app(
         *type_routes(services),
         *measurement_routes(services),
         *sample_routes(services),
-        *usage_routes(services),
         *join_routes(services),
         *column_routes(services),
         *odcs_routes(services),
@@ -221,6 +221,7 @@ def create_app(
     app.late = {
         f"/v1/{kind.collection}": partial(_entity_routes, kind, services) for kind in KINDS.values()
     }
+    app.late["/v1/usage"] = partial(usage_routes, services)
     log = AccessLog(writer, wanted=settings.access_log)
     address_of = client_addresses(read_networks(settings.trusted_proxies))
     bodies = Places(MAX_BODY_BYTES, "bytes of bodies", MAX_BODY_BYTES_OF_ALL)

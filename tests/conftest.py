@@ -54,16 +54,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+_TESTS = Path(__file__).parent
 _MADE_ONCE = re.compile(r'^@pytest.fixture\(.*scope="module".*\)\ndef (\w+)', re.MULTILINE)
 
 
 @cache
-def _made_once(file: str) -> frozenset[str]:
-    """The fixtures that are made once for all tests of a module, there or in its conftest."""
-    files = (Path(file), Path(file).with_name("conftest.py"))
-    return frozenset(
-        name for each in files if each.exists() for name in _MADE_ONCE.findall(each.read_text())
-    )
+def _made_once(file: Path) -> frozenset[str]:
+    """The fixtures that are made once for all tests of a module, there or in a conftest above."""
+    above = (each / "conftest.py" for each in file.parents if each.is_relative_to(_TESTS))
+    texts = (each.read_text() for each in (file, *above) if each.exists())
+    return frozenset(name for text in texts for name in _MADE_ONCE.findall(text))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -77,7 +77,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         is_free = item.get_closest_marker("xdist_group") is None and isinstance(
             item, pytest.Function
         )
-        if is_free and not _made_once(str(item.path)).isdisjoint(item.fixturenames):
+        if is_free and not _made_once(item.path).isdisjoint(item.fixturenames):
             item.add_marker(pytest.mark.xdist_group(item.location[0]))
     if hasattr(config, "workerinput"):
         # In no order of folders: tests that wait for processes are to run beside those that work.

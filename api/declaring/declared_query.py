@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from types import MappingProxyType, NoneType
 from typing import Annotated, Any, get_args, get_origin
 from urllib.parse import parse_qsl
@@ -59,8 +59,12 @@ def query(
     return Annotated[hint | None if default is None else hint, about], default
 
 
+@cache
 def in_path(hint: Any) -> tuple[Any, Any]:
-    """The declaration of a part of the path."""
+    """The declaration of a part of the path.
+
+    There is one for each type: typing asks for its hash, for which Litestar goes through it all.
+    """
     return Annotated[hint, params.PathParameter()], ...
 
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import msgspec
 
 from domain.contracts.validation.results import ContractResult, Status
-from domain.dbt.run_results import Run, result_of
+from domain.dbt.contract_results import result_of
+from domain.dbt.run_results import Run
 from domain.dbt.telling import MOST_TOLD, told
 from domain.dbt.tested_versions import TestedVersions
 from domain.dbt.walking import contracts_below

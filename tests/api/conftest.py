@@ -12,7 +12,7 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from litestar import Litestar
@@ -217,7 +217,17 @@ def running_under(directory: Path, policies: str, **options: Any) -> Iterator[Cl
 
 
 Fill = Callable[[Client], object]
-RunFilled = Callable[[Path, Fill], AbstractContextManager[Client]]
+
+
+class RunFilled(Protocol):
+    """Runs an application over a catalog in a directory, as a function fills an empty one.
+
+    The settings are those of `running`; the catalog is filled under none of them.
+    """
+
+    def __call__(
+        self, directory: Path, fill: Fill, **options: Any
+    ) -> AbstractContextManager[Client]: ...
 
 
 @pytest.fixture(scope="session")
@@ -230,9 +240,9 @@ def run_filled(tmp_path_factory: pytest.TempPathFactory) -> RunFilled:
     filled: dict[Fill, Path] = {}
 
     @contextmanager
-    def run(directory: Path, fill: Fill) -> Iterator[Client]:
+    def run(directory: Path, fill: Fill, **options: Any) -> Iterator[Client]:
         if IN_DATABASE:
-            with running(directory) as client:
+            with running(directory, **options) as client:
                 fill(client)
                 yield client
             return
@@ -242,7 +252,7 @@ def run_filled(tmp_path_factory: pytest.TempPathFactory) -> RunFilled:
                 fill(client)
             filled[fill] = made
         shutil.copytree(filled[fill], directory, dirs_exist_ok=True)
-        with running(directory) as client:
+        with running(directory, **options) as client:
             yield client
 
     return run
@@ -255,6 +265,19 @@ def nothing(client: Client) -> None:
 @pytest.fixture
 def client(tmp_path: Path, run_filled: RunFilled) -> Iterator[Client]:
     with run_filled(tmp_path, nothing) as started:
+        yield started
+
+
+def one_table(client: Client) -> None:
+    """Fill a catalog with a schema and a table."""
+    client.schema()
+    client.table()
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory, run_filled: RunFilled) -> Iterator[Client]:
+    """One application with one table in it, for tests that write nothing."""
+    with run_filled(tmp_path_factory.mktemp("unchanged"), one_table) as started:
         yield started
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from api.paths.entity_pages import entity_address
-from tests.api.conftest import Client, running, running_under
+from tests.api.conftest import Client, RunFilled, running_under
 from tests.api.mcp.agent import Agent, table
 from tests.api.pages.conftest import Browser
 
@@ -39,9 +39,15 @@ def fill(client: Client) -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Client]:
-    with running(tmp_path, mcp="write") as client:
-        fill(client)
+def shop(tmp_path: Path, run_filled: RunFilled) -> Iterator[Client]:
+    with run_filled(tmp_path, fill, mcp="write") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory, run_filled: RunFilled) -> Iterator[Client]:
+    """Such a catalog, for changes that are all refused."""
+    with run_filled(tmp_path_factory.mktemp("unchanged"), fill, mcp="write") as client:
         yield client
 
 
@@ -145,14 +151,14 @@ def test_same_key_stores_nothing_twice(shop: Client) -> None:
         ({"act": "set_description", "replaces": "All", "text": "x"}, "not the present text"),
     ],
 )
-def test_change_that_does_not_fit_is_refused(shop: Client, given: Any, said: str) -> None:
-    assert said in refused(Agent(shop), given)
-    assert shop.get(PATH)["version"] == 0.1
+def test_change_that_does_not_fit_is_refused(unchanged: Client, given: Any, said: str) -> None:
+    assert said in refused(Agent(unchanged), given)
+    assert unchanged.get(PATH)["version"] == 0.1
 
 
 @pytest.mark.parametrize("version", [0.14, 0.06, 1e-9])
-def test_version_that_is_none_is_not_taken_for_another(shop: Client, version: float) -> None:
-    said = refused(Agent(shop), APPENDING, version=version)
+def test_version_that_is_none_is_not_taken_for_another(unchanged: Client, version: float) -> None:
+    said = refused(Agent(unchanged), APPENDING, version=version)
     assert said == f"version is one such as 0.3, got {version}"
 
 

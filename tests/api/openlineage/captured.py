@@ -1,14 +1,13 @@
 """Captured events of OpenLineage's clients, and a catalog that has the datasets that they name."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, RunFilled
 
 CAPTURED = Path(__file__).parents[3] / ".." / "shared" / "openlineage"
 FILES = (
@@ -100,14 +99,13 @@ def duck_table(client: Creating, name: str) -> Any:
     return client.create("tables", name=name, databaseSchema="duck.shop.sales", columns=columns)
 
 
-@contextmanager
-def shop(directory: Path, *, mapping: str = MAPPING, **options: Any) -> Iterator[Client]:
+def shop(
+    run_filled: RunFilled, directory: Path, *, mapping: str = MAPPING, **options: Any
+) -> AbstractContextManager[Client]:
     """A catalog that has them, with rules for their names."""
     file = directory / "openlineage.toml"
     file.write_text(mapping)
-    with running(directory, openlineage=str(file), **options) as client:
-        fill(client)
-        yield client
+    return run_filled(directory, fill, openlineage=str(file), **options)
 
 
 def send(client: Client, *events: dict[str, Any], role: str = "bot") -> list[Any]:

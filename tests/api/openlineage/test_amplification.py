@@ -12,26 +12,31 @@ from domain.openlineage.events import read_event
 from domain.openlineage.keeping import WAITING, Keeping
 from domain.openlineage.naming import Container, Service, by_path, longest_container
 from domain.openlineage.reading import MOST_SYMLINKS, statement_of
+from tests.api.conftest import RunFilled
 from tests.api.openlineage.captured import DUCK, run_event, send, shop
 
 _NOW = 2**41
 
 
-def test_sources_beyond_the_bound_are_neither_looked_up_nor_kept(tmp_path: Path) -> None:
+def test_sources_beyond_the_bound_are_neither_looked_up_nor_kept(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
     event = run_event(writes=("orders", "daily_revenue"))
     for number, output in enumerate(event["outputs"]):
         sources = [
             {"namespace": DUCK, "name": f"{'a.' * 40}{number}_{each}"} for each in range(900)
         ]
         output["facets"] = {"lineage": {"inputs": sources}}
-    with shop(tmp_path) as client:
+    with shop(run_filled, tmp_path) as client:
         (answer,) = send(client, event)
         assert answer["ignored"] == ["datasets left out: what is said of a run may name 1,000"]
         assert client.get("/v1/lineage/unresolved")["paging"]["total"] == 998
 
 
-def test_events_of_one_run_do_not_add_up_to_more_than_one_may_say(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_events_of_one_run_do_not_add_up_to_more_than_one_may_say(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
+    with shop(run_filled, tmp_path) as client:
         for part in range(3):
             names = tuple(f"t{part}_{number}" for number in range(600))
             at = f"2026-11-23T07:00:0{part}Z"
@@ -41,20 +46,22 @@ def test_events_of_one_run_do_not_add_up_to_more_than_one_may_say(tmp_path: Path
         assert client.get("/v1/lineage/unresolved")["paging"]["total"] == 999
 
 
-def test_dataset_with_edges_in_one_part_waits_once(tmp_path: Path) -> None:
+def test_dataset_with_edges_in_one_part_waits_once(tmp_path: Path, run_filled: RunFilled) -> None:
     reads, writes = (tuple(f"{side}{n}" for n in range(30)) for side in "rw")
-    with shop(tmp_path) as client:
+    with shop(run_filled, tmp_path) as client:
         send(client, run_event(reads=reads, writes=writes))
         # 900 edges are drawn in two parts.
         data = client.get("/v1/lineage/unresolved")["data"]
         assert {each["statements"] for each in data} == {30}
 
 
-def test_what_waits_holds_the_symlinks_of_its_own_datasets(tmp_path: Path) -> None:
+def test_what_waits_holds_the_symlinks_of_its_own_datasets(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
     event = run_event(reads=("a", "b", "c"), writes=("x", "y", "z"))
     links = [{"namespace": "n", "name": "l" * 2_000, "type": "TABLE"} for _ in range(500)]
     event["inputs"][0]["facets"] = {"symlinks": {"identifiers": links}}
-    with shop(tmp_path) as client:
+    with shop(run_filled, tmp_path) as client:
         (answer,) = send(client, event)
         assert len(answer["ignored"]) == 1
         rows = Keeping(client.services.measurements).after(WAITING, "", 100)
@@ -64,12 +71,14 @@ def test_what_waits_holds_the_symlinks_of_its_own_datasets(tmp_path: Path) -> No
         assert sizes[-1] < 2_100 * (MOST_SYMLINKS + 1)
 
 
-def test_symlink_that_no_dataset_can_be_called_is_left_out(tmp_path: Path) -> None:
+def test_symlink_that_no_dataset_can_be_called_is_left_out(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
     event = run_event(reads=("nowhere",), writes=("orders",))
     odd = [{"namespace": DUCK, "name": name, "type": "TABLE"} for name in ("", "a\0b", "x" * 3_000)]
     right = {"namespace": DUCK, "name": "shop.sales.raw_orders", "type": "TABLE"}
     event["inputs"][0]["facets"] = {"symlinks": {"identifiers": [*odd, right]}}
-    with shop(tmp_path) as client:
+    with shop(run_filled, tmp_path) as client:
         (answer,) = send(client, event)
         assert (answer["edges"], answer["unresolved"]) == (1, [])
 

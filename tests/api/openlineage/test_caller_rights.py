@@ -1,9 +1,10 @@
 """Permissions at the door: who may not is refused, and nobody learns what is hidden."""
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from tests.api.conftest import Client, running_under
+from tests.api.conftest import Client, RunFilled
 from tests.api.openlineage.captured import (
     captured,
     edge,
@@ -49,10 +50,13 @@ EVENT = run_event(reads=("orders",), writes=("daily_revenue",))
 MAPPING = '[[dataset]]\nnamespace = "duckdb:*"\nservice = "duck"\n'
 
 
-def shop(directory: Path, **options: Any):  # type: ignore[no-untyped-def]
-    file = directory / "openlineage.toml"
-    file.write_text(MAPPING)
-    return running_under(directory, POLICIES, openlineage=str(file), **options)
+def shop(run_filled: RunFilled, directory: Path, **options: Any) -> AbstractContextManager[Client]:
+    """A catalog that has the datasets of the captured events, under the policies."""
+    mapping, policies = directory / "openlineage.toml", directory / "policies.toml"
+    mapping.write_text(MAPPING)
+    policies.write_text(POLICIES)
+    settings = {"openlineage": str(mapping), "policies": str(policies)}
+    return run_filled(directory, fill, **settings, **options)
 
 
 def status(client: Client, role: str) -> int:
@@ -61,15 +65,18 @@ def status(client: Client, role: str) -> int:
     return answer.status_code
 
 
-def test_who_may_not_draw_edges_and_make_pipelines_is_refused(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
-        fill(client)
+def test_who_may_not_draw_edges_and_make_pipelines_is_refused(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
+    with shop(run_filled, tmp_path) as client:
         assert [status(client, role) for role in ("reader", "drawer", "bot")] == [403, 403, 200]
         answer = client.http.post("/v1/lineage", json=EVENT)
         assert answer.status_code == 401
 
 
-def test_caller_who_sees_no_tables_is_not_told_which_there_are(tmp_path: Path) -> None:
+def test_caller_who_sees_no_tables_is_not_told_which_there_are(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
     there = run_event(run="a", job="a", reads=("orders",), writes=("daily_revenue",))
     away = run_event(run="b", job="b", reads=("orders",), writes=("returns",))
     for event, column in ((there, "x"), (away, "x")):
@@ -77,17 +84,16 @@ def test_caller_who_sees_no_tables_is_not_told_which_there_are(tmp_path: Path) -
         inputs[0]["field"] = column
         facet = {"fields": {column: {"inputFields": inputs}}}
         event["outputs"][0]["facets"] = {"columnLineage": facet}
-    with shop(tmp_path) as client:
-        fill(client)
+    with shop(run_filled, tmp_path) as client:
         assert send(client, there) == send(client, away)
         assert edge(client, "orders", "daily_revenue")["createdBy"] == "the-bot"
 
 
 def test_list_of_missing_datasets_is_not_for_who_may_not_see_which_are_there(
     tmp_path: Path,
+    run_filled: RunFilled,
 ) -> None:
-    with shop(tmp_path) as client:
-        fill(client)
+    with shop(run_filled, tmp_path) as client:
         send(client, run_event(reads=("guessed",), writes=("orders",)))
         asked = {
             role: client.request("GET", "/v1/lineage/unresolved", role=role)
@@ -109,9 +115,10 @@ def mapped_event(state: str, *, source: str, target: str, run: str) -> dict[str,
     return event
 
 
-def test_details_that_are_withheld_are_not_written_once_a_table_comes(tmp_path: Path) -> None:
-    with shop(tmp_path, drawn_late=True) as client:
-        fill(client)
+def test_details_that_are_withheld_are_not_written_once_a_table_comes(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
+    with shop(run_filled, tmp_path, drawn_late=True) as client:
         event = mapped_event("COMPLETE", source="orders", target="late", run="r")
         send(client, event, role="blind")
         columns = [{"name": "order_id", "dataType": "INT"}]
@@ -121,9 +128,10 @@ def test_details_that_are_withheld_are_not_written_once_a_table_comes(tmp_path: 
         assert (details["columnsLineage"], details.get("sqlQuery")) == ([], None)
 
 
-def test_pipeline_that_is_withheld_is_not_written_once_a_table_comes(tmp_path: Path) -> None:
-    with shop(tmp_path, drawn_late=True) as client:
-        fill(client)
+def test_pipeline_that_is_withheld_is_not_written_once_a_table_comes(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
+    with shop(run_filled, tmp_path, drawn_late=True) as client:
         for target, role in (("late", "unpiped"), ("later", "bot")):
             event = mapped_event("COMPLETE", source="orders", target=target, run=role)
             send(client, event, role=role)
@@ -135,11 +143,12 @@ def test_pipeline_that_is_withheld_is_not_written_once_a_table_comes(tmp_path: P
         assert edge(client, "orders", "later")["pipeline"]["type"] == "pipeline"
 
 
-def test_details_that_are_withheld_are_not_written_by_another_caller(tmp_path: Path) -> None:
+def test_details_that_are_withheld_are_not_written_by_another_caller(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
     start = mapped_event("START", source="stg_orders", target="orders", run="r")
     end = run_event(run="r", at="2026-11-23T07:00:01Z")
-    with shop(tmp_path) as client:
-        fill(client)
+    with shop(run_filled, tmp_path) as client:
         send(client, start, role="blind")
         send(client, end, role="bot")
         details = edge(client, "stg_orders", "orders")
@@ -147,9 +156,8 @@ def test_details_that_are_withheld_are_not_written_by_another_caller(tmp_path: P
 
 
 @needs_captured
-def test_caller_writes_no_more_than_it_may(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
-        fill(client)
+def test_caller_writes_no_more_than_it_may(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path) as client:
         send(client, *captured("dbt-run-duckdb"), *captured("dbt-test-duckdb"))
         assert edge(client, "stg_orders", "orders") is not None
         table = client.get("/v1/tables/name/duck.shop.sales.orders", fields="columns")
@@ -159,9 +167,10 @@ def test_caller_writes_no_more_than_it_may(tmp_path: Path) -> None:
 
 
 @needs_captured
-def test_details_that_are_withheld_from_the_caller_are_not_written(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
-        fill(client)
+def test_details_that_are_withheld_from_the_caller_are_not_written(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
+    with shop(run_filled, tmp_path) as client:
         send(client, *captured("dbt-run-duckdb"), role="blind")
         details = edge(client, "stg_orders", "orders")
         assert details["columnsLineage"] == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import Client
+from tests.api.conftest import Client, RunFilled
 from tests.api.openlineage.captured import (
     FILES,
     captured,
@@ -58,8 +58,10 @@ def results(client: Client) -> dict[str, list[str]]:
     return shown
 
 
-def test_run_of_dbt_is_six_edges_with_columns_and_five_tasks(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_run_of_dbt_is_six_edges_with_columns_and_five_tasks(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
+    with shop(run_filled, tmp_path) as client:
         send(client, *captured("dbt-run-duckdb"))
 
         assert drawn(client) == DBT_EDGES
@@ -85,11 +87,13 @@ def test_run_of_dbt_is_six_edges_with_columns_and_five_tasks(tmp_path: Path) -> 
         ]
 
 
-def test_the_same_events_again_store_nothing_in_any_order(tmp_path: Path) -> None:
+def test_the_same_events_again_store_nothing_in_any_order(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     chosen = random.Random(seed)
-    with shop(tmp_path) as client:
+    with shop(run_filled, tmp_path) as client:
         for name in FILES:
             send(client, *captured(name))
         before = head(client)
@@ -100,7 +104,9 @@ def test_the_same_events_again_store_nothing_in_any_order(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("names", [("dbt-run-duckdb", "dbt-build-structured-duckdb"), FILES])
-def test_shuffled_events_lead_to_the_same_lineage(tmp_path: Path, names: tuple[str, ...]) -> None:
+def test_shuffled_events_lead_to_the_same_lineage(
+    tmp_path: Path, run_filled: RunFilled, names: tuple[str, ...]
+) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     chosen = random.Random(seed)
@@ -108,7 +114,7 @@ def test_shuffled_events_lead_to_the_same_lineage(tmp_path: Path, names: tuple[s
     for turn in range(2):
         directory = tmp_path / str(turn)
         directory.mkdir()
-        with shop(directory) as client:
+        with shop(run_filled, directory) as client:
             events = [event for name in names for event in captured(name)]
             if turn:
                 chosen.shuffle(events)
@@ -120,8 +126,8 @@ def test_shuffled_events_lead_to_the_same_lineage(tmp_path: Path, names: tuple[s
     assert seen[0] == seen[1]
 
 
-def test_batch_leads_to_what_single_events_lead_to(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_batch_leads_to_what_single_events_lead_to(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path) as client:
         events = captured("dbt-run-duckdb")
         response = client.request("POST", "/v1/lineage/batch", json=events, role="bot")
         assert response.json() == {
@@ -141,8 +147,8 @@ def test_batch_leads_to_what_single_events_lead_to(tmp_path: Path) -> None:
         assert head(client) == before
 
 
-def test_failed_test_of_dbt_is_one_failed_result(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_failed_test_of_dbt_is_one_failed_result(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path) as client:
         for _ in range(2):
             send(client, *captured("dbt-test-duckdb"))
         found = results(client)
@@ -154,8 +160,8 @@ def test_failed_test_of_dbt_is_one_failed_result(tmp_path: Path) -> None:
         assert case["testDefinition"]["name"] == "openLineageAssertion"
 
 
-def test_both_modes_of_dbt_tell_of_one_task(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_both_modes_of_dbt_tell_of_one_task(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path) as client:
         send(client, *captured("dbt-run-duckdb"))
         columns = told(edge(client, "stg_orders", "orders"))
         assert columns["columns"]
@@ -165,15 +171,15 @@ def test_both_modes_of_dbt_tell_of_one_task(tmp_path: Path) -> None:
         assert len(models) == 5
 
 
-def test_skipped_models_draw_nothing(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_skipped_models_draw_nothing(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path) as client:
         send(client, *captured("dbt-build-structured-duckdb"))
         assert edge(client, "orders", "customer_totals") is None
         assert edge(client, "stg_orders", "orders") is not None
 
 
-def test_airflow_is_a_pipeline_with_tasks_and_runs(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_airflow_is_a_pipeline_with_tasks_and_runs(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path) as client:
         client.create("services/pipelineServices", name="airflow", serviceType="Airflow")
         send(client, *captured("airflow-dag"))
         pipeline = client.get("/v1/pipelines/name/airflow.orders_etl", fields="tasks")
@@ -190,8 +196,8 @@ def test_airflow_is_a_pipeline_with_tasks_and_runs(tmp_path: Path) -> None:
         assert names == {"pg.shop.staging.orders", "lake.orders"}
 
 
-def test_streaming_job_draws_while_it_runs(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_streaming_job_draws_while_it_runs(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path) as client:
         start, *_ = captured("python-client-facets")
         (answer,) = send(client, start)
         assert (answer["edges"], answer["unresolved"]) == (1, [])
@@ -205,8 +211,8 @@ def test_streaming_job_draws_while_it_runs(tmp_path: Path) -> None:
         } in mappings
 
 
-def test_texts_fill_in_what_is_empty_alone(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_texts_fill_in_what_is_empty_alone(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path) as client:
         table = "/v1/tables/name/pg.shop.sales.orders"
         patch = [
             {"op": "add", "path": "/description", "value": "What people say."},
@@ -225,16 +231,16 @@ def test_texts_fill_in_what_is_empty_alone(tmp_path: Path) -> None:
         assert any("DROP deletes and renames nothing here" in each for each in sentences)
 
 
-def test_owners_are_taken_where_all_are_here(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_owners_are_taken_where_all_are_here(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path) as client:
         client.create("teams", name="sales-engineering", teamType="Group")
         send(client, *captured("dbt-run-duckdb"))
         orders = client.get("/v1/tables/name/duck.shop.sales.orders", fields="owners")
         assert [each["name"] for each in orders["owners"]] == ["sales-engineering"]
 
 
-def test_edge_that_a_person_drew_is_left_alone(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_edge_that_a_person_drew_is_left_alone(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path) as client:
         path = "/v1/lineage/table/name/duck.shop.sales.orders/table/name/duck.shop.sales"
         drawing = {"source": "Manual", "description": "by hand"}
         assert client.ask("PUT", f"{path}.daily_revenue", json=drawing)[0] == 200

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, RunFilled, running
 from tests.api.openlineage.captured import DUCK, POSTGRES, edge, head, run_event, send, shop
 from tests.waiting import until
 
@@ -20,8 +20,8 @@ def make_returns(client: Client) -> None:
     client.create("tables", name="returns", databaseSchema="duck.shop.sales", columns=columns)
 
 
-def test_edge_waits_for_a_table(tmp_path: Path) -> None:
-    with shop(tmp_path, drawn_late=True) as client:
+def test_edge_waits_for_a_table(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path, drawn_late=True) as client:
         (answer,) = send(client, RETURNS)
         missing = {"namespace": DUCK, "name": "shop.sales.returns"}
         assert answer == {"status": "ok", "edges": 0, "unresolved": [missing], "ignored": []}
@@ -37,10 +37,10 @@ def test_edge_waits_for_a_table(tmp_path: Path) -> None:
         assert (answer["edges"], head(client)) == (1, before)
 
 
-def test_edge_waits_for_a_service(tmp_path: Path) -> None:
+def test_edge_waits_for_a_service(tmp_path: Path, run_filled: RunFilled) -> None:
     namespace = "postgres://late.example.org:5432"
     event = run_event(reads=("orders",), writes=("returns",), namespace=namespace)
-    with shop(tmp_path, drawn_late=True) as client:
+    with shop(run_filled, tmp_path, drawn_late=True) as client:
         send(client, event)
         connection = {"config": {"type": "Postgres", "hostPort": "elsewhere:5432"}}
         service = client.create(
@@ -60,9 +60,9 @@ def test_edge_waits_for_a_service(tmp_path: Path) -> None:
         until(lambda: edge(client, "orders", "returns", "late") is not None)
 
 
-def test_edge_waits_for_a_rule(tmp_path: Path) -> None:
+def test_edge_waits_for_a_rule(tmp_path: Path, run_filled: RunFilled) -> None:
     event = run_event(reads=("orders",), writes=("daily_revenue",), namespace="warehouse")
-    with shop(tmp_path, drawn_late=True) as client:
+    with shop(run_filled, tmp_path, drawn_late=True) as client:
         send(client, event)
         assert len(unresolved(client)) == 2
         file = tmp_path / "openlineage.toml"
@@ -71,8 +71,8 @@ def test_edge_waits_for_a_rule(tmp_path: Path) -> None:
         until(lambda: unresolved(client) == [])
 
 
-def test_waiting_edges_survive_a_restart(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_waiting_edges_survive_a_restart(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path) as client:
         send(client, RETURNS)
         make_returns(client)
         assert edge(client, "orders", "returns") is None
@@ -81,8 +81,10 @@ def test_waiting_edges_survive_a_restart(tmp_path: Path) -> None:
         until(lambda: edge(client, "orders", "returns") is not None)
 
 
-def test_missing_datasets_are_listed_by_namespace_in_pages(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_missing_datasets_are_listed_by_namespace_in_pages(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
+    with shop(run_filled, tmp_path) as client:
         for number in range(3):
             send(client, run_event(job=f"j{number}", reads=("orders",), writes=(f"t{number}",)))
         send(client, run_event(reads=("orders",), writes=("t0",)))
@@ -109,15 +111,17 @@ def test_missing_datasets_are_listed_by_namespace_in_pages(tmp_path: Path) -> No
         assert client.ask("GET", "/v1/lineage/unresolved?after=none")[0] == 400
 
 
-def test_rule_may_ignore_what_is_missing(tmp_path: Path) -> None:
+def test_rule_may_ignore_what_is_missing(tmp_path: Path, run_filled: RunFilled) -> None:
     mapping = '[[dataset]]\nnamespace = "duckdb:*"\nservice = "duck"\nunknown = "ignore"\n'
-    with shop(tmp_path, mapping=mapping) as client:
+    with shop(run_filled, tmp_path, mapping=mapping) as client:
         (answer,) = send(client, RETURNS)
         assert (answer["edges"], answer["unresolved"]) == (0, [])
         assert unresolved(client) == []
 
 
-def test_rule_may_have_missing_tables_made_below_a_schema(tmp_path: Path) -> None:
+def test_rule_may_have_missing_tables_made_below_a_schema(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
     mapping = '[[dataset]]\nnamespace = "duckdb:*"\nservice = "duck"\nunknown = "create"\n'
     event = run_event(reads=("orders",), writes=("returns",))
     fields = [{"name": "order_id", "type": "integer", "description": "The key."}]
@@ -125,7 +129,7 @@ def test_rule_may_have_missing_tables_made_below_a_schema(tmp_path: Path) -> Non
     stray = run_event(job="stray", reads=("orders",), writes=("returns",))
     stray["outputs"][0]["name"] = "shop.nowhere.returns"
     stray["outputs"][0]["facets"] = event["outputs"][0]["facets"]
-    with shop(tmp_path, mapping=mapping) as client:
+    with shop(run_filled, tmp_path, mapping=mapping) as client:
         answers = send(client, event, stray)
         assert [each["edges"] for each in answers] == [1, 0]
         table = client.get("/v1/tables/name/duck.shop.sales.returns", fields="columns")
@@ -134,15 +138,15 @@ def test_rule_may_have_missing_tables_made_below_a_schema(tmp_path: Path) -> Non
         assert unresolved(client) == [(DUCK, "shop.nowhere.returns", 1)]
 
 
-def test_files_are_passed_over(tmp_path: Path) -> None:
+def test_files_are_passed_over(tmp_path: Path, run_filled: RunFilled) -> None:
     event = run_event(reads=("orders",), writes=("daily_revenue",), namespace="file")
-    with shop(tmp_path) as client:
+    with shop(run_filled, tmp_path) as client:
         (answer,) = send(client, event)
         assert (answer["edges"], answer["unresolved"]) == (0, [])
 
 
-def test_name_that_may_be_two_tables_is_none(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_name_that_may_be_two_tables_is_none(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path) as client:
         connection = {"config": {"type": "Postgres", "hostPort": "db.example.org"}}
         client.create(
             "services/databaseServices", name="pg2", serviceType="Postgres", connection=connection

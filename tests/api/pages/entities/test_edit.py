@@ -285,7 +285,8 @@ def test_form_of_a_state_that_was_lost_overwrites_nothing(editor: Browser, versi
         {"field": ""},
     ],
 )
-def test_bad_forms_are_refused(editor: Browser, fields: dict[str, str]) -> None:
+def test_bad_forms_are_refused(shop: Client, fields: dict[str, str]) -> None:
+    editor = Browser(shop, "editor")
     given = hidden(editor.get(f"{EDIT}?field=owners").text)
 
     assert editor.post(EDIT, {**given, **fields}).status_code == 400

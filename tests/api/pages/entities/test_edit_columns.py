@@ -198,7 +198,8 @@ def test_patch_of_a_column_changes_none_of_another_name() -> None:
         ("field=name&column=id", 400),
     ],
 )
-def test_form_of_no_column_is_refused(editor: Browser, query: str, status: int) -> None:
+def test_form_of_no_column_is_refused(shop: Client, query: str, status: int) -> None:
+    editor = Browser(shop, "editor")
     assert editor.get(f"{EDIT}?{query}").status_code == status
     field, column = (each.partition("=")[2] for each in query.split("&"))
     sent = {**form(editor, "description", "id"), "field": field, "column": column, "value": "x"}

@@ -5,6 +5,7 @@ from html import unescape
 from pathlib import Path
 
 from api.pages.lineage.unresolved import SHOWN
+from tests.api.conftest import RunFilled
 from tests.api.openlineage.captured import POSTGRES, run_event, send, shop
 from tests.api.pages.conftest import Browser
 from tests.api.pages.frame.test_html import complaints, needs_checker
@@ -15,8 +16,10 @@ def datasets(page: str) -> list[str]:
     return [unescape(each) for each in re.findall(r'<th scope="row"><bdi>([^<]*)', page)]
 
 
-def test_datasets_are_listed_by_namespace_and_page_by_page(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_datasets_are_listed_by_namespace_and_page_by_page(
+    tmp_path: Path, run_filled: RunFilled
+) -> None:
+    with shop(run_filled, tmp_path) as client:
         browser = Browser(client, "reader")
         assert "None." in browser.get("/unresolved").text
         many = tuple(f"more_{number:03}" for number in range(SHOWN))
@@ -32,8 +35,8 @@ def test_datasets_are_listed_by_namespace_and_page_by_page(tmp_path: Path) -> No
         assert len(datasets(browser.get(unescape(narrowed)).text)) == 2
 
 
-def test_wrong_cursor_is_refused(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_wrong_cursor_is_refused(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path) as client:
         answer = Browser(client, "reader").get("/unresolved?after=x")
 
         assert answer.status_code == 400
@@ -41,8 +44,8 @@ def test_wrong_cursor_is_refused(tmp_path: Path) -> None:
 
 
 @needs_checker
-def test_page_is_html_by_the_standard(tmp_path: Path) -> None:
-    with shop(tmp_path) as client:
+def test_page_is_html_by_the_standard(tmp_path: Path, run_filled: RunFilled) -> None:
+    with shop(run_filled, tmp_path) as client:
         send(client, run_event(reads=("orders",), writes=("<b>none",)))
         pages = {"/unresolved": Browser(client, "reader").get("/unresolved").text}
 

@@ -51,17 +51,16 @@ def test_a_table_may_say_what_of_it_is_profiled(client: Client) -> None:
         ({"includeColumns": [{"columnName": "gone"}]}, "the table has no column 'gone'"),
     ],
 )
-def test_what_no_profiler_understands_is_refused(client: Client, config: Any, said: str) -> None:
-    client.schema()
-    made = client.table()
-    status, answer = client.ask(
+def test_what_no_profiler_understands_is_refused(unchanged: Client, config: Any, said: str) -> None:
+    made = unchanged.get("/v1/tables/name/service.database.schema.orders")
+    status, answer = unchanged.ask(
         "PUT", f"/v1/tables/{made['id']}/tableProfilerConfig", json=config, role="bot"
     )
     assert (status, said in answer["message"]) == (400, True), answer
     body = {key: made[key] for key in ("name", "columns")}
     body |= {"databaseSchema": "service.database.schema", "tableProfilerConfig": config}
-    assert client.ask("PUT", "/v1/tables", json=body)[0] == 400
-    assert client.ask("POST", "/v1/tables", json={**body, "name": "new"})[0] == 400
+    assert unchanged.ask("PUT", "/v1/tables", json=body)[0] == 400
+    assert unchanged.ask("POST", "/v1/tables", json={**body, "name": "new"})[0] == 400
 
 
 def test_a_configuration_outlives_the_columns_that_it_names(client: Client) -> None:

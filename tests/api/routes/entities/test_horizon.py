@@ -8,7 +8,7 @@ import pytest
 from domain.reading.horizon import Horizon
 from projections.entities.port import SortedReadModel
 from projections.search.history_limit import SearchedHistory
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, RunFilled
 from tests.api.pages.conftest import Browser
 from tests.waiting import until
 
@@ -34,19 +34,27 @@ def at_of(client: Client, path: str, **params: Any) -> tuple[int, Any]:
     return response.status_code, response.json() if response.status_code != 200 else None
 
 
+TEXTS = ("first", "second", "third", "fourth")
+
+
+def tell(client: Client) -> None:
+    """Create two tables with an edge between them, and change one of them four times."""
+    client.schema()
+    table, other = client.table(), client.table("other")
+    ends = [{"id": each["id"], "type": "table"} for each in (table, other)]
+    edge = {"edge": {"fromEntity": ends[0], "toEntity": ends[1]}}
+    assert client.ask("PUT", "/v1/lineage", json=edge)[0] == 200
+    for text in TEXTS:
+        patch = [{"op": "add", "path": "/description", "value": text}]
+        assert client.ask("PATCH", f"/v1/tables/{table['id']}", json=patch)[0] == 200
+
+
 @pytest.fixture
-def story(tmp_path: Path) -> Any:
+def story(tmp_path: Path, run_filled: RunFilled) -> Any:
     """A table that was changed four times, the position of its creation, and the client."""
-    with running(tmp_path) as client:
-        client.schema()
-        table, other = client.table(), client.table("other")
-        ends = [{"id": each["id"], "type": "table"} for each in (table, other)]
-        edge = {"edge": {"fromEntity": ends[0], "toEntity": ends[1]}}
-        assert client.ask("PUT", "/v1/lineage", json=edge)[0] == 200
-        created = client.services.stores.log.head()
-        for text in ("first", "second", "third", "fourth"):
-            patch = [{"op": "add", "path": "/description", "value": text}]
-            assert client.ask("PATCH", f"/v1/tables/{table['id']}", json=patch)[0] == 200
+    with run_filled(tmp_path, tell) as client:
+        table = client.get("/v1/tables/name/service.database.schema.orders")
+        created = client.services.stores.log.head() - len(TEXTS)
         yield client, table, created
 
 

@@ -1,7 +1,7 @@
 """Routes of a kind are there from the first request for them on."""
 
 import asyncio
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +11,8 @@ from domain.kinds.registry import KINDS
 from tests.api.conftest import Client, running
 
 ABSENT = "01890000-0000-7000-8000-000000000000"
+ALL = len(KINDS) + 1
+"""Groups of routes that are registered late: those of each kind, and those of the use of all."""
 ASKED = [
     ("GET", "/v1/tables"),
     ("GET", "/v1//tables/"),
@@ -23,6 +25,10 @@ ASKED = [
     ("PATCH", "/v1/tables"),
     ("PUT", "/v1/tables/bulk"),
     ("GET", "/v1/tablesX"),
+    ("GET", f"/v1/usage/table/{ABSENT}"),
+    ("PUT", f"/v1/usage/table/name/{ABSENT}"),
+    ("OPTIONS", "/v1/usage/compute.percentile/table/2026-01-01"),
+    ("GET", "/v1/usage"),
 ]
 
 
@@ -34,24 +40,40 @@ def asked(client: Client, method: str, path: str) -> tuple[int, str | None, Any]
     return answer.status_code, answer.headers.get("Allow"), told
 
 
-@pytest.mark.parametrize(("method", "path"), ASKED)
-def test_first_request_is_answered_as_those_after_it(tmp_path: Path, method, path) -> None:
-    with running(tmp_path) as client:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """An application that has registered all routes, for tests that write nothing."""
+    with running(tmp_path_factory.mktemp("whole")) as client:
         app: Any = client.http.app
-        assert isinstance(app, Application)
-        assert len(app.late) == len(KINDS)
-        first = asked(client, method, path)
         asyncio.run(app.register_rest())
-
         assert not app.late
-        assert asked(client, method, path) == first
+        yield client
 
 
-def test_request_registers_only_what_it_asks_for(tmp_path: Path) -> None:
-    with running(tmp_path) as client:
-        client.get("/v1/tables")
-        client.get("/v1/search/query", q="a")
-        app: Any = client.http.app
+@pytest.mark.parametrize(("method", "path"), ASKED)
+def test_first_request_is_answered_as_those_after_it(
+    client: Client, whole: Client, method: str, path: str
+) -> None:
+    app: Any = client.http.app
+    assert isinstance(app, Application)
+    assert len(app.late) == ALL
 
-        assert len(app.late) == len(KINDS) - 1
-        assert f"/v1/{KINDS['table'].collection}" not in app.late
+    assert asked(client, method, path) == asked(whole, method, path)
+
+
+def test_routes_that_are_there_are_not_registered_again_with_the_rest(client: Client) -> None:
+    first = asked(client, "GET", "/v1/tables")
+    app: Any = client.http.app
+    asyncio.run(app.register_rest())
+
+    assert not app.late
+    assert asked(client, "GET", "/v1/tables") == first
+
+
+def test_request_registers_only_what_it_asks_for(client: Client) -> None:
+    client.get("/v1/tables")
+    client.get("/v1/search/query", q="a")
+    app: Any = client.http.app
+
+    assert len(app.late) == ALL - 1
+    assert f"/v1/{KINDS['table'].collection}" not in app.late

@@ -123,12 +123,12 @@ def test_lines_of_an_import_have_members_as_requests_have(tmp_path: Path) -> Non
     ],
 )
 def test_wrong_members_are_refused_with_the_whole_request(
-    client: Client, given: dict[str, Any], status: int, says: str
+    empty: Client, given: dict[str, Any], status: int, says: str
 ) -> None:
-    head = client.get("/v1/system/projections")["head"]
-    answer = put(client, **given)
+    head = empty.get("/v1/system/projections")["head"]
+    answer = put(empty, **given)
     assert (answer.status_code, says in answer.json()["message"]) == (status, True), answer.text
-    assert client.get("/v1/system/projections")["head"] == head
+    assert empty.get("/v1/system/projections")["head"] == head
 
 
 def test_patch_of_members_says_where_they_are_patched(client: Client) -> None:

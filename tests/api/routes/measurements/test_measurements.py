@@ -168,9 +168,10 @@ def test_samples_are_shown_to_those_who_may_see_samples_alone(client: Client, ta
     ],
 )
 def test_reports_that_are_wrong_are_refused_by_name(
-    client: Client, table: str, path: str, body: Any, reason: str
+    unchanged: Client, path: str, body: Any, reason: str
 ) -> None:
-    status, answer = client.ask("PUT", f"/v1/tables/{table}/{path}", json=body)
+    (table,) = unchanged.get("/v1/tables")["data"]
+    status, answer = unchanged.ask("PUT", f"/v1/tables/{table['id']}/{path}", json=body)
     assert (status, reason in answer["message"]) == (400, True), answer
 
 

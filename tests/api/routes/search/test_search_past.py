@@ -119,9 +119,9 @@ def test_every_search_is_answered_as_it_was_then(client: Client) -> None:
         assert answers(client, {}, at=at) == said
 
 
-def test_searches_without_documents_of_then_are_refused(client: Client) -> None:
+def test_searches_without_documents_of_then_are_refused(empty: Client) -> None:
     asked = {"q": "*", "at": "now", "includeSourceFields": "upstreamLineage"}
-    status, error = client.ask("GET", "/v1/search/query", params=asked)
+    status, error = empty.ask("GET", "/v1/search/query", params=asked)
     assert status == 400
     assert "the past of upstreamLineage is not kept" in error["message"]
 
@@ -139,9 +139,9 @@ def test_searches_without_documents_of_then_are_refused(client: Client) -> None:
         ("asOf=soon", "asOf: 'soon' is no date"),
     ],
 )
-def test_wrong_pasts_are_refused(client: Client, path: str, past: str, said: str) -> None:
+def test_wrong_pasts_are_refused(empty: Client, path: str, past: str, said: str) -> None:
     path = path.replace("{id}", "00000000-0000-7000-8000-000000000000")
-    status, error = client.ask("GET", f"/v1/search/{path}&{past}")
+    status, error = empty.ask("GET", f"/v1/search/{path}&{past}")
     assert status == 400, error
     assert said in error["message"], error
 
