@@ -13,7 +13,7 @@ SLEEPS = {
     "api/callers/tokens/jwks_server.py": "an identity provider that is slow",
     "e2e/crash.py": "a server is killed at a random moment",
     "e2e/test_judge_crash.py": "a server is killed at a random moment",
-    "e2e/test_hostile_connections.py": "a client that sends its request in drops",
+    "e2e/test_hostile_connections.py": "clients that send a request, or read an answer, in drops",
     "e2e/test_stopping.py": "a signal that comes so long after the start",
     "e2e/test_supervision.py": "processes that are suspended for so long",
     "projections/read_models.py": "a search looks for a newer commit after so long",
