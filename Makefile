@@ -80,8 +80,9 @@ $(VENV)/collected: $(VENV)/installed $(shell find tests -name '*.py')
 	-@$(BIN)/pytest --collect-only -qq >/dev/null
 	@touch $@
 
+# Two more processes than the usual two cores, as many a test waits for most of its time.
 suite: install $(PROVIDER)/node_modules $(BROWSER)/node_modules $(VENV)/collected
-	.ci/in_memory $(BIN)/pytest -n 3 --dist loadgroup
+	.ci/in_memory $(BIN)/pytest -n 4 --dist loadgroup
 
 # What `make test` leaves out; QUARTER=0 to 3 runs a fourth of it.
 QUARTER ?= all

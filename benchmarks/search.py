@@ -79,8 +79,16 @@ def measure(workspace: Workspace, large: bool) -> list[Figure]:
     return figures + (figures_of(workspace, 1_000_000) if large else [])
 
 
-def figures_of(workspace: Workspace, count: int, questions: int = _QUESTIONS) -> list[Figure]:
-    """All figures on a catalog of this size."""
+def figures_of(
+    workspace: Workspace,
+    count: int,
+    questions: int = _QUESTIONS,
+    quiet_seconds: float = _QUIET_SECONDS,
+) -> list[Figure]:
+    """All figures on a catalog of this size.
+
+    An index is built once its files have not changed for `quiet_seconds`.
+    """
     log = open_log(workspace.fresh())
     path, ours_path = workspace.fresh(), workspace.fresh()
     engine = WhooshEngine.open(ours_path)
@@ -89,7 +97,7 @@ def figures_of(workspace: Workspace, count: int, questions: int = _QUESTIONS) ->
         start = time.perf_counter()
         rebuild(engine, log, lambda done, total: None)
         engine.compact()
-        built = _settled(ours_path) - start
+        built = _settled(ours_path, quiet_seconds) - start
         folding = seconds(lambda: sum(1 for _ in documents(log)))
         start = time.perf_counter()
         tantivy = Tantivy(search_tantivy.build(path, documents(log)))
@@ -298,10 +306,10 @@ def _read(path: Path) -> None:
                     pass
 
 
-def _settled(path: Path) -> float:
+def _settled(path: Path, quiet_seconds: float) -> float:
     """Time at which files last came or went in a directory, also by merges."""
     files, changed = sorted(path.iterdir()), time.perf_counter()
-    while time.perf_counter() < changed + _QUIET_SECONDS:
+    while time.perf_counter() < changed + quiet_seconds:
         time.sleep(0.05)
         now = sorted(path.iterdir())
         if now != files:

@@ -7,5 +7,5 @@ from benchmarks.workspace import Workspace
 
 
 def test_figures_of_the_door_come_out(tmp_path: Path) -> None:
-    figures = openlineage.figures_of(Workspace(tmp_path), 1_000, 1, 0.3)
+    figures = openlineage.figures_of(Workspace(tmp_path), 1_000, 1, 0.1)
     assert len(figures) == 5

@@ -71,7 +71,7 @@ def test_questions_of_a_shape_find_something(engines):
 
 
 def test_search_figures_have_a_line_for_every_shape_and_budget(tmp_path):
-    figures = search.figures_of(Workspace(tmp_path), COUNT, QUESTIONS)
+    figures = search.figures_of(Workspace(tmp_path), COUNT, QUESTIONS, quiet_seconds=0.1)
     assert len(figures) == 1 + 1 + 1 + 19 + 3
     assert [
         figure.what for figure in figures if figure.ratio is not None and figure.ratio <= 0

@@ -49,8 +49,12 @@ withhold = ["description", "owners"]
 """
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have one worker run all tests of this room, or say why none is run."""
+    """Have one worker run all tests of this room, or say why none is run.
+
+    First, as the rules for all tests give a module that shares something a group of its own.
+    """
     for item in items:
         if str(item.path).startswith(f"{ROOM}/"):
             item.add_marker(pytest.mark.xdist_group("browser"))

@@ -385,7 +385,9 @@ def aggregations() -> st.SearchStrategy[Aggregation]:
 
 
 @given(rows=DOCUMENTS, asked_for=st.lists(aggregations(), min_size=1, max_size=4), data=st.data())
-@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(30, quick=8), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_engine_agrees_with_the_oracle(
     engine: SearchEngine, rows: Sequence[Any], asked_for: list[Aggregation], data: st.DataObject
 ) -> None:

@@ -44,7 +44,7 @@ def engine(
 def drawn(count: int) -> settings:
     """The engine is emptied by each example itself."""
     return settings(
-        max_examples=examples(count, quick=4),
+        max_examples=examples(count, quick=3),
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
 

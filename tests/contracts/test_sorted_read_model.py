@@ -527,7 +527,7 @@ def test_every_page_of_every_database_has_the_same_bytes(
 ) -> None:
     make = opening(request, backend)
 
-    @settings(max_examples=examples(60) if backend in BACKENDS else 25, deadline=None)
+    @settings(max_examples=examples(60 if backend in BACKENDS else 25, quick=10), deadline=None)
     @given(
         batches=changes,
         include=st.sampled_from(Include),

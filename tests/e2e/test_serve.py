@@ -145,7 +145,7 @@ def test_second_server_on_one_directory_is_refused(tmp_path: Path, workers: str)
     assert "another process keeps the projections" in second.stderr
 
 
-@pytest.mark.parametrize("count", first_alone(2_000, 5_000))
+@pytest.mark.parametrize("count", first_alone(1_200, 5_000))
 def test_streamed_list_of_everything(tmp_path: Path, count: int) -> None:
     lines = [
         '{"entityType":"databaseService","name":"s","serviceType":"Mysql"}',

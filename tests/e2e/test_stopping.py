@@ -95,7 +95,7 @@ def test_signal_right_after_the_first_line_is_not_lost(tmp_path: Path, workers: 
         assert ended(process, tmp_path / "d") == (0, [])
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", first_alone(1, 2))
 @pytest.mark.parametrize("delays", first_alone((400, 0), (0, 200, 400, 700, 1_000)))
 def test_signal_at_any_moment_ends_the_process(
     tmp_path: Path, workers: int, delays: tuple[int, ...]

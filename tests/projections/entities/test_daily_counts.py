@@ -78,7 +78,7 @@ def check(figures: DailyFigures, days: range, replay: Replay) -> None:
         assert n == replay.totals(day)[kind, status]
 
 
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=examples(15, quick=5), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_counts_of_days_are_those_of_a_replay(postgres: PostgresServer, seed: int) -> None:
     rng = random.Random(seed)

@@ -72,7 +72,7 @@ def loaded(server: PostgresServer, log: EventStore) -> Iterator[PostgresReadMode
     server.run(f"DROP SCHEMA {schema} CASCADE")
 
 
-@settings(max_examples=examples(5), deadline=None)
+@settings(max_examples=examples(5, quick=2), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_every_database_keeps_the_same_past(postgres: PostgresServer, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder, opened_log(folder) as log:
@@ -104,7 +104,7 @@ def states(log: EventStore) -> Iterator[tuple[int, dict[str, Entity]]]:
         yield recorded.position, now
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(25, quick=8), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_rows_of_the_past_are_those_of_every_state_there_was(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder, opened_log(folder) as log:

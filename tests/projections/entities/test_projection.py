@@ -77,7 +77,7 @@ def dump(store: SqliteReadModel) -> dict[str, list[Any]]:
     }
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25, quick=10), deadline=None)
 @given(changes=operations)
 @example([("create", 0), ("purge", 0)])
 def test_projection_is_the_same_for_every_batch_size(changes: list[tuple[str, int]]) -> None:
@@ -89,7 +89,7 @@ def test_projection_is_the_same_for_every_batch_size(changes: list[tuple[str, in
         fixture.close()
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100, quick=10), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_projection_of_renames_is_the_same_for_every_batch_size(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

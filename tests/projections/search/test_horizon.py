@@ -37,7 +37,7 @@ def refused(engine: SearchEngine, position: int) -> bool:
     return False
 
 
-@settings(max_examples=examples(25, quick=8), deadline=None)
+@settings(max_examples=examples(25, quick=4), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_searches_from_the_horizon_on_are_those_of_then(seed: int) -> None:
     random = Random(seed)

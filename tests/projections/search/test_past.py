@@ -91,7 +91,7 @@ def states(engine: SearchEngine) -> list[StateEntry]:
         return sorted(known)
 
 
-@settings(max_examples=examples(60, quick=8))
+@settings(max_examples=examples(60, quick=4))
 @given(seed=seeds)
 def test_any_search_at_any_position_equals_an_index_made_then(seed: int) -> None:
     random = Random(seed)
@@ -119,7 +119,7 @@ def test_any_search_at_any_position_equals_an_index_made_then(seed: int) -> None
         assert matched or not past.living()
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(40, quick=8))
 @given(seed=seeds)
 def test_pages_as_of_a_position_have_every_hit_once(seed: int) -> None:
     random = Random(seed)

@@ -178,7 +178,10 @@ def test_writes_beside_it_raise_no_alarm(filled: Verified) -> None:
     try:
         seen: list[tuple[Verdict, list[list[Difference]]]] = []
         positions = set()
-        for number in range(15):
+        # Until there were writes between proofs of each sort.
+        for number in range(60):
+            if number >= 6 and len(positions) > 5:
+                break
             result = filled.verify(sample=20, seed=number) if number % 3 == 2 else filled.verify()
             differences = [proof.differences for proof in result.projections]
             seen.append((result.verdict, differences))
@@ -188,7 +191,7 @@ def test_writes_beside_it_raise_no_alarm(filled: Verified) -> None:
         for thread in threads:
             thread.join()
     assert failed == []
-    assert seen == [(Verdict.EQUAL, [[], []])] * 15
+    assert seen == [(Verdict.EQUAL, [[], []])] * len(seen)
     assert len(positions) > 5
 
 

@@ -40,12 +40,19 @@ _encode = msgspec.msgpack.Encoder().encode
 class Inverter:
     """Gathers documents and makes segments of them, one after another."""
 
-    def __init__(self, *, max_documents: int = 25_000, max_bytes: int = 192_000_000) -> None:
+    def __init__(
+        self,
+        *,
+        max_documents: int = 25_000,
+        max_bytes: int = 192_000_000,
+        max_remembered: int = MAX_REMEMBERED,
+    ) -> None:
         """A segment is full with so many documents, or when making it takes so much memory, as
-        `bytes` estimates it.
+        `bytes` estimates it; `max_remembered` values at most are remembered for the next one.
         """
         self._max_documents = max_documents
         self._max_bytes = max_bytes
+        self._max_remembered = max_remembered
         self._vocabulary = Vocabulary()
         self._begin()
 
@@ -147,7 +154,7 @@ class Inverter:
         self._begin()
         vocabulary = self._vocabulary
         allowed = self._max_bytes // REMEMBERED_SHARE
-        if vocabulary.remembered > MAX_REMEMBERED or vocabulary.bytes > allowed:
+        if vocabulary.remembered > self._max_remembered or vocabulary.bytes > allowed:
             self._vocabulary = Vocabulary()
         return made
 

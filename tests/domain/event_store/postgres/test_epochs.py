@@ -530,7 +530,9 @@ def test_connection_that_is_refused_is_closed(
     """By a standby, which has so many places: somebody may want one to promote it."""
     with running_or_skipped(primary=postgres) as standby, proxying(postgres.socket) as proxy:
         url = postgres.url(schema, **proxy.parameters)
-        with closing(open_event_log(url)) as led_away:
+        with opened_log(url) as (led_away, connections):
+            led_away.head()
+            connections.wait_seconds = 0.5
             proxy.lead_to(standby.socket)
             proxy.cut_all()
             for _ in range(3):

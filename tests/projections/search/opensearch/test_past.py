@@ -204,7 +204,10 @@ def check_past(engine: SearchEngine, history: RandomHistory, random: Random) -> 
     return refused
 
 
-@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(6, quick=3),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_death_of_a_host_or_node_in_a_commit_shows_a_state_twice_or_none(
     engine: OpenSearchEngine,
