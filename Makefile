@@ -43,7 +43,8 @@ run: install
 	@! $(BIN)/python -c 'import socket; socket.create_connection(("127.0.0.1", $(PORT)), 5)' 2>/dev/null \
 	  || { echo "error: port $(PORT) is taken by another program: end it, or take another one with make run PORT=..." >&2; exit 2; }
 	@test -e $(DATA)/events.db || { $(BIN)/python -m benchmarks.generate 500 > $(VENV)/sample.jsonl \
-	  && $(BIN)/catalog import --data $(DATA) $(VENV)/sample.jsonl; }
+	  && $(BIN)/catalog import --data $(DATA) $(VENV)/sample.jsonl \
+	  && $(BIN)/python -m benchmarks.draw_lineage --data $(DATA) $(VENV)/sample.jsonl; }
 	@echo; echo "In another terminal, the commands on its path, a token for one day, and a request to try:"
 	@echo "  export PATH=\"$(abspath $(BIN)):\$$PATH\" CATALOG_DATA=\"$(abspath $(DATA))\""
 	@echo "  export TOKEN=$$($(BIN)/catalog token --subject me --role admin --data $(DATA))"

@@ -5,7 +5,9 @@ import statistics
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+from benchmarks.awake import awake
 from benchmarks.bare import bare
+from benchmarks.beside import writing
 from benchmarks.figures import Figure
 from benchmarks.load import Load, load
 from benchmarks.running import Server, running
@@ -19,6 +21,8 @@ _ROUNDS, _SECONDS = 5, 2
 _PAGES = 5_000
 """Different pages that are walked: several times as many bytes as remembered answers may have."""
 _FIRST, _LAST, _WALK = "first page again and again", "last page again and again", "every page once"
+_BESIDE, _WRITES = "every page once, beside writes", 50
+"""Changes of an entity of another kind in a second, each of which drops the answers remembered."""
 _LIST = "/v1/dataContracts?limit=10"
 
 
@@ -28,15 +32,14 @@ def measure(workspace: Workspace, large: bool) -> list[Figure]:
     figures = []
     costs: dict[tuple[int, str], float] = {}
     for size in sizes:
-        loads = _interleaved(workspace, workspace.contracts(size))
-        for page in (_FIRST, _LAST, _WALK):
-            least = ONCE if page == _WALK else AGAIN
+        for page, loads in _interleaved(workspace, workspace.contracts(size)).items():
+            least = ONCE if page in (_WALK, _BESIDE) else AGAIN
             figure = against_bare(f"list, {size:,} contracts, {page}", page, loads, least)
             # Costs are in constants, so that they compare across servers.
             costs[size, page] = 1 / (figure.ratio or 1)
             figures.append(figure)
     cheapest = costs[sizes[0], _FIRST]
-    again = [cost for (_, page), cost in costs.items() if page != _WALK]
+    again = [cost for (_, page), cost in costs.items() if page in (_FIRST, _LAST)]
     walked = [cost for (_, page), cost in costs.items() if page == _WALK]
     for what, dearest in (
         (f"dearest of first and last pages, in first pages of {sizes[0]:,}", max(again) / cheapest),
@@ -49,18 +52,23 @@ def measure(workspace: Workspace, large: bool) -> list[Figure]:
     return figures
 
 
-def _interleaved(workspace: Workspace, directory: Path) -> list[dict[str, Load]]:
-    """Rounds of: the constant, the first page, the last page, a walk through many pages."""
+def _interleaved(workspace: Workspace, directory: Path) -> dict[str, list[dict[str, Load]]]:
+    """Rounds with the first page, the last page, and a walk through many pages, and with such a
+    walk beside writes; the constant is asked for in each round.
+    """
     cursors = _cursors(directory)
     paths = {
         _FIRST: [_LIST],
         _LAST: [f"{_LIST}&after={cursors[-1]}"],
         _WALK: [f"{_LIST}&after={cursor}" for cursor in cursors[:-1]],
     }
-    with running(directory) as server:
+    with running(directory, role="admin") as server:
         page = get(server, _LIST)
         with bare(workspace.fresh(), {"page": page}, server.token) as yardstick:
-            return rounds(server, paths, yardstick, "/page")
+            loads = rounds(server, paths, yardstick, "/page")
+            with writing(server, _WRITES):
+                beside = rounds(server, {_BESIDE: paths[_WALK]}, yardstick, "/page")
+    return {**dict.fromkeys(paths, loads), _BESIDE: beside}
 
 
 def get(server: Server, path: str) -> bytes:
@@ -78,13 +86,14 @@ def rounds(
     """Loads by name of the paths, with the constant's under "constant", round after round."""
     for asked in paths.values():
         load(server, asked, 1)
-    return [
-        {
-            "constant": load(yardstick, [constant], _SECONDS),
-            **{name: load(server, asked, _SECONDS) for name, asked in paths.items()},
-        }
-        for _ in range(_ROUNDS)
-    ]
+    with awake():
+        return [
+            {
+                "constant": load(yardstick, [constant], _SECONDS),
+                **{name: load(server, asked, _SECONDS) for name, asked in paths.items()},
+            }
+            for _ in range(_ROUNDS)
+        ]
 
 
 def against_bare(what: str, name: str, loads: list[dict[str, Load]], budget: float) -> Figure:

@@ -7,15 +7,14 @@ import math
 import random
 import statistics
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from urllib.parse import quote
-from urllib.request import Request, urlopen
 
+from benchmarks.beside import repeated, request, writing
 from benchmarks.figures import Figure, seconds
 from benchmarks.generate import lines
 from benchmarks.load import client, load
@@ -56,7 +55,7 @@ def figures_of(workspace: Workspace, count: int, writes: int, duration: int) -> 
         quiet = load(server, [_LIST], duration)
         with _slow_searches(server):
             beside = load(server, [_LIST], duration)
-        with _writing(server) as written:
+        with writing(server, _WRITES_PER_SECOND) as written:
             times = asyncio.run(_clients(server, paths, duration))
     return [
         *searchable,
@@ -141,58 +140,8 @@ def _slow_searches(server: Server) -> Iterator[None]:
     """Clients that ask for patterns which begin with nothing, each pattern once."""
     letters = [a + b for a in "etaoinshrdl" for b in "cumwfgypbvk"]
     patterns = (f"{_SEARCH}*{a}*{b}*" for a in letters for b in letters)
-    with _beside(lambda: _request(server, next(patterns)), _SLOW_CLIENTS):
+    with repeated(lambda: request(server, next(patterns)), _SLOW_CLIENTS):
         yield
-
-
-@contextmanager
-def _writing(server: Server) -> Iterator[list[float]]:
-    """A client that changes a team again and again; gives the times of its writes."""
-    written: list[float] = []
-
-    def write() -> None:
-        start = time.perf_counter()
-        body = {"name": "Written", "teamType": "Group", "description": f"Change {len(written)}."}
-        _request(server, "/v1/teams", json.dumps(body).encode())
-        written.append(time.perf_counter() - start)
-        time.sleep(max(0.0, 1 / _WRITES_PER_SECOND - written[-1]))
-
-    with _beside(write, 1):
-        yield written
-
-
-@contextmanager
-def _beside(work: Callable[[], object], threads: int) -> Iterator[None]:
-    """Do something again and again in threads until the block ends; it must not fail."""
-    stop = threading.Event()
-    failures: list[Exception] = []
-
-    def again() -> None:
-        try:
-            while not stop.is_set():
-                work()
-        except Exception as error:  # told below, in the thread that measures
-            failures.append(error)
-
-    running = [threading.Thread(target=again) for _ in range(threads)]
-    for thread in running:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in running:
-            thread.join()
-    if failures:
-        raise failures[0]
-
-
-def _request(server: Server, path: str, body: bytes | None = None) -> None:
-    """One request, a PUT when there is a body; anything but success raises."""
-    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
-    address = f"http://{server.host}:{server.port}{path}"
-    with urlopen(Request(address, body, headers, method="PUT" if body else "GET")) as response:
-        response.read()
 
 
 def _at(times: Sequence[float], share: float) -> float:

@@ -14,7 +14,7 @@ from domain.event_store.stored import Problem
 from domain.event_store.transfer import compare
 from domain.reading.utc_times import in_utc
 from projections.operation.proofs import verify_live
-from projections.verification.report import Difference, Verdict, Verification
+from projections.verification.report import Difference, ProjectionProof, Verdict, Verification
 from projections.verification.run import Request
 from projections.wiring.stores import Stores
 from replay_tool import options
@@ -121,6 +121,8 @@ def _print(verification: Verification) -> None:
             " of a host was wrong when they were made, or that of this one is; no event is damaged",
         )
     for proof in verification.projections:
+        if proof.horizon.position:
+            _say(console, _shortened(proof))
         for difference in proof.differences:
             _print_difference(console, proof.name, difference)
         more = sum(proof.found.values()) - len(proof.differences)
@@ -129,6 +131,15 @@ def _print(verification: Verification) -> None:
     if verification.seed is not None:
         _say(console, f"a sample only; --seed {verification.seed} draws it again")
     _say(console, f"{verification.verdict} ({verification.seconds:.1f} s)")
+
+
+def _shortened(proof: ProjectionProof) -> str:
+    """How much of the past a read model keeps that does not keep all."""
+    return (
+        f"{proof.name}: the past is kept from position {proof.horizon.position} on, which is of"
+        f" {in_utc(proof.horizon.at):%Y-%m-%d %H:%M} UTC. If CATALOG_HISTORY_DAYS was raised since,"
+        f" catalog-replay rebuild {proof.name} brings back the rest"
+    )
 
 
 def _print_difference(console: Console, name: str, difference: Difference) -> None:

@@ -246,7 +246,9 @@ class DeclaredQuery:
         }
 
 
-_AT_CURSOR = re.compile(rb"((?:(?:(?!before=|after=)[^%+])*&)?)(before|after)=([\w-]+)").fullmatch
+_SPELLED = re.compile(rb"[\w-]+").fullmatch
+"""Tells whether a cursor is spelled as lists spell it."""
+_CURSORS = {b"before": "before", b"after": "after"}
 
 
 def split_cursor(query_string: bytes) -> tuple[bytes, dict[str, str]]:
@@ -255,10 +257,21 @@ def split_cursor(query_string: bytes) -> tuple[bytes, dict[str, str]]:
     There is no cursor in the second part where it stands elsewhere, or is spelled otherwise than
     lists spell it: the query string is left as it is then.
     """
-    match = _AT_CURSOR(query_string)
-    if match is None:
+    start, _, cursor = query_string.rpartition(b"=")
+    form, _, name = start.rpartition(b"&")
+    argument = _CURSORS.get(name)
+    if (
+        argument is None
+        or not _SPELLED(cursor)
+        # They may stand for other characters.
+        or b"%" in form
+        or b"+" in form
+        # There may be another cursor.
+        or b"before=" in form
+        or b"after=" in form
+    ):
         return query_string, {}
-    return match[1][:-1], {match[2].decode(): match[3].decode()}
+    return form, {argument: cursor.decode()}
 
 
 def _pairs(query: str) -> Iterable[tuple[str, str]]:

@@ -47,6 +47,9 @@ class AnsweringProtocol(BoundedProtocol):
     Clients send the same lines with each request, and parsing them takes longer than many answers.
     """
 
+    _defaults: ClassVar[tuple[list[tuple[bytes, bytes]], bytes]] = [], b""
+    """The default headers of answers, and the lines that they are."""
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a new connection."""
         self._may_answer = False
@@ -146,13 +149,16 @@ class AnsweringProtocol(BoundedProtocol):
             return False
         answer, request_id = answered
         self.transport.write(
-            b"%b%b%bx-request-id: %b\r\n\r\n%b"
-            % (
-                STATUS_LINE[answer.status_code],
-                header_lines(self.server_state.default_headers),
-                answer.header_lines(),
-                request_id.encode(),
-                answer.body,
+            b"".join(
+                (
+                    STATUS_LINE[answer.status_code],
+                    self._lines_of(self.server_state.default_headers),
+                    answer.header_lines(),
+                    b"x-request-id: ",
+                    request_id.encode(),
+                    b"\r\n\r\n",
+                    answer.body,
+                )
             )
         )
         self.cycle = _ANSWERED
@@ -165,6 +171,16 @@ class AnsweringProtocol(BoundedProtocol):
         self.waiting.pop(self, None)
         self._wait()
         return True
+
+    @classmethod
+    def _lines_of(cls, headers: list[tuple[bytes, bytes]]) -> bytes:
+        """The headers that uvicorn gives every answer, as HTTP/1.1 sends them."""
+        known, lines = cls._defaults
+        if known is not headers:
+            # Uvicorn makes them anew each second.
+            lines = header_lines(headers)
+            cls._defaults = headers, lines
+        return lines
 
     def timeout_keep_alive_handler(self) -> None:
         """Close the connection, unless it answered a request at once since the timer was set.

@@ -17,7 +17,6 @@ from api.openlineage.unresolved import MOST_LISTED, UnresolvedPage, check_list, 
 from api.paths.openlineage import BATCH_PATHS, EVENT_PATHS
 from api.services import Services
 from domain.edges import EDGE
-from domain.openlineage.keeping import Keeping
 from domain.openlineage.mapping_file import MappingFile
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 def openlineage_routes(services: Services) -> list[HTTPRouteHandler]:
     """The routes that clients of OpenLineage post to; raises InvalidInput for a wrong mapping."""
-    entrance, keeping = _Entrance(services), Keeping(services.measurements)
+    entrance = _Entrance(services)
 
     async def one(request: AnyRequest) -> Finished:
         return Finished(await (await entrance.door()).one(request))
@@ -39,7 +38,7 @@ def openlineage_routes(services: Services) -> list[HTTPRouteHandler]:
     ) -> Large:
         check_list(request.auth)
         body = await services.heavy_read(
-            request, lambda: unresolved_page(keeping, namespace, limit, after)
+            request, lambda: unresolved_page(services.measurements, namespace, limit, after)
         )
         return services.large(request, body)
 

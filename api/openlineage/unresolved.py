@@ -2,15 +2,16 @@
 
 import base64
 import binascii
-from collections import Counter
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from api.callers.permissions import Access, Action, Permission
 from api.errors import Forbidden
 from domain.errors import InvalidInput, shown
-from domain.openlineage.keeping import MISSING, Keeping
+from domain.measurements.port import Measurements
+from domain.openlineage.missing_datasets import missing_page
 from domain.openlineage.naming import KIND_OF
 
 MOST_LISTED = 1_000
@@ -67,21 +68,23 @@ def check_list(access: Access) -> None:
 
 
 def unresolved_page(
-    keeping: Keeping, namespace: str | None, limit: int, after: str | None
+    measurements: Measurements, namespace: str | None, limit: int, after: str | None
 ) -> bytes:
     """A page in order of namespaces and names; raises InvalidInput for a cursor that is none."""
-    last = _place(after) if after else None
-    counted = [(_decode(body), number, at) for body, number, at in keeping.counted(MISSING)]
-    counts = Counter(place for (place, _), _, _ in counted)
-    of_namespace = (each for each in counted if namespace in (None, each[0][0]))
-    listed = sorted(of_namespace, key=lambda each: each[0])
-    left = [each for each in listed if last is None or each[0] > last]
-    page = [UnresolvedDataset(*name, number, at) for name, number, at in left[:limit]]
-    paging = UnresolvedPaging(len(listed))
-    if len(left) > limit:
-        paging.after = _cursor(left[limit - 1][0])
-    most = [NamespaceCount(*each) for each in counts.most_common(MOST_NAMESPACES)]
-    return msgspec.json.encode(UnresolvedPage(page, most, paging))
+    page = missing_page(
+        measurements,
+        namespace=namespace,
+        after=_place(after) if after else None,
+        limit=limit,
+        namespaces=MOST_NAMESPACES,
+    )
+    paging = UnresolvedPaging(page.total)
+    if page.more:
+        last = page.datasets[-1]
+        paging.after = _cursor((last.namespace, last.name))
+    datasets = [UnresolvedDataset(*astuple(each)) for each in page.datasets]
+    most = [NamespaceCount(*astuple(each)) for each in page.namespaces]
+    return msgspec.json.encode(UnresolvedPage(datasets, most, paging))
 
 
 def _cursor(name: tuple[str, str]) -> str:

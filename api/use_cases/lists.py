@@ -1,5 +1,6 @@
 """Pages of lists as a caller may see them, for those that show lists beside other things."""
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ from api.callers.permissions import Access
 from api.services import Services
 from api.use_cases.list_parameters import list_parameters, list_request
 from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
 from projections.entities.list_pages import list_page
 from projections.entities.port import ListRequest, PastOfList
 
@@ -44,5 +46,11 @@ def wanted_list(
     kind: EntityKind, access: Access, past: PastOfList | None, **given: Any
 ) -> ListRequest:
     """The request for the page that `read_list` reads; raises InvalidInput and FieldWithheld."""
-    defaults = {name: default for name, (_, default) in list_parameters(kind).items()}
-    return msgspec.structs.replace(list_request(kind, access, defaults | given, ()), past=past)
+    asked = _defaults(kind.name) | given
+    return msgspec.structs.replace(list_request(kind, access, asked, ()), past=past)
+
+
+@cache
+def _defaults(kind: str) -> dict[str, Any]:
+    """The defaults of the parameters of a kind's list: declaring these takes longer than a read."""
+    return {name: default for name, (_, default) in list_parameters(KINDS[kind]).items()}

@@ -1,16 +1,16 @@
 #!/bin/sh
-# Makes, once, an authority of the deployment's own and the certificate of the OpenSearch node that it signs:
+# Makes an authority for this deployment, and a certificate for the OpenSearch node that it signs:
 #   deploy/opensearch/certificates.sh [DIRECTORY [NAME]]
-# NAME is the name by which the hosts reach the node. Nothing that is there is replaced; what the hosts are given is
-# authority.pem alone, and the authority's key can be put away, or deleted, afterwards.
+# NAME is the name by which the hosts reach the node. Existing files are kept. Give the hosts authority.pem alone; put
+# the authority's key away, or delete it, afterwards.
 set -eu
-# Before anything is made: keys are never readable by others, not for a moment.
+# Set first, so that others can read no key even for a moment.
 umask 077
 directory=${1:-$(dirname "$0")/certificates}
 name=${2:-opensearch}
 days=3650
 mkdir -p "$directory"
-# It may have been made before, by whoever mounts it.
+# Docker may have made the directory before, to mount it.
 chmod 0700 "$directory"
 cd "$directory"
 if [ -e authority.pem ]; then
@@ -30,5 +30,5 @@ END
 openssl x509 -req -in node.csr -CA authority.pem -CAkey authority.key -CAcreateserial -days $days -extfile node.cnf \
     -out node.pem
 rm node.csr node.cnf authority.srl
-# The processes in the containers are other users; nobody else gets through the directory.
+# Other users run the processes in the containers; the directory keeps out everybody else.
 chmod 0644 authority.pem node.pem node.key

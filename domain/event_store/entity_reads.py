@@ -42,6 +42,19 @@ class SoughtClaims(TypedDict, total=False):
     """Ids of entities at which the lineage edges that are sought begin or end, by their names."""
 
 
+RENAME_BITS = 32
+"""The lower bits of an epoch, which count the renames; those above differ where events were lost.
+"""
+
+
+def lost_nothing(before: int, epoch: int) -> bool:
+    """True if the log has no more than other names in an epoch than in the one before.
+
+    The events that were read before are there still, and the states that they led to.
+    """
+    return before >> RENAME_BITS == epoch >> RENAME_BITS
+
+
 class EntityReads(ABC):
     """Events and claims of entities; each method raises StoreUnavailable when it cannot read.
 

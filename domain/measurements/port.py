@@ -63,6 +63,9 @@ class Measurements(ABC):
     """SQL for part and newest body of each part of a series, for an entity and a series."""
     select_latest: str
     """SQL for the newest body of the part without a name, for an entity and a series."""
+    select_times: str
+    """SQL for the times of the part without a name, the newest first, for an entity and a series.
+    """
     select_entities: str
     select_newest_time: str
     select_written = "SELECT entity, turn FROM measurements_written ORDER BY turn LIMIT {:d}"
@@ -102,6 +105,13 @@ class Measurements(ABC):
         """
         rows = self._rows(self.select_latest, entity_id, series)
         return rows[0][0] if rows else None
+
+    def times(self, entity_id: str, series: str) -> list[int]:
+        """The times of a series that has one part, without a name, the newest first.
+
+        No JSON is read, so that a point whose id follows from its time is found without all others.
+        """
+        return [at for (at,) in self._rows(self.select_times, entity_id, series)]
 
     @abstractmethod
     def page(self, wanted: PageRequest) -> Page:

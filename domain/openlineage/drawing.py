@@ -16,7 +16,8 @@ from domain.kinds.registry import KINDS
 from domain.openlineage.edge_changes import EdgeChange, EdgeNote, decode_note, encode_note
 from domain.openlineage.edges import SaidEdge
 from domain.openlineage.facets import Told
-from domain.openlineage.keeping import EDGES, JOBS, Keeping, Row, key_of
+from domain.openlineage.keeping import EDGES, JOBS, Keeping
+from domain.openlineage.kept_rows import Row, key_of
 from domain.openlineage.outcomes import Outcome
 from domain.openlineage.pipelines import PIPELINE, Pipelines
 from domain.openlineage.places import Found, Places
@@ -185,7 +186,7 @@ class Drawer:
             self._notes.get(edge_name(beginning.id, end.id)),
             None if "sqlQuery" in unseen else drawing.lineage.sql,
             mappings,
-            None if "pipeline" in unseen else outcome.pipeline,
+            outcome.pipeline if drawing.statement.names_pipeline else None,
             older=older,
         )
         try:

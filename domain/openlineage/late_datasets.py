@@ -13,8 +13,10 @@ from msgspec import Struct
 from domain.event_store.port import EventStore
 from domain.events import EntityChanged, EntityCreated, EntityRenamed, EntityRestored, Event
 from domain.kinds.ids import new_id
-from domain.openlineage.keeping import LATE, MISSING, WAITING, Keeping, Work, key_of
+from domain.openlineage.keeping import LATE, WAITING, Keeping, Work
+from domain.openlineage.kept_rows import key_of
 from domain.openlineage.mapping_file import MappingFile
+from domain.openlineage.missing_datasets import MISSING, missing_id
 from domain.openlineage.naming import KIND_OF, SERVICE_KINDS
 from domain.openlineage.outcomes import Outcome, Waiting, decode_waiting, leaf_of
 from domain.openlineage.places import Places
@@ -160,7 +162,7 @@ def _forget(work: Work, late: _Late, outcome: Outcome) -> None:
         work.delete(WAITING, late.id)
     for name in _datasets(late.waiting):
         if name not in outcome.missing:
-            work.delete(MISSING, f"{late.id}{key_of(name.namespace, name.name)}")
+            work.delete(MISSING, missing_id(late.id, name))
 
 
 def _datasets(waiting: Waiting) -> list[DatasetName]:

@@ -8,7 +8,9 @@ from msgspec import Struct
 from domain.event_store.stored import Claim
 from domain.openlineage.edges import SaidEdge
 from domain.openlineage.facets import Told
-from domain.openlineage.keeping import MISSING, WAITING, Row, Work, key_of
+from domain.openlineage.keeping import WAITING, Work
+from domain.openlineage.kept_rows import Row, key_of
+from domain.openlineage.missing_datasets import MISSING, missing_row
 from domain.openlineage.statements import (
     CheckedAssertion,
     DatasetName,
@@ -89,13 +91,12 @@ class Outcome:
                 links,
             ),
             mentioned=mentioned,
+            names_pipeline=said.names_pipeline,
         )
         self.work.add(WAITING, Row(key, said.at, encode_waiting(kept)))
         for name in names:
             self.missing[name] = None
-            body = msgspec.msgpack.encode([name.namespace, name.name])
-            id_ = f"{key}{key_of(name.namespace, name.name)}"
-            self.work.add(MISSING, Row(id_, said.at, body, leaf_of(name.name)))
+            self.work.add(MISSING, missing_row(key, name, said.at, leaf_of(name.name)))
 
 
 class Waiting(Struct, frozen=True, kw_only=True, array_like=True):
@@ -109,6 +110,7 @@ class Waiting(Struct, frozen=True, kw_only=True, array_like=True):
     integration: str = ""
     lineage: Lineage = Lineage()
     mentioned: tuple[DatasetName, ...] = ()
+    names_pipeline: bool = True
 
     @property
     def statement(self) -> Statement:
@@ -121,6 +123,7 @@ class Waiting(Struct, frozen=True, kw_only=True, array_like=True):
             integration=self.integration,
             lineage=self.lineage,
             mentioned=self.mentioned,
+            names_pipeline=self.names_pipeline,
         )
 
 

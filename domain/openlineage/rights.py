@@ -50,7 +50,7 @@ def permitted(statement: Statement, rights: Rights) -> Statement:
         lineage = without_columns(lineage)
     if "sqlQuery" in unseen:
         lineage = replace(lineage, sql=None)
-    return replace(statement, lineage=lineage)
+    return replace(statement, lineage=lineage, names_pipeline="pipeline" not in unseen)
 
 
 EDGES_ALONE = Rights()

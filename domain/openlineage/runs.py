@@ -15,7 +15,8 @@ from domain.measurements.runs import (
     points,
     task_point,
 )
-from domain.openlineage.keeping import RUNS, Keeping, Row, key_of
+from domain.openlineage.keeping import RUNS, Keeping
+from domain.openlineage.kept_rows import Row, key_of
 from domain.openlineage.statements import JobName, Lineage, State, Statement
 
 MOST_BYTES = 1_000_000

@@ -147,6 +147,8 @@ class Statement(Struct, frozen=True, kw_only=True):
     mentioned: tuple[DatasetName, ...] = ()
     """The datasets of the event that no edge can be made of."""
     told: tuple[str, ...] = ()
+    names_pipeline: bool = True
+    """False if its caller may not write of which pipeline an edge is."""
 
     @property
     def has_datasets(self) -> bool:

@@ -199,11 +199,13 @@ def _remark(event: Event, end_kinds: frozenset[str]) -> Body:
     The reasons of a verdict tell of an entity of any kind, so that who may not see every kind is
     not told them.
     """
-    common = {field.encode_name for field in msgspec.structs.fields(Event)}
-    if not end_kinds.issuperset(KINDS):
-        common.add("reasons")
+    left_out = _OF_EVERY_EVENT if end_kinds.issuperset(KINDS) else _OF_EVERY_EVENT | {"reasons"}
     held = msgspec.json.decode(msgspec.json.encode(event), type=Body)
-    return {key: raw for key, raw in held.items() if key not in common}
+    return {key: raw for key, raw in held.items() if key not in left_out}
+
+
+_OF_EVERY_EVENT = frozenset(field.encode_name for field in msgspec.structs.fields(Event))
+"""The keys that all events have."""
 
 
 def _audited(recorded: RecordedEvent, fqn: str, end_kinds: frozenset[str]) -> AuditEvent:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from domain.aggregate.entity import Entity
 from domain.errors import NotFound
-from domain.event_store.entity_reads import EntityReads, StreamSpan
+from domain.event_store.entity_reads import EntityReads, StreamSpan, lost_nothing
 from domain.event_store.stored import Claim
 from domain.events import Body
 from domain.kinds.entity_kind import EntityKind
@@ -31,8 +31,7 @@ class EntityCache:
     """Reads entities from the log; what was read is remembered, and the log read on from there.
 
     Threads may share it: a remembered state may be an old one, and never decides more than how
-    much of a stream is read. Of an earlier epoch of the log nothing is remembered, which the log
-    may have lost.
+    much of a stream is read. Nothing is remembered that the log may have lost.
     """
 
     def __init__(self, store: EntityReads, below: "EntityCache | None" = None) -> None:
@@ -107,7 +106,7 @@ class EntityCache:
             for state in states:
                 held = self._recent.get(state.id)
                 if held is None or held.stream_version <= state.stream_version:
-                    self._recent.keep(state)
+                    self._recent.keep(state, epoch)
 
     def forget(self, entity_ids: Sequence[str]) -> None:
         """Read these entities anew: the log may not have what is remembered of them."""
@@ -118,10 +117,11 @@ class EntityCache:
     def body(self, entity_id: str) -> Body:
         """The body of a parent, which may be an old one.
 
-        The keys that children inherit from their parent change only by a rename, after which
-        nothing is remembered.
+        The keys that children inherit from their parent change only by a rename: what was
+        remembered before the last one is read on.
         """
-        return (self._remembered(entity_id) or self.known(entity_id)).body
+        held = self._remembered(entity_id, since_renames=True)
+        return (held or self.known(entity_id)).body
 
     def below(self, *entity_ids: str) -> list[Claim]:
         """The claims of everything below some entities, parents before their children."""
@@ -132,14 +132,20 @@ class EntityCache:
             level = self._store.claims(parents=[claim.id for claim in level])
         return below
 
-    def _remembered(self, entity_id: str) -> Entity | None:
+    def _remembered(self, entity_id: str, *, since_renames: bool = False) -> Entity | None:
+        """What is remembered of an entity; with `since_renames` if nothing was renamed since."""
         with self._lock:
             self._begin_epoch()
-            held = self._recent.get(entity_id)
-        return self._below._remembered(entity_id) if held is None and self._below else held
+            held, epoch = self._recent.get_with_position(entity_id) or (None, 0)
+            if since_renames and epoch != self._epoch:
+                held = None
+        if held is None and self._below is not None:
+            return self._below._remembered(entity_id, since_renames=since_renames)
+        return held
 
     def _begin_epoch(self) -> None:
         """Forget everything if the log may have lost some of it; the caller has the lock."""
         epoch = self._store.epoch()
-        if epoch != self._epoch:
-            self._epoch, self._recent = epoch, RecentEntities(_REMEMBERED)
+        if not lost_nothing(self._epoch, epoch):
+            self._recent = RecentEntities(_REMEMBERED)
+        self._epoch = epoch

@@ -37,10 +37,12 @@ class RecentEntities:
     def keep(self, state: Entity, position: int = 0) -> None:
         """Remember a state instead of the earlier one of the same entity.
 
-        `position` is that of its last event, for those who want to know it again.
+        `position` is that of its last event, or the epoch in which it was read, for those who want
+        to know it again.
         """
         entries = self._entries
         if self.get(state.id) is state:
+            entries[state.id] = (state, entries[state.id][1], position)
             entries.move_to_end(state.id)
             return
         self.drop(state.id)

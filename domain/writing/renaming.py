@@ -65,7 +65,11 @@ class RenamingPlanner(DeletionPlanner):
     ) -> list[Step]:
         """The steps of those of these entities that new names change."""
 
+        epoch = self._store.epoch()
+
         def follow(state: Entity) -> Step | None:
+            # The next rename goes on from there, and does not fold whole streams again.
+            self._entities.remember([state], epoch)
             if state.purged:
                 return None
             named = new.by_id.get(state.id)

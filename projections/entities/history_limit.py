@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 
 from projections.entities.port import SortedReadModel
+from projections.feeding.shortened_past import log_shortened
 
 LOOK_SECONDS = 3_600.0
 """Time between two looks at how far the horizon should be."""
@@ -22,12 +23,14 @@ class HistoryLimit:
 
     def __init__(
         self,
-        days: int,
+        days: int | None,
         *,
         wall_clock: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Both clocks are in seconds; `wall_clock` is since the Unix epoch."""
+        """All of the past is kept for None. Both clocks are in seconds; `wall_clock` is since the
+        Unix epoch.
+        """
         self._days = days
         self._wall_clock = wall_clock
         self._clock = clock
@@ -47,10 +50,11 @@ class HistoryLimit:
         begun = self._clock()
         if model is not self._model:
             self._model, self._is_there = model, True
+            log_shortened("entities", model.horizon(), self.due(model))
         elif begun < self._rests_until:
             return False
         if self._is_there:
-            self._due = model.horizon_due(self._days, int(self._wall_clock() * 1_000))
+            self._due = self.due(model)
         before = model.horizon()
         if before.position >= self._due:
             self._is_there = True
@@ -64,6 +68,12 @@ class HistoryLimit:
         if after.position >= self._due:
             log.info("older past is removed", extra={"horizon": after.position, "at": after.at})
         return after != before
+
+    def due(self, model: SortedReadModel) -> int:
+        """The position up to which the past need not be kept by now; 0: all of it is kept."""
+        if self._days is None:
+            return 0
+        return model.horizon_due(self._days, int(self._wall_clock() * 1_000))
 
     def _note(self, seconds: float) -> None:
         """Have the next step take about STEP_SECONDS."""

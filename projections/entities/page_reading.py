@@ -6,7 +6,8 @@ from typing import Any
 
 from domain.reading.horizon import Horizon
 from projections.entities.cursors import Place
-from projections.entities.list_sql import ListSql, Selection, Statement, told_place
+from projections.entities.list_selections import Selection
+from projections.entities.list_sql import ListSql, Statement, told_place
 from projections.entities.name_filters import NameFilter
 from projections.entities.past_edges import PastEdges
 from projections.entities.past_list import PastList

@@ -6,7 +6,8 @@ import msgspec
 
 from domain.edges import EDGE, edge_ends
 from projections.entities.cursors import Place
-from projections.entities.list_sql import AFTER_ANY_ID, ListSql, ScopeShape, Selection, Shape
+from projections.entities.list_selections import ScopeShape, Selection, Shape
+from projections.entities.list_sql import AFTER_ANY_ID, ListSql
 from projections.entities.past_list import Asking, PastList
 from projections.entities.port import EdgeReader, PastOfList
 

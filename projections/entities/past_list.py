@@ -12,7 +12,8 @@ from operator import itemgetter
 from typing import Any, Protocol
 
 from projections.entities.cursors import Place
-from projections.entities.list_sql import ListSql, Of, Selection, Statement
+from projections.entities.list_selections import Of, Selection
+from projections.entities.list_sql import ListSql, Statement
 from projections.entities.name_filters import NameFilter
 from projections.entities.port import ListedEntity, PastOfList
 

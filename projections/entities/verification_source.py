@@ -44,6 +44,7 @@ class StoredEntities:
         return Model(
             name="entities",
             position=self._snapshot.position,
+            horizon=self._snapshot.horizon,
             holds=lambda _: True,
             stored=(ModelEntry(one.id, one.kind, one.fqn, one) for one in stored),
             expected=_expected,

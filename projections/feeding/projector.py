@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from domain.aggregate.entity import Entity
 from domain.errors import StoreUnavailable
-from domain.event_store.entity_reads import RecordedEvent
+from domain.event_store.entity_reads import RecordedEvent, lost_nothing
 from domain.event_store.port import EventStore
 from domain.event_store.writes import StoredAppend
 from projections.feeding.folding import Folder, StatesAt
@@ -21,7 +21,7 @@ class Projector:
         self._store = store
         self._batch_size = batch_size
         self._folder = Folder(store)
-        """Remembers states of one epoch: the log may lose them with it."""
+        """Remembers states for as long as the log loses nothing."""
         self._checkpoint: Checkpoint | None = None
         self._epoch = store.epoch()
         """The epoch of the log in which the checkpoint was held against it."""
@@ -102,7 +102,9 @@ class Projector:
         self._checkpoint = None
         # Before anything is read: an epoch that begins meanwhile is noticed at the next batch.
         if (epoch := self._store.epoch()) != self._epoch:
-            self._epoch, self._folder = epoch, Folder(self._store)
+            if not lost_nothing(self._epoch, epoch):
+                self._folder = Folder(self._store)
+            self._epoch = epoch
         checkpoint = self.projection.checkpoint_and_fingerprint()
         if (reason := disagreement(self._store, *checkpoint)) is not None:
             raise Damaged(f"the read model {self.name} cannot go on: {reason}")

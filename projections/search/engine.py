@@ -284,6 +284,9 @@ class SearchEngine(Searches, Protocol):
         committed.
         """
 
+    def horizon(self) -> Horizon:
+        """The earliest position as of which the newest commit can be searched."""
+
     def searched(self) -> SearchedPaths:
         """The paths that the newest commit searches; none after `reset`."""
 

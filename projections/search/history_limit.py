@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from domain.reading.horizon import Horizon
+from projections.feeding.shortened_past import log_shortened
 from projections.search.engine import SearchEngine
 
 LOOK_SECONDS = 60.0
@@ -14,10 +15,18 @@ class SearchedHistory:
     """Has the index that one thread feeds follow a horizon."""
 
     def __init__(
-        self, horizon: Callable[[], Horizon], *, clock: Callable[[], float] = time.monotonic
+        self,
+        horizon: Callable[[], Horizon],
+        due: Callable[[], int],
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`horizon` gives that of the sorted read model; `clock` is in seconds."""
+        """`horizon` gives that of the sorted read model, `due` the position up to which the past
+        need not be kept; `clock` is in seconds.
+        """
         self._horizon = horizon
+        self._due = due
+        self._engine: SearchEngine | None = None
         self._clock = clock
         self._looks_at = 0.0
 
@@ -32,6 +41,9 @@ class SearchedHistory:
             return False
         self._looks_at = now + LOOK_SECONDS
         horizon = self._horizon()
-        if horizon.position > engine.checkpoint():
+        if engine is not self._engine:
+            log_shortened("search", engine.horizon(), self._due())
+            self._engine = engine
+        if not horizon.position or horizon.position > engine.checkpoint():
             return False
         return engine.forget(horizon)

@@ -46,6 +46,7 @@ class SortedEntries:
         return Model(
             name="search",
             position=self.position,
+            horizon=self._snapshot.horizon,
             holds=is_indexed,
             stored=self._stored(ids),
             expected=lambda entity, _: (digest := entity_digest(entity), digest),

@@ -10,6 +10,7 @@ import msgspec
 from domain.aggregate.entity import Entity
 from domain.event_store.checks import Follow, FutureEvents, StreamStates
 from domain.event_store.stored import Problem
+from domain.reading.horizon import Horizon
 
 
 class Verdict(StrEnum):
@@ -79,6 +80,8 @@ class ProjectionProof(msgspec.Struct, rename="camel"):
     name: str
     verdict: Verdict
     position: int = 0
+    horizon: Horizon = Horizon()
+    """The earliest position as of which the read model answers."""
     entities: int = 0
     """Number of entities compared."""
     kinds: list[KindProof] = []
@@ -142,6 +145,8 @@ class Model(msgspec.Struct, Generic[V], frozen=True, kw_only=True):
     name: str
     position: int
     """Its checkpoint in that state."""
+    horizon: Horizon
+    """The earliest position as of which it answers in that state."""
     holds: Callable[[Entity], bool]
     """True if the read model holds an entity at all, as long as it is not purged."""
     stored: Iterator[ModelEntry[V]]

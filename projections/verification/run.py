@@ -216,6 +216,7 @@ class _Run:
             name=name,
             verdict=Verdict.DIFFERS if differences.counts else Verdict.EQUAL,
             position=model.position,
+            horizon=model.horizon,
             entities=comparison.compared,
             kinds=kinds,
             found=dict(differences.counts),

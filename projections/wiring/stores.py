@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from domain.errors import StoreUnavailable
 from domain.event_store.opening import address_in, needing_the_extra, note_database, open_event_log
 from domain.event_store.port import EventStore
+from domain.reading.horizon import Horizon
 from projections.entities.history_limit import HistoryLimit
 from projections.entities.port import SortedReadModel
 from projections.feeding.daemon import ApplyAtOnce, read_building
@@ -176,12 +177,17 @@ def open_stores(
         for close in reversed(opened):
             close()
         raise
-    if history_days is not None and supervisors:
+    if supervisors:
         lists: CurrentGeneration[SortedReadModel] = current[0]
-        supervisors[0].prune = HistoryLimit(history_days).step
-        supervisors[1].prune = SearchedHistory(
-            lambda: lists.read(lambda entities: entities.horizon())
-        ).step
+        limit = HistoryLimit(history_days)
+        supervisors[0].prune = limit.step
+        # Where all is kept, search does not wait for lists.
+        horizon: Callable[[], Horizon] = Horizon
+        due: Callable[[], int] = int
+        if history_days is not None:
+            horizon = partial(lists.read, lambda entities: entities.horizon())
+            due = partial(lists.read, limit.due)
+        supervisors[1].prune = SearchedHistory(horizon, due).step
     return Stores(directory, log, backends, current, supervisors)
 
 

@@ -92,6 +92,14 @@ def test_pages_are_bounded_by_times_count_and_bytes(store: Measurements) -> None
     assert len(page(store, "c", most_bytes=20).points) == 2
 
 
+def test_times_are_those_of_the_part_without_a_name(store: Measurements) -> None:
+    assert store.times(ONE, TABLE) == []
+    store.write(ONE, [point(NOW - age) for age in (3, 0, 2)], NOW)
+    store.write(ONE, [point(NOW - 1, "c"), point(NOW - 1, series=SAMPLE)], NOW)
+    store.write(TWO, [point(NOW - 1)], NOW)
+    assert store.times(ONE, TABLE) == [NOW, NOW - 2, NOW - 3]
+
+
 def test_points_of_one_time_are_on_one_page(store: Measurements) -> None:
     parts = [point(NOW - age, part, "system") for age in range(2) for part in "abc"]
     store.write(ONE, parts, NOW)

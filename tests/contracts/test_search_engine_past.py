@@ -69,6 +69,7 @@ def test_any_position_has_the_hits_totals_and_facets_of_an_index_made_then(
 ) -> None:
     random = Random(seed)
     engine.reset()
+    assert engine.horizon() == Horizon()
     with opened_log() as log:
         past = RandomHistory(log, random)
         for _ in range(2):
@@ -76,6 +77,7 @@ def test_any_position_has_the_hits_totals_and_facets_of_an_index_made_then(
             index(engine, log, batch_size=random.choice((1, 7, 50, 500)))
         head, horizon = log.head(), random.choice((0, random.randint(1, log.head())))
         assert engine.forget(Horizon(horizon, 7)) is (horizon > 0)
+        assert engine.horizon() == (Horizon(horizon, 7) if horizon else Horizon())
         if horizon:
             with pytest.raises(BeforeHorizon, match=f"from position {horizon} on"):
                 ids(engine, at=horizon - 1)

@@ -12,35 +12,35 @@ from api.commands import main as catalog
 from api.settings import Settings
 from domain.kinds.registry import KINDS
 from replay_tool.commands import main as replay
+from tests.docs.blocks import PAGES
 
 ROOT = Path(__file__).parents[2]
 API = (ROOT / "docs" / "api.md").read_text()
 COMMANDS = (ROOT / "docs" / "commands.md").read_text()
 PERMISSIONS = (ROOT / "docs" / "permissions.md").read_text()
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()
-PAGES = (
-    "README.md",
-    "CONTRIBUTING.md",
-    "CHANGELOG.md",
-    "docs/agents.md",
-    "docs/api.md",
-    "docs/architecture.md",
-    "docs/commands.md",
-    "docs/connectors.md",
-    "docs/deployment.md",
-    "docs/limits.md",
-    "docs/lineage.md",
-    "docs/measured.md",
-    "docs/postgresql.md",
-    "docs/scaling.md",
-    "docs/settings.md",
-    "docs/search.md",
-)
+WRITTEN = (*PAGES, "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
+"""The pages whose blocks of commands are typed, and the others."""
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+
+
+def anchors(page: Path) -> set[str]:
+    """The names by which links lead to the headings of a page."""
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
 def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
+def test_architecture_is_short_and_names_modules_that_exist() -> None:
+    modules = [path.as_posix() for path in ROOT.glob("[a-z]*/**/*.py")]
+
+    assert len(ARCHITECTURE.split()) <= 3_000
+    for named in re.findall(r"`([\w/]+\.py)`", ARCHITECTURE):
+        assert any(module.endswith(f"/{named}") for module in modules), named
 
 
 @pytest.mark.parametrize("field", [field.name for field in msgspec.structs.fields(Settings)])
@@ -89,7 +89,7 @@ def test_dependencies_have_their_reason() -> None:
         assert re.search(rf"^\| .*\b{name}\b", ARCHITECTURE, re.MULTILINE), name
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", WRITTEN)
 def test_files_that_a_page_names_exist(page: str) -> None:
     text = (ROOT / page).read_text()
     for folder, file in re.findall(
@@ -98,8 +98,10 @@ def test_files_that_a_page_names_exist(page: str) -> None:
         assert (ROOT / folder / file).exists(), folder + file
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_links_of_a_page_lead_to_files(page: str) -> None:
+@pytest.mark.parametrize("page", WRITTEN)
+def test_links_of_a_page_lead_to_files_and_headings(page: str) -> None:
     path = ROOT / page
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text()):
-        assert (path.parent / target).exists(), target
+    for file, heading in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", path.read_text()):
+        target = path.parent / file if file else path
+        assert target.exists(), file
+        assert not heading or heading in anchors(target), f"{file}#{heading}"

@@ -80,6 +80,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     assert making is not None
     sample.write_text(run("benchmarks.generate", making[1]).stdout)
     assert catalog("import", "--data", str(data), str(sample)).returncode == 0
+    assert run("benchmarks.draw_lineage", "--data", str(data), str(sample)).returncode == 0
     (folder / "docs").symlink_to(ROOT / "docs")
     programs = folder / "bin"
     programs.mkdir()

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from domain.event_store.entity_reads import RecordedEvent
+from domain.event_store.entity_reads import RENAME_BITS, RecordedEvent
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.event_store.writes import Append, Expectations, Refusal
@@ -43,7 +43,7 @@ class ReplacedStore:
     def put_back(self, copy: Path) -> None:
         """Go on from a copy, in a new epoch."""
         self.store.close()
-        self.store, self._epoch = open_event_log(copy), self._epoch + 1
+        self.store, self._epoch = open_event_log(copy), self._epoch + (1 << RENAME_BITS)
 
     def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
         return self.store.append_group([replace(each, epoch=self._own(each)) for each in appends])

@@ -2,10 +2,13 @@
 
 import json
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from domain.reading.utc_times import in_utc
+from projections.entities.sqlite.model import open_read_model
 from tests.e2e.conftest import Server, replay, serving
 from tests.replay_tool.conftest import ORDERS, edit
 from tests.waiting import until
@@ -46,6 +49,21 @@ def test_changed_row_is_shown_and_exits_with_1(data: Path) -> None:
     assert said[place].startswith(f"entities: different: table {ORDERS} ")
     assert said[place + 1] == '    description: log "all orders", model "none"'
     assert said[-1].startswith("differs (")
+
+
+def test_past_that_is_not_kept_is_told_with_what_brings_it_back(data: Path) -> None:
+    with closing(open_read_model(data / "entities-1.db")) as model:
+        at = model.prune(3, 100).at
+
+    done = replay("verify", "--data", str(data))
+
+    kept = "entities: the past is kept from position 3 on, which is of"
+    told = [line for line in done.stdout.splitlines() if line.startswith(kept)]
+    assert len(told) == 1
+    assert f" {in_utc(at):%Y-%m-%d %H:%M} UTC. " in told[0]
+    assert "CATALOG_HISTORY_DAYS" in told[0]
+    assert "catalog-replay rebuild entities" in told[0]
+    assert (done.returncode, "search: the past" in done.stdout) == (0, False)
 
 
 SPOILED = {

@@ -5,7 +5,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any
 
@@ -34,6 +34,8 @@ from api.settings import Settings
 
 MAX_TOKEN_BYTES = 8_192
 """Longer tokens are refused before they are decoded."""
+_HEADERS = 256
+"""Number of Authorization headers whose digests are kept."""
 
 log = logging.getLogger("catalog.tokens")
 
@@ -88,9 +90,8 @@ class TokenVerifier:
         known = self.remembered(header)
         if known is not None:
             return known
-        token = _token(header)
-        verified = await self._verify(token)
-        self._remembered[_digest(token)] = verified
+        verified = await self._verify(_token(header))
+        self._remembered[_digest_in(header)] = verified
         if len(self._remembered) > self.most_remembered:
             self._remembered.popitem(last=False)
         return verified.principal
@@ -100,7 +101,7 @@ class TokenVerifier:
 
         None for any other token, valid or not. Raises Unauthorized for a header without a token.
         """
-        digest = _digest(_token(header))
+        digest = _digest_in(header)
         known = self._remembered.get(digest)
         if known is None:
             return None
@@ -220,8 +221,10 @@ def _token(header: bytes) -> bytes:
     return token
 
 
-def _digest(token: bytes) -> bytes:
-    return blake2b(token, digest_size=32).digest()
+@lru_cache(_HEADERS)
+def _digest_in(header: bytes) -> bytes:
+    """The digest of the token of an Authorization header; raises Unauthorized without one."""
+    return blake2b(_token(header), digest_size=32).digest()
 
 
 def open_verifier(settings: Settings) -> TokenVerifier:

@@ -1,5 +1,6 @@
 """The list of each kind: as it is, as it was, and two moments of it side by side."""
 
+from functools import cache
 from typing import Any
 
 from litestar.handlers import HTTPRouteHandler
@@ -21,6 +22,7 @@ from api.use_cases.list_parameters import list_parameters
 from api.use_cases.lists import read_list, wanted_list
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
 from projections.entities.list_pages import place_asked
 from projections.entities.port import PastOfList
 
@@ -109,11 +111,21 @@ def _given(kind: EntityKind, request: AnyRequest) -> dict[str, Any]:
 
     Raises InvalidInput.
     """
-    parameters = list_parameters(kind)
-    declared = DeclaredQuery({**parameters, **_MOMENTS}, UNSUPPORTED.get(kind.name, {}))
+    names, declared = _declared(kind.name)
     values = declared.values(request.scope)
     given = request.query_params
-    return {name: values[name] for name in parameters if declared.names[name] in given}
+    return {name: values[name] for name in names if declared.names[name] in given}
+
+
+@cache
+def _declared(kind: str) -> tuple[tuple[str, ...], DeclaredQuery]:
+    """The parameters of a kind's list, and the query of its page, made when it is first asked for.
+
+    Making the type of a query takes longer than reading a list.
+    """
+    parameters = list_parameters(KINDS[kind])
+    declared = DeclaredQuery({**parameters, **_MOMENTS}, UNSUPPORTED.get(kind, {}))
+    return tuple(parameters), declared
 
 
 def _without_cursors(given: dict[str, Any]) -> dict[str, Any]:

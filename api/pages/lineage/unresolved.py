@@ -14,7 +14,6 @@ from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import page
 from api.services import Services
 from domain.edges import EDGE
-from domain.openlineage.keeping import Keeping
 
 ADDRESS = "/unresolved"
 SHOWN, NAMESPACES = 100, 30
@@ -27,13 +26,12 @@ _PARAMETERS: Parameters = {
 
 def unresolved_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
     """The page of the datasets without an entity."""
-    keeping = Keeping(services.measurements)
 
     async def show(request: AnyRequest, namespace: str | None, after: str | None) -> ASGIResponse:
         check_list(request.auth)
 
         def work() -> bytes:
-            body = unresolved_page(keeping, namespace or None, SHOWN, after or None)
+            body = unresolved_page(services.measurements, namespace or None, SHOWN, after or None)
             return renderer.page(request, "unresolved.html", **_values(body, namespace or ""))
 
         return html(await services.heavy_read(request, work))

@@ -46,7 +46,6 @@ _OF_ENTITY: Parameters = {
 }
 _ID = "contract"
 """Name of the part of paths that is the id of a contract."""
-_AT_ONCE_BYTES = 1_000_000
 
 
 def contract_result_routes(services: Services) -> list[HTTPRouteHandler]:
@@ -102,23 +101,15 @@ def contract_result_routes(services: Services) -> list[HTTPRouteHandler]:
 
     def one(request: AnyRequest, contract: str, result: str) -> bytes:
         held, sought = found(contract), id_in_path(result)
-        before: int | None = None
-        while True:
+        times = store.times(held.id, RESULT)
+        at = next((at for at in times if result_id(held.id, at) == sought), None)
+        if at is not None:
             wanted = PageRequest(
-                entity_id=held.id,
-                series=RESULT,
-                part="",
-                before=before,
-                limit=100,
-                most_bytes=_AT_ONCE_BYTES,
+                entity_id=held.id, series=RESULT, part="", since=at, until=at, limit=1, most_bytes=1
             )
-            page = store.page(wanted)
-            for at, body in page.points:
-                if result_id(held.id, at) == sought:
-                    return shown_result(request.auth, held, body)
-            if not page.more:
-                raise NotFound(f"the contract has no result {sought}")
-            before = page.points[-1][0]
+            for _, body in store.page(wanted).points:
+                return shown_result(request.auth, held, body)
+        raise NotFound(f"the contract has no result {sought}")
 
     def delete(request: AnyRequest, contract: str, at: int) -> bytes:
         held = found(contract)

@@ -18,6 +18,7 @@ from psycopg.errors import UniqueViolation
 from domain.errors import OutcomeUnknown, StoreUnavailable
 from domain.event_store import refusals
 from domain.event_store.appends import outdated
+from domain.event_store.entity_reads import RENAME_BITS
 from domain.event_store.features import Known
 from domain.event_store.postgres.appending import (
     APPEND,
@@ -249,7 +250,7 @@ class Transactions:
 
 def _epoch_of(server: int, renames: int) -> int:
     """The epoch of the log on a server, once names have changed so often."""
-    return server << 32 | renames
+    return server << RENAME_BITS | renames
 
 
 def _result(row: Any) -> int | Refusal:

@@ -139,6 +139,10 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
         "SELECT body FROM measurements WHERE entity = %b AND series = %b"
         f" AND part_key = '\\x{_part_key('').hex()}' ORDER BY at DESC LIMIT 1"
     )
+    select_times = (
+        "SELECT at FROM measurements WHERE entity = %b AND series = %b"
+        f" AND part_key = '\\x{_part_key('').hex()}' ORDER BY at DESC"
+    )
     select_entities = "SELECT entity FROM measurement_sizes WHERE entity <> ''"
     select_newest_time = "SELECT max(at) FROM measurements"
 

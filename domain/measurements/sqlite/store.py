@@ -111,6 +111,9 @@ class SqliteMeasurements(Measurements):
         "SELECT body FROM points WHERE entity = ? AND series = ? AND part = ''"
         " ORDER BY at DESC LIMIT 1"
     )
+    select_times = (
+        "SELECT at FROM points WHERE entity = ? AND series = ? AND part = '' ORDER BY at DESC"
+    )
     select_entities = "SELECT entity FROM sizes WHERE entity <> ''"
     select_newest_time = "SELECT max(at) FROM points"
 

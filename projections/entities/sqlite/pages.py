@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from projections.entities.cursors import Place
-from projections.entities.list_sql import Beyond, ListSql, Of, Shape, Statement
+from projections.entities.list_selections import Of, Shape
+from projections.entities.list_sql import Beyond, ListSql, Statement
 from projections.entities.page_reading import ANY_LENGTH, PageReader, size_of
 from projections.entities.port import ListedEntity, ListRequest
 from projections.entities.sqlite.database import EntityDatabase, raise_as_ours

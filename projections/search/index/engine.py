@@ -122,6 +122,11 @@ class WhooshEngine(SearchEngine):
         """Return the number of documents, soft-deleted ones included."""
         return self._follower.existing().snapshot.documents
 
+    def horizon(self) -> Horizon:
+        """The earliest position as of which the newest commit can be searched."""
+        opened = self._follower.newest()
+        return Horizon() if opened is None else opened.horizon
+
     def searched(self) -> SearchedPaths:
         """The paths that the newest commit searches; see the port."""
         opened = self._follower.newest()

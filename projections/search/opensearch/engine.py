@@ -98,6 +98,11 @@ class OpenSearchEngine(SearchEngine):
         total: int = self._search(query)["hits"]["total"]["value"]
         return total
 
+    def horizon(self) -> Horizon:
+        """The earliest position as of which the newest commit can be searched."""
+        with self.snapshot() as commit:
+            return commit.horizon
+
     def searched(self) -> SearchedPaths:
         """The paths that the newest commit searches; see the port."""
         return self._newest().searched

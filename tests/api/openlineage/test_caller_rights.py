@@ -38,6 +38,12 @@ role = "blind"
 bot = true
 allow = ["view", "create", "edit"]
 withhold = ["columns", "sqlQuery"]
+
+[[rule]]
+role = "unpiped"
+bot = true
+allow = ["view", "create", "edit"]
+withhold = ["pipeline"]
 """
 EVENT = run_event(reads=("orders",), writes=("daily_revenue",))
 MAPPING = '[[dataset]]\nnamespace = "duckdb:*"\nservice = "duck"\n'
@@ -113,6 +119,20 @@ def test_details_that_are_withheld_are_not_written_once_a_table_comes(tmp_path: 
         until(lambda: edge(client, "orders", "late") is not None)
         details = edge(client, "orders", "late")
         assert (details["columnsLineage"], details.get("sqlQuery")) == ([], None)
+
+
+def test_pipeline_that_is_withheld_is_not_written_once_a_table_comes(tmp_path: Path) -> None:
+    with shop(tmp_path, drawn_late=True) as client:
+        fill(client)
+        for target, role in (("late", "unpiped"), ("later", "bot")):
+            event = mapped_event("COMPLETE", source="orders", target=target, run=role)
+            send(client, event, role=role)
+            columns = [{"name": "order_id", "dataType": "INT"}]
+            client.create("tables", name=target, databaseSchema="duck.shop.sales", columns=columns)
+            until(lambda target=target: edge(client, "orders", target) is not None)
+        details = edge(client, "orders", "late")
+        assert (len(details["columnsLineage"]), details.get("pipeline")) == (1, None)
+        assert edge(client, "orders", "later")["pipeline"]["type"] == "pipeline"
 
 
 def test_details_that_are_withheld_are_not_written_by_another_caller(tmp_path: Path) -> None:

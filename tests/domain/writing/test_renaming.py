@@ -3,11 +3,12 @@
 import random
 import sqlite3
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -18,10 +19,14 @@ from domain.aggregate.entity import MAX_FORMER_NAMES, Entity
 from domain.errors import AlreadyExists, EntityOverLimit, InvalidInput, StaleVersion
 from domain.event_store.appends import claim_of
 from domain.event_store.checks import ClaimChecker, Problems, StreamReader
+from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.event_store.transfer import ExportReader, export
 from domain.kinds.registry import KINDS
+from projections.entities.projection import EntityProjection
+from projections.entities.sqlite.model import open_read_model
+from projections.feeding.projector import Projector
 from tests.depth import examples
 from tests.domain import folding
 from tests.domain.conftest import World
@@ -198,6 +203,37 @@ def test_a_rename_that_another_writer_was_before_searches_the_rest_of_the_log(
     assert searches == [{"after": 0}, {"after": head}]
     claims = world.log.claims(parents=[glossary.id])
     assert [each.fqn for each in claims] == ["h.t"]
+
+
+class CountedStreams(CountedStore):
+    """A store that counts the events of the streams that are read from it."""
+
+    folded = 0
+
+    def streams(self, *spans: Any, **bounds: Any) -> Iterator[RecordedEvent]:
+        for each in self.store.streams(*spans, **bounds):
+            self.folded += 1
+            yield each
+
+
+def test_a_rename_reads_no_more_events_after_many(world: World, glossary: Entity) -> None:
+    for number in range(20):
+        world.create("glossaryTerm", f"t{number}", glossary="g")
+    planned, projected = CountedStreams(world.log), CountedStreams(world.log)
+    catalog = DirectCatalog(planned, now=world.now)  # type: ignore[arg-type]
+    with closing(open_read_model(world.path.with_name("entities.db"))) as model:
+        projector = Projector(EntityProjection(model), projected, batch_size=500)  # type: ignore[arg-type]
+        read = []
+        for number in range(8):
+            patch = [{"op": "replace", "path": "/name", "value": f"h{number}"}]
+            catalog.patch(KINDS["glossary"], glossary.id, patch, world.context())
+            while projector.step():
+                pass
+            read.append((planned.folded, projected.folded))
+            planned.folded = projected.folded = 0
+
+    # A plan reads what the rename before it appended: two events of each term.
+    assert read[2:] == [(2 * 20 + 1, 0)] * 6
 
 
 def test_a_log_that_no_release_has_renamed_in_is_read_as_it_is(

@@ -130,6 +130,19 @@ def test_fewer_days_than_before_move_it_and_more_do_not(model: SortedReadModel) 
     assert reached == [2, 4, 4]
 
 
+@pytest.mark.parametrize(("days", "is_told"), [(1, False), (3, True), (None, True)])
+def test_more_days_than_before_are_told_once_with_what_brings_them_back(
+    model: SortedReadModel, caplog: pytest.LogCaptureFixture, days: int | None, is_told: bool
+) -> None:
+    record(model, 5, 0, 1, 2, 3, 4)
+    model.prune(4, 100)
+    limit = HistoryLimit(days, wall_clock=lambda: (FIRST + 9 * DAY) / 1_000, clock=lambda: 0.0)
+    assert [limit.step(model) for _ in range(2)] == [False] * 2
+    told = [vars(each) for each in caplog.records if each.levelname == "WARNING"]
+    expected = [(4, "catalog-replay rebuild entities")] * is_told
+    assert [(each["horizon"], each["mend"]) for each in told] == expected
+
+
 def test_horizon_goes_no_further_than_the_checkpoint(model: SortedReadModel) -> None:
     record(model, 3, 0, 1, 2)
     assert model.prune(9, 100) == Horizon(3, FIRST + 2 * DAY)

@@ -117,7 +117,7 @@ def test_index_begins_anew_with_all_of_the_past(engine: WhooshEngine) -> None:
 
 def test_index_follows_once_it_has_applied_the_position(engine: WhooshEngine) -> None:
     now, horizon = 0.0, Horizon(61, 0)
-    history = SearchedHistory(lambda: horizon, clock=lambda: now)
+    history = SearchedHistory(lambda: horizon, lambda: horizon.position, clock=lambda: now)
     assert not history.step(engine)
     horizon = Horizon(40, 0)
     assert not history.step(engine)
@@ -127,3 +127,17 @@ def test_index_follows_once_it_has_applied_the_position(engine: WhooshEngine) ->
     now += LOOK_SECONDS
     assert not history.step(engine)
     engine.close()
+
+
+def test_more_of_the_past_than_is_kept_is_told_once_with_what_brings_it_back(
+    engine: WhooshEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine.forget(Horizon(40, 0))
+    times = iter(range(0, 1_000, int(LOOK_SECONDS)))
+    histories = [
+        SearchedHistory(Horizon, partial(int, due), clock=times.__next__) for due in (40, 39)
+    ]
+    assert [history.step(engine) for history in histories * 2] == [False] * 4
+    engine.close()
+    (told,) = [vars(each) for each in caplog.records if each.levelname == "WARNING"]
+    assert (told["horizon"], told["mend"]) == (40, "catalog-replay rebuild search")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from domain.measurements.port import Page, PageRequest
 from tests.api.conftest import Client, running_under
 
 NOW = int(time.time() * 1_000)
@@ -194,6 +195,27 @@ def test_results_are_listed_read_and_deleted(shared: Client) -> None:
     assert shared.ask("DELETE", f"{made.path}/results/before/{NOW - 1}") == (200, {"deleted": 1})
     assert shared.ask("DELETE", f"{made.path}/results/{NOW - 1}") == (200, {"deleted": 1})
     assert shared.request("DELETE", f"{made.path}/results/{NOW - 1}").status_code == 404
+
+
+def test_result_is_found_without_reading_the_others(
+    shared: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Promise(shared, "many", schema=COLUMNS)
+    for at in range(NOW - 120, NOW):
+        given = {"timestamp": at, "contractExecutionStatus": "Success"}
+        assert shared.request("PUT", f"{made.path}/results", json=given).status_code == 200
+    oldest = shared.get(f"{made.path}/results", limit=1, endTs=NOW - 120)["data"][0]
+    store, read = shared.services.measurements, []
+    page = store.page
+
+    def counted(wanted: PageRequest) -> Page:
+        read.append(page(wanted))
+        return read[-1]
+
+    monkeypatch.setattr(store, "page", counted)
+    assert shared.get(f"{made.path}/results/{oldest['id']}") == oldest
+    assert shared.request("GET", f"{made.path}/results/{NOBODY}").status_code == 404
+    assert sum(len(each.points) for each in read) == 1
 
 
 def test_openmetadatas_client_is_told_no_key_that_it_does_not_know(shared: Client) -> None:

@@ -144,7 +144,7 @@ def test_searches_follow_the_horizon_of_lists(story: Any) -> None:
     head = stores.log.head()
     client.search_until(lambda found: "fourth" in str(found), q="orders")
     move_horizon(client, head - 1)
-    stores.supervisors[1].prune = SearchedHistory(lambda: horizon_of(client)).step
+    stores.supervisors[1].prune = SearchedHistory(lambda: horizon_of(client), int).step
 
     def kept() -> int:
         with stores.engine.use() as engine, engine.snapshot() as snapshot:
