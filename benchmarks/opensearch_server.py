@@ -21,7 +21,8 @@ VERSIONS = {17: "2.19.6", 21: "3.8.0"}
 """Java from which on a version runs -> the version."""
 WHY_NONE = "OpenSearch is not started: it takes Java 17 or newer with its compiler, and Maven"
 HEAP = "512m"
-START_SECONDS = 120
+START_SECONDS = 300
+"""Most seconds until a new node answers, on a machine that does much else at the same time."""
 _SOURCE = Path(__file__).parent / "opensearch_node"
 _DOWNLOAD_SECONDS = 400
 _PLUGINS = {
@@ -106,9 +107,13 @@ class OpenSearchServer:
             )
         ends = time.monotonic() + START_SECONDS
         while not self.answers():
-            if self._process.poll() is not None or time.monotonic() > ends:
+            has_ended = self._process.poll() is not None
+            if has_ended or time.monotonic() > ends:
                 self.stop()
-                raise NoServer(f"OpenSearch {self.version} does not start: {_end_of(log)}")
+                why = (
+                    "has ended" if has_ended else f"does not answer within {START_SECONDS} seconds"
+                )
+                raise NoServer(f"OpenSearch {self.version} {why}: {_end_of(log)}")
             time.sleep(0.1)
 
     def stop(self) -> None:

@@ -14,7 +14,7 @@ from benchmarks.opensearch_server import NoServer, OpenSearchServer
 from benchmarks.opensearch_server import running as running_opensearch
 from benchmarks.postgres_server import PostgresServer
 from tests import depth
-from tests.opensearch_indexes import warm_up
+from tests.opensearch_indexes import patience, warm_up
 from tests.postgres_copies import Copies
 from tests.postgres_servers import running_or_skipped
 
@@ -109,7 +109,7 @@ def copies(postgres: PostgresServer) -> Iterator[Copies]:
 def opensearch() -> Iterator[OpenSearchServer]:
     """A node that the tests of one worker share; each takes indexes of its own."""
     try:
-        with running_opensearch() as server:
+        with running_opensearch() as server, patience():
             warm_up(server)
             yield server
     except NoServer as error:

@@ -2,8 +2,10 @@
 tests."""
 
 import time
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+
+import pytest
 
 from benchmarks.opensearch_server import OpenSearchServer
 from domain.errors import StoreUnavailable
@@ -13,6 +15,9 @@ from projections.search.opensearch.cluster import Cluster
 from projections.search.opensearch.commits import make
 from projections.search.opensearch.engine import OpenSearchEngine
 from tests.waiting import until
+
+PATIENCE = 120.0
+"""Seconds that a node may take for a look or a search in tests."""
 
 
 class SharedIndex:
@@ -42,6 +47,22 @@ class SharedIndex:
             deadline=deadline,
             clock=clock,
         )
+
+
+@contextmanager
+def patience() -> Iterator[None]:
+    """A block in which a node may take long to answer, as it does on a machine that is busy.
+
+    How soon the product gives up is tested with a listener that never answers.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        for owner, bound in (
+            (Cluster, "look_seconds"),
+            (Cluster, "glance_seconds"),
+            (OpenSearchEngine, "grace"),
+        ):
+            patched.setattr(owner, bound, PATIENCE)
+        yield
 
 
 def warm_up(server: OpenSearchServer) -> None:

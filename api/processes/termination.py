@@ -4,6 +4,7 @@ The commands ignore SIGHUP, SIGUSR1 and SIGUSR2, which other programs are sent t
 theirs go to standard error, and so there is nothing to reopen.
 """
 
+import atexit
 import os
 import signal
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ class Termination:
         signal.signal(signal.SIGALRM, self._leave)
         self._had_terminal = _has_terminal()
         signal.signal(signal.SIGHUP, self._hang_up)
+        atexit.register(_ignore_signals)
 
     def check(self) -> None:
         """Raise SystemExit(0) if a signal has come."""
@@ -49,6 +51,16 @@ class Termination:
 
     def _leave(self, number: int, frame: FrameType | None) -> None:
         os._exit(os.EX_OK)
+
+
+def _ignore_signals() -> None:
+    """Have no signal change the exit code of a process whose stores are closed.
+
+    When it takes its modules down, Python gives signals with a handler of ours back to the system,
+    by which each of them kills. Those that are ignored it leaves ignored.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _has_terminal() -> bool:

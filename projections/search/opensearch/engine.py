@@ -43,6 +43,9 @@ DEADLINE = 2.0
 class OpenSearchEngine(SearchEngine):
     """A search engine over one index of a cluster, which must be there already."""
 
+    grace = 1.0
+    """Seconds that the cluster may take to say that it ran out of time."""
+
     def __init__(
         self,
         cluster: Cluster,
@@ -64,8 +67,6 @@ class OpenSearchEngine(SearchEngine):
         self._search_objects = search_objects
         self._deadline = deadline
         self._clock = clock
-        self.grace = 1.0
-        """Seconds that the cluster may take to say that it ran out of time."""
         alias = commits.feed(index) if feed is None else feed
         self._commits = commits.Commits(cluster, index, alias, self._newest) if writable else None
         self._closed = False
