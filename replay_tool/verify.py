@@ -14,6 +14,7 @@ from domain.event_store.stored import Problem
 from domain.event_store.transfer import compare
 from domain.machine import clock
 from domain.reading.utc_times import in_utc
+from projections.feeding.shortened_past import remedy
 from projections.operation.proofs import verify_live
 from projections.verification.report import Difference, ProjectionProof, Verdict, Verification
 from projections.verification.run import Request
@@ -139,7 +140,7 @@ def _shortened(proof: ProjectionProof) -> str:
     return (
         f"{proof.name}: the past is kept from position {proof.horizon.position} on, which is of"
         f" {in_utc(proof.horizon.at):%Y-%m-%d %H:%M} UTC. If CATALOG_HISTORY_DAYS was raised since,"
-        f" catalog-replay rebuild {proof.name} brings back the rest"
+        f" {remedy(proof.name)} brings back the rest"
     )
 
 

@@ -7,6 +7,14 @@ from domain.reading.horizon import Horizon
 log = logging.getLogger("catalog.projections")
 
 
+def remedy(name: str) -> str:
+    """The command that brings back the removed past of a read model.
+
+    Without `--force` it builds nothing: what is kept equals the log.
+    """
+    return f"catalog-replay rebuild {name} --force"
+
+
 def log_shortened(name: str, horizon: Horizon, due: int) -> None:
     """Warn where a read model keeps less of the past than is asked for, and say what mends it.
 
@@ -20,6 +28,6 @@ def log_shortened(name: str, horizon: Horizon, due: int) -> None:
                 "projection": name,
                 "horizon": horizon.position,
                 "at": horizon.at,
-                "mend": f"catalog-replay rebuild {name}",
+                "mend": remedy(name),
             },
         )

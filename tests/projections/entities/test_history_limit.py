@@ -139,7 +139,7 @@ def test_more_days_than_before_are_told_once_with_what_brings_them_back(
     limit = HistoryLimit(days, wall_clock=lambda: (FIRST + 9 * DAY) / 1_000, clock=lambda: 0.0)
     assert [limit.step(model) for _ in range(2)] == [False] * 2
     told = [vars(each) for each in caplog.records if each.levelname == "WARNING"]
-    expected = [(4, "catalog-replay rebuild entities")] * is_told
+    expected = [(4, "catalog-replay rebuild entities --force")] * is_told
     assert [(each["horizon"], each["mend"]) for each in told] == expected
 
 

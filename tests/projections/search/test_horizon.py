@@ -140,4 +140,4 @@ def test_more_of_the_past_than_is_kept_is_told_once_with_what_brings_it_back(
     assert [history.step(engine) for history in histories * 2] == [False] * 4
     engine.close()
     (told,) = [vars(each) for each in caplog.records if each.levelname == "WARNING"]
-    assert (told["horizon"], told["mend"]) == (40, "catalog-replay rebuild search")
+    assert (told["horizon"], told["mend"]) == (40, "catalog-replay rebuild search --force")
