@@ -28,7 +28,7 @@ class UnresolvedDataset(Struct, rename="camel"):
     statements: int
     """Statements that wait for it: edges, or jobs that name it alone."""
     last_seen: int
-    """Time of the newest of them, in milliseconds since 1970."""
+    """Latest time of a statement that waits or waited for it, in milliseconds since 1970."""
 
 
 class NamespaceCount(Struct, rename="camel"):

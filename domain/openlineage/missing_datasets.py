@@ -46,7 +46,7 @@ class MissingDataset(Struct, frozen=True, array_like=True):
     name: str
     statements: int = 0
     last_seen: int = 0
-    """Time of the newest statement, in milliseconds since 1970."""
+    """Latest time of a statement that waits or waited for it, in milliseconds since 1970."""
 
 
 class MissingIn(Struct, frozen=True, array_like=True):
