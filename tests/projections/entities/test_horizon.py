@@ -186,8 +186,7 @@ def test_read_beside_a_moving_horizon_is_right_or_refused(
         def prune_beside() -> None:
             # A busy machine may run one of two threads alone for long.
             for upto in range(0, head + 1, 10):
-                read = len(answers)
-                until(lambda: len(answers) > read)
+                until(lambda read=len(answers): len(answers) > read)
                 prune(model, min(upto + 9, head), 1)
 
         pruning = threading.Thread(target=prune_beside, daemon=True)
