@@ -166,6 +166,10 @@ def test_every_database_removes_the_same(postgres: PostgresServer, seed: int) ->
             assert pruned_rows(file) == expected
 
 
+def has_grown(answers: list[bool], length: int) -> bool:
+    return len(answers) > length
+
+
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 def test_read_beside_a_moving_horizon_is_right_or_refused(
     request: pytest.FixtureRequest, tmp_path: Path, backend: str
@@ -186,7 +190,7 @@ def test_read_beside_a_moving_horizon_is_right_or_refused(
         def prune_beside() -> None:
             # A busy machine may run one of two threads alone for long.
             for upto in range(0, head + 1, 10):
-                until(lambda read=len(answers): len(answers) > read)
+                until(partial(has_grown, answers, len(answers)))
                 prune(model, min(upto + 9, head), 1)
 
         pruning = threading.Thread(target=prune_beside, daemon=True)
