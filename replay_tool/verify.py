@@ -136,7 +136,7 @@ def _print(verification: Verification) -> None:
 
 
 def _shortened(proof: ProjectionProof) -> str:
-    """The line about a read model that does not keep all of the past."""
+    """The part of the past that a read model keeps, where that is not all of it."""
     return (
         f"{proof.name}: the past is kept from position {proof.horizon.position} on, which is of"
         f" {in_utc(proof.horizon.at):%Y-%m-%d %H:%M} UTC. If CATALOG_HISTORY_DAYS was raised since,"

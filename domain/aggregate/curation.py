@@ -46,7 +46,7 @@ _Part = dict[str, Any]
 _decode = msgspec.json.decode
 
 
-def patched(kind: EntityKind, before: Body, body: Body) -> Body:
+def patched_by_bot(kind: EntityKind, before: Body, body: Body) -> Body:
     """The body that a bot's patch leaves of an entity; a person's patch would leave `body`.
 
     An empty or blank text replaces none that is there: OpenMetadata's dbt workflow sends one for

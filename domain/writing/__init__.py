@@ -1,1 +1,1 @@
-"""Every write but an import: planned on the newest state, and appended to the log."""
+"""Writes of entities and of the lineage, planned on the newest state and appended to the log."""

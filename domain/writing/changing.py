@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from domain.aggregate import commands
-from domain.aggregate.curation import patched
+from domain.aggregate.curation import patched_by_bot
 from domain.aggregate.entity import STATUS, Entity, check_version
 from domain.errors import InvalidInput, NotFound
 from domain.event_store.entity_reads import EntityReads
@@ -192,7 +192,7 @@ class ChangePlanner(RenamingPlanner):
             raise InvalidInput(f"{STATUS} cannot be removed")
         self.check(kind, body, state, state.parent_id, context)
         if context.by_bot:
-            body = patched(kind, state.body, body)
+            body = patched_by_bot(kind, state.body, body)
         exclusive = self.exclusive_tags(kind, state, context, claims, joined=False)
         body = exclusive.settle(body)
         if payload.fqn == state.fqn:

@@ -133,7 +133,7 @@ class EntityCache:
         return below
 
     def _remembered(self, entity_id: str, *, since_renames: bool = False) -> Entity | None:
-        """The remembered state of an entity; `since_renames`: only if nothing was renamed since."""
+        """The state remembered of an entity; with `since_renames` only if no rename came since."""
         with self._lock:
             self._begin_epoch()
             held, epoch = self._recent.get_with_position(entity_id) or (None, 0)

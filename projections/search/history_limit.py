@@ -11,7 +11,7 @@ LOOK_SECONDS = 60.0
 """Time between two looks at the horizon of the sorted read model."""
 
 
-class SearchedHistory:
+class SearchHistoryLimit:
     """Has the index that one thread feeds follow a horizon."""
 
     def __init__(

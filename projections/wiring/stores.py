@@ -20,7 +20,7 @@ from projections.generations.port import ChangeCounter, Leadership
 from projections.generations.shared_supervision import Supervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.search.engine import SearchEngine
-from projections.search.history_limit import SearchedHistory
+from projections.search.history_limit import SearchHistoryLimit
 from projections.search.projection import SearchProjection
 from projections.wiring.local_read_models import (
     Backend,
@@ -187,7 +187,7 @@ def open_stores(
         if history_days is not None:
             horizon = partial(lists.read, lambda entities: entities.horizon())
             due = partial(lists.read, limit.due)
-        supervisors[1].prune = SearchedHistory(horizon, due).step
+        supervisors[1].prune = SearchHistoryLimit(horizon, due).step
     return Stores(directory, log, backends, current, supervisors)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.aggregate.commands import ChangeEntity, Ingestion
-from domain.aggregate.curation import patched
+from domain.aggregate.curation import patched_by_bot
 from domain.aggregate.entity import Entity, decide
 from domain.events import EntityChanged, EntityRestored, encode
 from domain.kinds.bodies.columns import NamedPart
@@ -218,7 +218,7 @@ def test_patch_of_a_bot_keeps_the_source_hash_while_it_stands_for_what_is_there(
     before = entity(sourceHash="h1", displayName="Ours", columns=[column("a")]).body
     given = {key: encode(value) for key, value in change.items() if value is not None}
     body = {key: raw for key, raw in before.items() if key not in change} | given
-    after = patched(KINDS["table"], before, body)
+    after = patched_by_bot(KINDS["table"], before, body)
     assert after == (body if stays else {k: v for k, v in body.items() if k != "sourceHash"})
 
 
@@ -228,8 +228,8 @@ def test_patch_of_a_bot_sees_parts_inside_others() -> None:
         return entity("container", sourceHash="h1", dataModel={"columns": children}).body
 
     kind = KINDS["container"]
-    assert "sourceHash" in patched(kind, bodies("INT"), bodies("INT", description="new"))
-    assert "sourceHash" not in patched(kind, bodies("INT"), bodies("DATE"))
+    assert "sourceHash" in patched_by_bot(kind, bodies("INT"), bodies("INT", description="new"))
+    assert "sourceHash" not in patched_by_bot(kind, bodies("INT"), bodies("DATE"))
 
 
 def test_override_writes_in_spite_of_an_equal_source_hash() -> None:

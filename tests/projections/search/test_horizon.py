@@ -14,7 +14,7 @@ from domain.reading.horizon import Horizon
 from projections.search.documents.documents import document
 from projections.search.documents.sources import object_reader
 from projections.search.engine import EngineQuery, SearchEngine
-from projections.search.history_limit import LOOK_SECONDS, SearchedHistory
+from projections.search.history_limit import LOOK_SECONDS, SearchHistoryLimit
 from projections.search.index.engine import WhooshEngine
 from projections.search.tree import MatchAll
 from projections.search.verification_source import sorted_entries
@@ -117,7 +117,7 @@ def test_index_begins_anew_with_all_of_the_past(engine: WhooshEngine) -> None:
 
 def test_index_follows_once_it_has_applied_the_position(engine: WhooshEngine) -> None:
     now, horizon = 0.0, Horizon(61, 0)
-    history = SearchedHistory(lambda: horizon, lambda: horizon.position, clock=lambda: now)
+    history = SearchHistoryLimit(lambda: horizon, lambda: horizon.position, clock=lambda: now)
     assert not history.step(engine)
     horizon = Horizon(40, 0)
     assert not history.step(engine)
@@ -135,7 +135,7 @@ def test_more_of_the_past_than_is_kept_is_told_once_with_what_brings_it_back(
     engine.forget(Horizon(40, 0))
     times = iter(range(0, 1_000, int(LOOK_SECONDS)))
     histories = [
-        SearchedHistory(Horizon, partial(int, due), clock=times.__next__) for due in (40, 39)
+        SearchHistoryLimit(Horizon, partial(int, due), clock=times.__next__) for due in (40, 39)
     ]
     assert [history.step(engine) for history in histories * 2] == [False] * 4
     engine.close()

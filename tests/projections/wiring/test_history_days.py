@@ -96,6 +96,7 @@ from pathlib import Path
 from projections.entities.sqlite.model import open_read_model
 model = open_read_model(Path(sys.argv[1]))
 while model.horizon().position < model.checkpoint():
+    sys.stdin.readline()
     print(model.prune(model.checkpoint(), 3).position, flush=True)
 """
 
@@ -109,11 +110,18 @@ def test_process_that_is_killed_between_steps_leaves_a_read_model_that_is_right(
         bulk_load.load(path, log, lambda done, total: None)
         for number in range(4):
             process = subprocess.Popen(
-                [sys.executable, "-c", PRUNE, str(path)], stdout=subprocess.PIPE
+                [sys.executable, "-c", PRUNE, str(path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
             )
             with process:
+                assert process.stdin is not None
                 assert process.stdout is not None
-                told = [int(process.stdout.readline()) for _ in range(1 + 20 * number)][-1]
+                # It may be some steps further when it is killed, and not at the end.
+                steps = 1 + 20 * number
+                process.stdin.write(b"\n" * (steps + 20))
+                process.stdin.flush()
+                told = [int(process.stdout.readline()) for _ in range(steps)][-1]
                 process.send_signal(signal.SIGKILL)
             with closing(open_read_model(path)) as model:
                 assert told <= model.horizon().position < log.head()

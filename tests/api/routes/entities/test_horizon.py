@@ -7,7 +7,7 @@ import pytest
 
 from domain.reading.horizon import Horizon
 from projections.entities.port import SortedReadModel
-from projections.search.history_limit import SearchedHistory
+from projections.search.history_limit import SearchHistoryLimit
 from tests.api.conftest import Client, RunFilled
 from tests.api.pages.conftest import Browser
 from tests.waiting import until
@@ -152,7 +152,7 @@ def test_searches_follow_the_horizon_of_lists(story: Any) -> None:
     head = stores.log.head()
     client.search_until(lambda found: "fourth" in str(found), q="orders")
     move_horizon(client, head - 1)
-    stores.supervisors[1].prune = SearchedHistory(lambda: horizon_of(client), int).step
+    stores.supervisors[1].prune = SearchHistoryLimit(lambda: horizon_of(client), int).step
 
     def kept() -> int:
         with stores.engine.use() as engine, engine.snapshot() as snapshot:

@@ -238,9 +238,10 @@ def test_searches_run_beside_commits_and_see_whole_ones(path):
 
     def read(engine):
         while not stop.is_set():
-            total = engine.search(EVERYTHING).total
-            if total != 20:
-                wrong.append(total)
+            found = engine.search(EVERYTHING)
+            # On a busy machine a search may run out of its time, and says so.
+            if found.total != 20 and not found.timed_out:
+                wrong.append(found.total)
 
     threads = [threading.Thread(target=read, args=(e,)) for e in (writer, reader, reader, writer)]
     for thread in threads:
