@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from domain.measurements.port import KeptBeside, Measurements
-from domain.openlineage.kept_rows import Row, Sort, delete_rows, put_rows, read_rows
+from domain.openlineage.kept_rows import Row, Sort, delete_rows, put_rows, read_after, read_rows
 from domain.openlineage.missing_datasets import MISSING, count_changes, count_gone
 
 LATE = "openlineage"
@@ -49,13 +49,7 @@ class Keeping:
 
     def after(self, sort: Sort, last: str, limit: int) -> list[tuple[str, bytes]]:
         """Id and body of at most `limit` rows whose ids come after one."""
-        rows = self._measurements.read_beside(
-            "SELECT id, body FROM kept_beside WHERE sort = ? AND id > ? ORDER BY id LIMIT ?",
-            sort.name,
-            last,
-            limit,
-        )
-        return [(id_, bytes(body)) for id_, body in rows]
+        return read_after(self._measurements.read_beside, sort, last, limit)
 
     def change(self, work: "Work") -> None:
         """Do changes in one transaction."""
@@ -92,15 +86,9 @@ class Keeping:
         if rows <= sort.rows and size <= sort.bytes:
             return
         share = max(1 - sort.rows * _TRIMMED / rows, 1 - sort.bytes * _TRIMMED / size)
-        oldest = (
-            "sort = ? AND id IN (SELECT id FROM kept_beside WHERE sort = ? ORDER BY at, id LIMIT ?)"
-        )
-        _delete(kept, sort.name, oldest, sort.name, int(rows * share) + 1)
+        _delete(kept, sort.name, _OLDEST, sort.name, int(rows * share) + 1)
         if sort.parts:
-            older = (
-                "sort = ? AND at < coalesce((SELECT min(at) FROM kept_beside WHERE sort = ?), 0)"
-            )
-            _delete(kept, sort.parts, older, sort.name)
+            _delete(kept, sort.parts, _OLDER, sort.name)
 
 
 def _delete(kept: KeptBeside, sort: str, where: str, *values: Any) -> None:

@@ -65,6 +65,14 @@ def read_labelled(
     return found
 
 
+def read_after(
+    ask: Callable[..., list[Any]], sort: Sort, last: str, limit: int
+) -> list[tuple[str, bytes]]:
+    """Id and body of at most `limit` rows whose ids come after one, in their order."""
+    statement = "SELECT id, body FROM kept_beside WHERE sort = ? AND id > ? ORDER BY id LIMIT ?"
+    return [(id_, bytes(body)) for id_, body in ask(statement, sort.name, last, limit)]
+
+
 def put_rows(kept: KeptBeside, sort: Sort, rows: Sequence[Row]) -> None:
     """Put rows in place of those of their ids."""
     kept.change(

@@ -7,7 +7,6 @@ changes what waits, and are bounded by it.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +19,7 @@ from domain.openlineage.kept_rows import (
     delete_rows,
     key_of,
     put_rows,
+    read_after,
     read_labelled,
     read_rows,
 )
@@ -95,20 +95,15 @@ def missing_page(
     ask = measurements.read_beside
     prefix = "" if namespace is None else _place(namespace)
     last = max(prefix, _place(*after) if after else "")
-    rows = [row for row in _after(ask, _DATASETS, last, limit + 1) if row[0].startswith(prefix)]
+    rows = [row for row in read_after(ask, _DATASETS, last, limit + 1) if row[0].startswith(prefix)]
     label = _ALL if namespace is None else key_of(namespace)
     totals = [_decode_namespace(body) for _, body in read_labelled(ask, _NAMESPACES, [label])]
     return MissingPage(
         [_decode_dataset(body) for _, body in rows[:limit]],
         sum(each.datasets for each in totals),
         len(rows) > limit,
-        [_decode_namespace(body) for _, body in _after(ask, _NAMESPACES, _ALL, namespaces)],
+        [_decode_namespace(body) for _, body in read_after(ask, _NAMESPACES, _ALL, namespaces)],
     )
-
-
-def _after(ask: Any, sort: Sort, last: str, limit: int) -> list[tuple[str, bytes]]:
-    statement = "SELECT id, body FROM kept_beside WHERE sort = ? AND id > ? ORDER BY id LIMIT ?"
-    return [(id_, body) for id_, body in ask(statement, sort.name, last, limit)]
 
 
 def count_changes(kept: KeptBeside, put: Collection[Row], deleted: Collection[str]) -> None:

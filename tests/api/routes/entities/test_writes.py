@@ -2,13 +2,12 @@
 
 import re
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from domain.kinds.ids import new_id
-from tests.api.conftest import Client, RunFilled
+from tests.api.conftest import Client
 
 TABLE = "service.database.schema.orders"
 
@@ -18,19 +17,6 @@ def error(answer: tuple[int, Any]) -> tuple[int, str]:
     status, body = answer
     assert body["code"] == status
     return status, body["errorType"]
-
-
-def fill(client: Client) -> None:
-    """Create a schema with a table."""
-    client.schema()
-    client.table()
-
-
-@pytest.fixture(scope="module")
-def refusing(tmp_path_factory: pytest.TempPathFactory, run_filled: RunFilled) -> Iterator[Client]:
-    """Such a catalog for requests of which none changes anything."""
-    with run_filled(tmp_path_factory.mktemp("refusing"), fill) as started:
-        yield started
 
 
 def test_create_answers_201_with_location_and_etag(client: Client) -> None:
@@ -92,9 +78,9 @@ def test_create_of_a_taken_name_is_409(client: Client) -> None:
     ],
 )
 def test_create_names_what_is_wrong_with_a_body(
-    refusing: Client, content: bytes, said: str
+    unchanged: Client, content: bytes, said: str
 ) -> None:
-    status, body = refusing.ask("POST", "/v1/tables", content=content)
+    status, body = unchanged.ask("POST", "/v1/tables", content=content)
 
     assert (status, body["errorType"]) == (400, "BAD_REQUEST")
     assert said in body["message"]
@@ -170,13 +156,13 @@ def test_patch_adds_to_arrays_that_are_not_there_yet(client: Client) -> None:
         ["add"],
     ],
 )
-def test_patch_that_cannot_be_is_refused(refusing: Client, patch: Any) -> None:
-    table = refusing.get(f"/v1/tables/name/{TABLE}")
+def test_patch_that_cannot_be_is_refused(unchanged: Client, patch: Any) -> None:
+    table = unchanged.get(f"/v1/tables/name/{TABLE}")
 
-    status, body = refusing.ask("PATCH", f"/v1/tables/{table['id']}", json=patch)
+    status, body = unchanged.ask("PATCH", f"/v1/tables/{table['id']}", json=patch)
 
     assert status in (400, 404), body
-    assert refusing.get(f"/v1/tables/{table['id']}") == table
+    assert unchanged.get(f"/v1/tables/{table['id']}") == table
 
 
 @pytest.mark.parametrize(
@@ -197,14 +183,14 @@ def test_patch_that_cannot_be_is_refused(refusing: Client, patch: Any) -> None:
     ],
 )
 def test_patch_says_what_is_wrong_with_its_json(
-    refusing: Client, content: bytes, said: str
+    unchanged: Client, content: bytes, said: str
 ) -> None:
-    table = refusing.get(f"/v1/tables/name/{TABLE}")
+    table = unchanged.get(f"/v1/tables/name/{TABLE}")
 
-    status, body = refusing.ask("PATCH", f"/v1/tables/{table['id']}", content=content)
+    status, body = unchanged.ask("PATCH", f"/v1/tables/{table['id']}", content=content)
 
     assert (status, body["errorType"], body["message"]) == (400, "BAD_REQUEST", said)
-    assert refusing.get(f"/v1/tables/{table['id']}") == table
+    assert unchanged.get(f"/v1/tables/{table['id']}") == table
 
 
 def test_body_that_is_never_closed_is_refused_soon(empty: Client) -> None:

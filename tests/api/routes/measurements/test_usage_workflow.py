@@ -40,9 +40,9 @@ def client(tmp_path: Path, run_filled: RunFilled) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def refusing(tmp_path_factory: pytest.TempPathFactory, run_filled: RunFilled) -> Iterator[Client]:
+def unchanged(tmp_path_factory: pytest.TempPathFactory, run_filled: RunFilled) -> Iterator[Client]:
     """Such a catalog with a query, for requests of which none changes anything."""
-    with run_filled(tmp_path_factory.mktemp("refusing"), fill) as started:
+    with run_filled(tmp_path_factory.mktemp("unchanged"), fill) as started:
         started.create("queries", name="asked", query="SELECT 1", service="service")
         yield started
 
@@ -54,7 +54,7 @@ def tables(client: Client) -> list[str]:
 
 
 def asked(client: Client) -> str:
-    """The id of the query of `refusing`."""
+    """The id of the query of `unchanged`."""
     found: str = client.get("/v1/queries/name/service.asked")["id"]
     return found
 
@@ -115,12 +115,12 @@ def test_what_a_query_was_run_for_and_by_whom_is_added_once(
     ],
 )
 def test_what_cannot_be_added_is_refused(
-    refusing: Client, place: str, body: Any, status: int
+    unchanged: Client, place: str, body: Any, status: int
 ) -> None:
-    path = f"/v1/queries/{asked(refusing)}/{place}"
-    before = head(refusing)
-    assert refusing.ask("PUT", path, json=body)[0] == status
-    assert head(refusing) == before
+    path = f"/v1/queries/{asked(unchanged)}/{place}"
+    before = head(unchanged)
+    assert unchanged.ask("PUT", path, json=body)[0] == status
+    assert head(unchanged) == before
 
 
 def test_a_query_is_not_run_for_itself(client: Client) -> None:
@@ -234,11 +234,11 @@ def test_joins_are_counted_by_day_and_shown_of_both_sides(
     ],
 )
 def test_wrong_joins_are_refused_whole(
-    refusing: Client, change: dict[str, Any], status: int
+    unchanged: Client, change: dict[str, Any], status: int
 ) -> None:
-    path = f"/v1/tables/{refusing.get(f'/v1/tables/name/{SCHEMA}.orders')['id']}"
-    assert refusing.ask("PUT", f"{path}/joins", json={**joins(1), **change})[0] == status
-    assert refusing.get(path, fields="joins")["joins"]["columnJoins"] == []
+    path = f"/v1/tables/{unchanged.get(f'/v1/tables/name/{SCHEMA}.orders')['id']}"
+    assert unchanged.ask("PUT", f"{path}/joins", json={**joins(1), **change})[0] == status
+    assert unchanged.get(path, fields="joins")["joins"]["columnJoins"] == []
 
 
 def test_joins_are_of_the_thirty_days_that_end_today(client: Client, tables: list[str]) -> None:
@@ -329,13 +329,13 @@ def test_costs_of_queries_are_shown_by_their_service(client: Client, tables: lis
 
 @pytest.mark.parametrize("key", ["cost", "count", "totalDuration"])
 @pytest.mark.parametrize("value", [1e308, 1.1e15, -1])
-def test_costs_beyond_all_reason_are_refused(refusing: Client, key: str, value: float) -> None:
-    reference = {"id": asked(refusing), "type": "query"}
+def test_costs_beyond_all_reason_are_refused(unchanged: Client, key: str, value: float) -> None:
+    reference = {"id": asked(unchanged), "type": "query"}
     record = {"timestamp": NOW, "queryReference": reference, "cost": 1, "count": 1, key: value}
-    status, answer = refusing.ask("POST", "/v1/queryCostRecord", json=record)
+    status, answer = unchanged.ask("POST", "/v1/queryCostRecord", json=record)
     assert (status, f"`$.{key}`" in answer["message"]) == (400, True)
     assert "= 0" in answer["message"] or "<= 1" in answer["message"]
-    shown = refusing.get("/v1/queryCostRecord/service/service")
+    shown = unchanged.get("/v1/queryCostRecord/service/service")
     assert shown["overallStats"]["totalExecutionCount"] == 0
 
 
