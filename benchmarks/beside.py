@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from urllib.request import Request, urlopen
 
 from benchmarks.running import Server
 
@@ -18,7 +17,7 @@ def writing(server: Server, per_second: int) -> Iterator[list[float]]:
     def write() -> None:
         start = time.perf_counter()
         body = {"name": "Written", "teamType": "Group", "description": f"Change {len(written)}."}
-        request(server, "/v1/teams", json.dumps(body).encode())
+        server.ask("/v1/teams", json.dumps(body).encode())
         written.append(time.perf_counter() - start)
         time.sleep(max(0.0, 1 / per_second - written[-1]))
 
@@ -50,11 +49,3 @@ def repeated(work: Callable[[], object], threads: int) -> Iterator[None]:
             thread.join()
     if failures:
         raise failures[0]
-
-
-def request(server: Server, path: str, body: bytes | None = None) -> None:
-    """One request, a PUT when there is a body; anything but success raises."""
-    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
-    address = f"http://{server.host}:{server.port}{path}"
-    with urlopen(Request(address, body, headers, method="PUT" if body else "GET")) as response:
-        response.read()

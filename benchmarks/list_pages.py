@@ -3,7 +3,6 @@
 import sqlite3
 import statistics
 from pathlib import Path
-from urllib.request import Request, urlopen
 
 from benchmarks.awake import awake
 from benchmarks.bare import bare
@@ -63,21 +62,12 @@ def _interleaved(workspace: Workspace, directory: Path) -> dict[str, list[dict[s
         _WALK: [f"{_LIST}&after={cursor}" for cursor in cursors[:-1]],
     }
     with running(directory, role="admin") as server:
-        page = get(server, _LIST)
+        page = server.ask(_LIST)
         with bare(workspace.fresh(), {"page": page}, server.token) as yardstick:
             loads = rounds(server, paths, yardstick, "/page")
             with writing(server, _WRITES):
                 beside = rounds(server, {_BESIDE: paths[_WALK]}, yardstick, "/page")
     return {**dict.fromkeys(paths, loads), _BESIDE: beside}
-
-
-def get(server: Server, path: str) -> bytes:
-    """The body of an answer."""
-    request = Request(f"http://{server.host}:{server.port}{path}")
-    request.add_header("Authorization", f"Bearer {server.token}")
-    with urlopen(request) as response:
-        body: bytes = response.read()
-        return body
 
 
 def rounds(

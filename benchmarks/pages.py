@@ -17,7 +17,6 @@ from benchmarks.bare import bare
 from benchmarks.direct_catalog import DirectCatalog
 from benchmarks.figures import Figure
 from benchmarks.generate import lines
-from benchmarks.list_pages import get
 from benchmarks.running import Server, answers, running
 from benchmarks.workspace import Workspace, catch_up, load
 from domain.events import EntityCreated
@@ -140,7 +139,7 @@ def _sign_in(server: Server) -> str:
 def _addresses(server: Server, named: tuple[str, str, str]) -> dict[str, str]:
     """Addresses of the pages; `named` are the tables that `_prepare` makes."""
     wide, changed, linked = map(quote, named)
-    tables = msgspec.json.decode(get(server, "/v1/tables?limit=200&fields=columns"))["data"]
+    tables = msgspec.json.decode(server.ask("/v1/tables?limit=200&fields=columns"))["data"]
     usual = min(tables, key=lambda table: abs(len(table.get("columns", ())) - 20))
     return {
         "first page": "/",

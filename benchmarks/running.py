@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import msgspec
 
@@ -45,6 +45,15 @@ class Server(msgspec.Struct, frozen=True):
             f"Content-Length: {len(content)}\r\n\r\n"
         )
         return head.encode() + content
+
+    def ask(self, path: str, body: bytes | None = None) -> bytes:
+        """The answer to a GET, or to a PUT of JSON; raises HTTPError for all but success."""
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        address = f"http://{self.host}:{self.port}{path}"
+        method = "GET" if body is None else "PUT"
+        with urlopen(Request(address, body, headers, method=method)) as response:
+            answer: bytes = response.read()
+            return answer
 
     def memory(self, key: str = "VmRSS") -> float:
         """A line of the process's status in MB: VmRSS, VmHWM, RssAnon, ..."""

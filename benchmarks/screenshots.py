@@ -15,7 +15,6 @@ import msgspec
 from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.generate import lines
-from benchmarks.list_pages import get
 from benchmarks.running import Server, running
 from benchmarks.small_png import smaller
 from benchmarks.workspace import catch_up, load
@@ -71,7 +70,7 @@ def _addresses(server: Server) -> dict[str, str]:
     """Name of each picture -> the page that it is of."""
 
     def first(path: str) -> str:
-        found = msgspec.json.decode(get(server, path))["data"]
+        found = msgspec.json.decode(server.ask(path))["data"]
         return quote(
             max(found, key=lambda each: len(each.get("description") or ""))["fullyQualifiedName"]
         )

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from urllib.parse import quote
 
-from benchmarks.beside import repeated, request, writing
+from benchmarks.beside import repeated, writing
 from benchmarks.figures import Figure, seconds
 from benchmarks.generate import lines
 from benchmarks.load import client, load
@@ -140,7 +140,7 @@ def _slow_searches(server: Server) -> Iterator[None]:
     """Clients that ask for patterns which begin with nothing, each pattern once."""
     letters = [a + b for a in "etaoinshrdl" for b in "cumwfgypbvk"]
     patterns = (f"{_SEARCH}*{a}*{b}*" for a in letters for b in letters)
-    with repeated(lambda: request(server, next(patterns)), _SLOW_CLIENTS):
+    with repeated(lambda: server.ask(next(patterns)), _SLOW_CLIENTS):
         yield
 
 

@@ -12,7 +12,7 @@ import msgspec
 from benchmarks.bare import bare
 from benchmarks.figures import Figure
 from benchmarks.generate import lines
-from benchmarks.list_pages import against_bare, get, rounds
+from benchmarks.list_pages import against_bare, rounds
 from benchmarks.running import answers, running
 from benchmarks.search import documents
 from benchmarks.search_questions import Sample
@@ -40,7 +40,7 @@ def figures_of(workspace: Workspace, count: int) -> list[Figure]:
         while not answers(f"http://{server.host}:{server.port}/readyz"):
             assert time.monotonic() < deadline, "the server does not become ready"
             time.sleep(0.05)
-        tables = msgspec.json.decode(get(server, _PAGE))["data"]
+        tables = msgspec.json.decode(server.ask(_PAGE))["data"]
         by_id = [f"/v1/tables/{table['id']}" for table in tables]
         by_name = [f"/v1/tables/name/{quote(table['fullyQualifiedName'])}" for table in tables]
         searches = [f"/v1/search/query?size=10&q={quote(term)}" for term in terms]
@@ -50,7 +50,7 @@ def figures_of(workspace: Workspace, count: int) -> list[Figure]:
             "one entity by name again and again": by_name[:1],
             "entities by name, one after the other": by_name,
         }
-        bodies = {"entity": get(server, by_id[0]), "hits": get(server, searches[0])}
+        bodies = {"entity": server.ask(by_id[0]), "hits": server.ask(searches[0])}
         with bare(workspace.fresh(), bodies, server.token) as yardstick:
             entities = rounds(server, asked, yardstick, "/entity")
             found = {
