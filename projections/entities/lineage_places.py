@@ -56,5 +56,5 @@ def _read(model: SortedReadModel, kind: str) -> Iterator[dict[str, Any]]:
     with model.read_list(request, None) as reader:
         reader.passed_over()
         page = reader.whole(MOST_BYTES)
-    for _, _, core, optional, *_ in page.entities if page is not None else ():
-        yield msgspec.json.decode(with_all_fields(core, optional or b"{}"))
+    for _, _, *jsons in page.entities if page is not None else ():
+        yield msgspec.json.decode(with_all_fields(*jsons))

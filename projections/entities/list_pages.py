@@ -194,7 +194,7 @@ def _items(request: ListRequest, entities: Sequence[ListedEntity]) -> list[bytes
     if request.fields:
         now = None if request.past is None else request.past.now
         items = [
-            with_fields(request.kind, entity[2], entity[3] or b"{}", request.fields, now=now)
+            with_fields(request.kind, entity[2], entity[-1], request.fields, now=now)
             for entity in entities
         ]
     else:

@@ -102,31 +102,6 @@ class ListSql(ABC):
         """A query for the kind and the id of an entity."""
         return self.spell("SELECT kind, id FROM {}.entities WHERE id = ?"), (_text(entity_id),)
 
-    def page(
-        self,
-        selection: Selection,
-        place: Place | None,
-        limit: int,
-        most_bytes: int,
-        *,
-        backward: bool,
-        optional: bool,
-    ) -> Statement:
-        """A query for rows beyond a place, nearest first: (name, id, core, optional or NULL).
-
-        Two columns more have the list's total, and whether the list goes on behind the place. The
-        database may end the rows with the one that makes them have `most_bytes`.
-        """
-        values, times = selection.values, len(selection.shape.states)
-        head = values * (1 if len(selection.scopes) < 2 else times)
-        if place is not None:
-            head += (*values, place.name, place.id) * times
-        sql = self._spelled(
-            self._page, selection.shape, place and place.inclusive, backward, optional
-        )
-        keys = self._keys_values(selection, place, limit)
-        return sql, (*head, *keys, *self._bound(most_bytes))
-
     def rows(
         self,
         selection: Selection,
@@ -137,9 +112,11 @@ class ListSql(ABC):
         backward: bool = False,
         optional: bool,
     ) -> Statement:
-        """A query for the first four columns of `page`.
+        """A query for rows beyond a place, nearest first: name, id, core and,
+        if they are asked for, the optional fields.
 
-        JSON of the past that was too large to be kept is empty.
+        The database may end them with the one that makes them have `most_bytes`. JSON of the past
+        that was too large to be kept is empty.
         """
         beyond = place and place.inclusive
         sql = self._spelled(self._rows, selection.shape, beyond, backward, optional)
@@ -278,17 +255,8 @@ class ListSql(ABC):
         return ()
 
     @abstractmethod
-    def _page(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
-        """The SQL of `page`."""
-
-    @abstractmethod
     def _rows(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
         """The SQL of `rows`, in either direction."""
-
-    def _head(self, shape: Shape, beyond: Beyond, backward: bool) -> str:
-        """The total, and whether the list goes on behind a place, as two columns."""
-        behind = "false" if beyond is None else self._goes_on(shape, not beyond, not backward)
-        return f"{self._total(shape)} AS total, {behind} AS behind"
 
     def _keys(self, shape: Shape, beyond: Beyond, backward: bool, wanted: str) -> str:
         """The names and ids of a list in order, and what else is wanted of their table `k`."""

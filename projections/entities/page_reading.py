@@ -53,13 +53,8 @@ class PageReader(ABC):
         """
 
     @abstractmethod
-    def read_page(
-        self, statement: Statement, most_bytes: int
-    ) -> tuple[int, bool, list[ListedEntity], bool]:
-        """The answer to a `ListSql.page`: its total, what is behind the cursor, and as `read`.
-
-        The first two mean nothing where there are no rows, and size ended them.
-        """
+    def read_range(self, most_bytes: int) -> WholePage | None:
+        """As `whole`, of a page that has entities, all of them in one range of an index."""
 
     @property
     @abstractmethod
@@ -152,37 +147,35 @@ class PageReader(ABC):
         return 0 if self._past is None else self._past.purged()
 
     def whole(self, most_bytes: int) -> WholePage | None:
-        """All of the page; None where its entities have `most_bytes`.
-
-        That is one statement where keys give the rows, which sees one state without a transaction.
-        """
-        request = self._request
-        limit, backward, optional = request.limit, bool(request.before), bool(request.fields)
-        # One row more than the page holds says that the list goes on.
-        most = limit + 1
-        if limit and self._listed is None:
-            statement = self._sql.page(
-                self._selection,
+        """All of the page; None where its entities have `most_bytes`."""
+        request, listed = self._request, self._listed
+        if request.limit and listed is None:
+            return self.read_range(most_bytes)
+        total, behind = self.totals()
+        rows, cut_off = list[ListedEntity](), False
+        if request.limit and listed is not None:
+            rows, cut_off = listed.read(
                 self._place,
-                most,
+                request.limit + 1,
                 most_bytes,
-                backward=backward,
-                optional=optional,
+                backward=request.backward,
+                optional=bool(request.fields),
             )
-            total, behind, rows, cut_off = self.read_page(statement, most_bytes)
-        else:
-            total, behind = self.totals()
-            rows, cut_off = [], False
-            if limit and (listed := self._listed):
-                rows, cut_off = listed.read(
-                    self._place, most, most_bytes, backward=backward, optional=optional
-                )
+        return self.page_of(total, rows, behind=behind, cut_off=cut_off)
+
+    def page_of(
+        self, total: int, rows: list[ListedEntity], *, behind: bool, cut_off: bool
+    ) -> WholePage | None:
+        """The page with these rows, the nearest first; None where size ended them before that.
+
+        They are one more than the page may have, if the list goes on.
+        """
+        limit = self._request.limit
         ahead = len(rows) > limit
         if cut_off and not ahead:
             return None
-        if ahead:
-            rows.pop()
-        if backward:
+        del rows[limit:]
+        if self._request.backward:
             rows.reverse()
         return WholePage(total, behind, rows, ahead, self.purged())
 
@@ -336,4 +329,4 @@ class NamedList:
 
 def size_of(row: ListedEntity) -> int:
     """Bytes of the JSON of a row."""
-    return len(row[2]) if row[3] is None else len(row[2]) + len(row[3])
+    return sum(map(len, row[2:]))

@@ -70,7 +70,7 @@ class PastEdges(EdgeReader):
         )
         while True:
             rows, _ = edges.read(place, _AT_ONCE, _PART_BYTES, backward=False, optional=False)
-            for name, _, core, _ in rows:
+            for name, _, core, *_ in rows:
                 yield name, core
             if not rows:
                 return

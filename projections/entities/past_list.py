@@ -92,14 +92,14 @@ class PastList:
         rows: list[ListedEntity] = []
         size = 0
         for part, cut_off in parts:
-            for name, entity_id, core, more, *_ in part:
-                if not core or more == b"":
+            for row in part:
+                if not all(row[2:]):
                     if not self._asking.may_take_long:
                         return rows, True
-                    core, more = self._past.fold(entity_id, self._past.position)
-                row = name, entity_id, core, more if optional else None
+                    core, fields = self._past.fold(row[1], self._past.position)
+                    row = (*row[:2], core, fields) if optional else (*row[:2], core)
                 rows.append(row)
-                size += len(core) + len(row[3] or b"")
+                size += sum(map(len, row[2:]))
                 if size >= most_bytes:
                     return rows, True
             if cut_off:

@@ -103,9 +103,9 @@ def edges_as_of(past: PastOfList) -> ListRequest:
     return ListRequest(kind=LINEAGE_EDGE, limit=1, past=past)
 
 
-ListedEntity = tuple[str, str, bytes, bytes | None, *tuple[Any, ...]]
-"""An entity on a page: its name, its id, the JSON of its core fields, and the JSON of its optional
-fields (None where the request asks for no fields). What follows is the database's own."""
+ListedEntity = tuple[str, str, bytes, *tuple[bytes, ...]]
+"""An entity on a page: its name, its id, the JSON of its core fields, and where the request asks
+for fields the JSON of its optional fields."""
 
 
 class WholePage(msgspec.Struct, frozen=True):

@@ -116,7 +116,7 @@ class PlainReader:
         """Any thread may read plain objects."""
 
     def listed(self, one: StoredEntity) -> ListedEntity:
-        return one.name, one.id, one.core, one.optional if self.request.fields else None
+        return one.name, one.id, one.core, *([one.optional] if self.request.fields else ())
 
 
 def scope(entities: Iterable[StoredEntity], sought: Sought) -> str:

@@ -1,10 +1,11 @@
 """Promises of every sorted read model: order, totals, whole commits, and the same cursors."""
 
+import asyncio
 import json
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,19 +19,54 @@ from benchmarks.postgres_server import PostgresServer
 from domain.errors import InvalidInput, StoreUnavailable
 from domain.kinds.names import name_key, split
 from domain.kinds.registry import KINDS
+from projections.entities.cursors import Place, encode
 from projections.entities.list_pages import list_page
 from projections.entities.name_filters import name_filter
 from projections.entities.port import EntityTooLarge, Include, ListRequest, SortedReadModel
-from projections.entities.sqlite.model import open_read_model
+from projections.entities.sqlite.database import EntityDatabase
+from projections.entities.sqlite.model import SqliteReadModel, open_read_model
+from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.stored_entity import StoredEntity, columns_digest
+from projections.generations.port import ChangeCounter
 from tests.commits import change, store
 from tests.contracts.plain_read_model import PlainReadModel
 from tests.depth import examples
 from tests.postgres_models import postgres_model
 
+
+class RememberingModel(SqliteReadModel):
+    """A model that knows the ends of each list whose pages it is asked for."""
+
+    def __init__(self, database: EntityDatabase) -> None:
+        super().__init__(database)
+        self.changes = ChangeCounter()
+        self.remember(self.changes.number)
+
+    def apply(self, *of: Any, **more: Any) -> None:
+        with self.changes.changing():
+            super().apply(*of, **more)
+
+    def read_list(self, request: ListRequest, place: Place | None) -> SqliteListReader:
+        if request.limit:
+            first = msgspec.structs.replace(request, limit=1, before=None, after=None)
+            with super().read_list(first, None) as reader:
+                reader.passed_over()
+                reader.whole(1_000_000)
+        return super().read_list(request, place)
+
+
+@contextmanager
+def remembering(directory: Path) -> Iterator[SortedReadModel]:
+    database = EntityDatabase(directory / "remembering.db", writable=True)
+    database.prepare()
+    with closing(RememberingModel(database)) as model:
+        yield model
+
+
 OpenModel = Callable[[Path], AbstractContextManager[SortedReadModel]]
 BACKENDS: dict[str, OpenModel] = {
     "sqlite file": lambda directory: closing(open_read_model(directory / "entities.db")),
+    "sqlite that remembers": remembering,
     "plain objects": lambda _: closing(PlainReadModel()),
 }
 TABLE, CONTRACT, SCHEMA = KINDS["table"], KINDS["dataContract"], KINDS["databaseSchema"]
@@ -89,8 +125,17 @@ def fill(model: SortedReadModel, *entities: StoredEntity, position: int = 1) -> 
 
 def page(model: SortedReadModel, limit: int = 10, **options: Any) -> dict[str, Any]:
     request = ListRequest(**{"kind": TABLE, "limit": limit, **options})
-    answer: dict[str, Any] = json.loads(b"".join(list_page(model, request)))
+    answer: dict[str, Any] = json.loads(read(model, request))
     return answer
+
+
+def read(model: SortedReadModel, request: ListRequest) -> bytes:
+    """A page, as an event loop reads it."""
+
+    async def turn() -> bytes:
+        return b"".join(list_page(model, request))
+
+    return asyncio.run(turn())
 
 
 def names(answer: dict[str, Any]) -> list[str]:
@@ -350,6 +395,21 @@ def test_page_emptied_by_a_commit_leads_back(model: SortedReadModel) -> None:
     assert names(page(model, 2, before=empty["paging"]["before"])) == ["a", "b"]
 
 
+@pytest.mark.parametrize(("name", "backward", "on"), [("a", False, "after"), ("b", True, "before")])
+def test_page_that_begins_at_its_place_does_not_lead_back_to_it(
+    model: SortedReadModel, name: str, backward: bool, on: str
+) -> None:
+    fill(model, stored(1, "a"), stored(2, "b"))
+    place = Place(name, uuid(1 + backward), inclusive=True)
+    listing = ListRequest(kind=TABLE, limit=1).identity
+    cursor = encode(place, listing, backward=backward).decode()
+
+    answer = page(model, 1, **{"before" if backward else "after": cursor})
+
+    assert names(answer) == [name]
+    assert {*answer["paging"]} == {"total", on}
+
+
 def test_totals_and_pages_are_narrowed_alike(model: SortedReadModel) -> None:
     entity, other = uuid(500), uuid(501)
     fill(
@@ -521,7 +581,7 @@ changes = st.lists(
 )
 
 
-@pytest.mark.parametrize("backend", ["plain objects", "postgres"])
+@pytest.mark.parametrize("backend", ["sqlite that remembers", "plain objects", "postgres"])
 def test_every_page_of_every_database_has_the_same_bytes(
     request: pytest.FixtureRequest, backend: str
 ) -> None:
@@ -592,7 +652,7 @@ def walk(model: SortedReadModel, limit: int, side: str, **options: Any) -> list[
     pages: list[bytes] = []
     while True:
         request = ListRequest(kind=CONTRACT, limit=limit, **options)
-        pages.append(b"".join(list_page(model, request)))
+        pages.append(read(model, request))
         paging = json.loads(pages[-1])["paging"]
         if side not in paging:
             return pages

@@ -10,13 +10,13 @@ import psycopg
 from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
 from projections.entities.cursors import Place
-from projections.entities.list_selections import Of, Parameters, Shape
+from projections.entities.list_selections import Of, Parameters, Selection, Shape
 from projections.entities.list_sql import Beyond, ListSql, Statement
 from projections.entities.page_reading import PageReader, size_of
-from projections.entities.port import ListedEntity, ListRequest
+from projections.entities.port import ListedEntity, ListRequest, WholePage
 from projections.entities.postgres.database import EntityTables, raise_as_ours
 
-_OPTIONAL = {False: "NULL::bytea AS optional", True: "optional"}
+_COLUMNS = {False: "core", True: "core, optional"}
 _SIZE = {False: "octet_length(core)", True: "octet_length(core) + octet_length(optional)"}
 
 
@@ -67,25 +67,53 @@ class PostgresListSql(ListSql):
         sql = f"SELECT one.id FROM {_THEN} WHERE coalesce(e.deleted, h.deleted) = 1"
         return self.spell(sql), ([*ids], position, position)
 
+    def page(
+        self,
+        selection: Selection,
+        place: Place | None,
+        limit: int,
+        most_bytes: int,
+        *,
+        backward: bool,
+        optional: bool,
+    ) -> Statement:
+        """A query for the total of a list, and whether it goes on behind a place, before each row.
+
+        Those of `rows` follow; without one they are NULL.
+        """
+        values, times = selection.values, len(selection.shape.states)
+        head = values * (1 if len(selection.scopes) < 2 else times)
+        if place is not None:
+            head += (*values, place.name, place.id) * times
+        sql = self._spelled(
+            self._page, selection.shape, place and place.inclusive, backward, optional
+        )
+        keys = self._keys_values(selection, place, limit)
+        return sql, (*head, *keys, *self._bound(most_bytes))
+
     def _bound(self, most_bytes: int) -> Parameters:
         return (most_bytes,)
 
     def _page(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
-        """The columns about the list stand in each row, the others are NULL where there is none."""
         head = self._head(shape, beyond, backward)
         rows = self._rows(shape, beyond, backward, optional)
-        return f"SELECT p.*, m.* FROM (SELECT {head}) m LEFT JOIN ({rows}) p ON true"
+        return f"SELECT m.*, p.* FROM (SELECT {head}) m LEFT JOIN ({rows}) p ON true"
+
+    def _head(self, shape: Shape, beyond: Beyond, backward: bool) -> str:
+        """The total, and whether the list goes on behind a place, as two columns."""
+        behind = "false" if beyond is None else self._goes_on(shape, not beyond, not backward)
+        return f"{self._total(shape)} AS total, {behind} AS behind"
 
     def _rows(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
         if not shape.scopes:
-            core, fields = "k.core", f"{'k.' if optional else ''}{_OPTIONAL[optional]}"
+            core, fields = "k.core", ", k.optional"
             if shape.of is Of.ENDED:
                 core = "coalesce(k.core, ''::bytea) AS core"
-                fields = "coalesce(k.optional, ''::bytea) AS optional" if optional else fields
-            wanted = f", {core}, {fields}"
+                fields = ", coalesce(k.optional, ''::bytea) AS optional"
+            wanted = f", {core}{fields * optional}"
             return _bounded(self._keys(shape, beyond, backward, wanted), backward, optional)
         sql = (
-            f"SELECT k.name, k.id, e.core, {'e.' if optional else ''}{_OPTIONAL[optional]}"
+            f"SELECT k.name, k.id, e.core{', e.optional' * optional}"
             f" FROM ({self._keys(shape, beyond, backward, '')}) k"
             f" JOIN {{}}.entities e ON e.id = k.id ORDER BY {_order(backward)}"
         )
@@ -94,7 +122,7 @@ class PostgresListSql(ListSql):
 
 def _rows_of(backward: bool, optional: bool) -> str:
     sql = (
-        f"SELECT name, id, core, {_OPTIONAL[optional]} FROM {{}}.entities"
+        f"SELECT name, id, {_COLUMNS[optional]} FROM {{}}.entities"
         f" WHERE id = ANY (?::text[]) ORDER BY {_order(backward)}"
     )
     return _bounded(sql, backward, optional)
@@ -115,8 +143,8 @@ def _rows_at(backward: bool, optional: bool) -> str:
         for column in ("core", "optional")
     )
     sql = (
-        f"SELECT coalesce(e.name, h.name) AS name, one.id, {core} AS core,"
-        f" {fields if optional else 'NULL::bytea'} AS optional FROM {_THEN}"
+        f"SELECT coalesce(e.name, h.name) AS name, one.id, {core} AS core"
+        f"{f', {fields} AS optional' * optional} FROM {_THEN}"
     )
     return _bounded(sql, backward, optional)
 
@@ -125,7 +153,7 @@ def _bounded(sql: str, backward: bool, optional: bool) -> str:
     """Limit a query to its first rows, which end with the row that reaches the bound in bytes."""
     summed = f"sum(size) OVER (ORDER BY {_order(backward)} ROWS UNBOUNDED PRECEDING)"
     return (
-        f"SELECT name, id, core, optional FROM (SELECT *, {summed} - size AS before"
+        f"SELECT name, id, {_COLUMNS[optional]} FROM (SELECT *, {summed} - size AS before"
         f" FROM (SELECT *, {_SIZE[optional]} AS size FROM ({sql}) r) sized) summed"
         " WHERE before < ?"
     )
@@ -187,13 +215,21 @@ class PostgresListReader(PageReader):
         rows.sort(key=_KEY, reverse=self._request.backward and not self._is_own)
         return rows, sum(map(size_of, rows)) >= most_bytes
 
-    def read_page(
-        self, statement: Statement, most_bytes: int
-    ) -> tuple[int, bool, list[ListedEntity], bool]:
-        """The answer to a `ListSql.page`; see `PageReader.read_page`."""
+    def read_range(self, most_bytes: int) -> WholePage | None:
+        """Read as `whole`, in one statement, which sees one state without a transaction."""
+        request = self._request
+        statement = _SQL.page(
+            self._selection,
+            self._place,
+            # One row more than the page holds says that the list goes on.
+            request.limit + 1,
+            most_bytes,
+            backward=request.backward,
+            optional=bool(request.fields),
+        )
         rows = self.run(statement)
-        total, behind = rows[0][4:]
-        if rows[0][0] is None:
-            return total, behind, [], False
-        rows.sort(key=_KEY, reverse=self._request.backward)
-        return total, behind, rows, sum(map(size_of, rows)) >= most_bytes
+        total, behind = rows[0][:2]
+        rows = [row[2:] for row in rows if row[2] is not None]
+        rows.sort(key=_KEY, reverse=request.backward)
+        cut_off = sum(map(size_of, rows)) >= most_bytes
+        return self.page_of(total, rows, behind=behind, cut_off=cut_off)

@@ -1,5 +1,6 @@
 """The SQLite file of the sorted read model: its connections, transactions, snapshots and errors."""
 
+import asyncio
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from domain.errors import StoreUnavailable
 from domain.kinds.names import name_key
 from domain.machine.write_turns import writing
 from projections.entities.sqlite.tables import INDEXES, MOST_WAL_BYTES, PAGE_BYTES, TABLES
+from projections.entities.sqlite.turn import Turn
 from projections.feeding.port import Damaged
 
 _FOREIGN_MS = 1_000
@@ -85,6 +87,18 @@ class EntityDatabase:
         if connection is None:
             connection = self._local.connection = self._kept(self.connect())
         return connection
+
+    @property
+    def turn(self) -> Turn | None:
+        """The turn of this thread's event loop; None in a thread without one."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return None
+        turn: Turn | None = getattr(self._local, "turn", None)
+        if turn is None or turn.loop is not loop:
+            turn = self._local.turn = Turn(self._kept(self.connect()), loop)
+        return turn
 
     def _kept(self, connection: _Connection) -> _Connection:
         """A new connection, which `close` closes."""

@@ -1,7 +1,7 @@
 """The port of the sorted read model over a SQLite file."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,14 @@ class SqliteReadModel(SortedReadModel):
 
     def __init__(self, database: EntityDatabase) -> None:
         self.database = database
+        self._number: Callable[[], int | None] = lambda: None
+
+    def remember(self, number: Callable[[], int | None]) -> None:
+        """Have pages share what was read, for as long as the number of changes is the same.
+
+        It is None where it is not known, as while a change is being made.
+        """
+        self._number = number
 
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
@@ -146,7 +154,7 @@ class SqliteReadModel(SortedReadModel):
 
     def read_list(self, request: ListRequest, place: Place | None) -> SqliteListReader:
         """Begin to read the page of `request`; `place` is what the request's cursor stands for."""
-        return SqliteListReader(self.database, request, place)
+        return SqliteListReader(self.database, request, place, self._number)
 
     def document(
         self,

@@ -1,17 +1,19 @@
 """Pages of lists, read from SQLite."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any
 
 import msgspec
 
 from projections.entities.cursors import Place
+from projections.entities.list_ends import ListEnds
 from projections.entities.list_selections import Of, Shape
 from projections.entities.list_sql import Beyond, ListSql, Statement
 from projections.entities.page_reading import ANY_LENGTH, PageReader, size_of
-from projections.entities.port import ListedEntity, ListRequest
+from projections.entities.port import ListedEntity, ListRequest, WholePage
 from projections.entities.sqlite.database import EntityDatabase, raise_as_ours
 
 _SAME_ENTITY = "e.kind = k.kind AND e.deleted = k.deleted AND e.name = k.name AND e.id = k.id"
@@ -41,7 +43,7 @@ class SqliteListSql(ListSql):
     ) -> Statement:
         """A query for the rows of the entities with these ids, in their order."""
         sql = (
-            f"SELECT e.name, e.id, e.core, {'e.optional' if optional else 'NULL'}"
+            f"SELECT e.name, e.id, e.core{', e.optional' * optional}"
             " FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value"
         )
         return sql, (msgspec.json.encode(ids).decode(),)
@@ -62,7 +64,7 @@ class SqliteListSql(ListSql):
         )
         core, fields = columns
         sql = (
-            f"SELECT coalesce(e.name, h.name), one.value, {core}, {fields if optional else 'NULL'}"
+            f"SELECT coalesce(e.name, h.name), one.value, {core}{f', {fields}' * optional}"
             f" FROM {_THEN}"
         )
         return sql, (msgspec.json.encode(ids).decode(), position, position)
@@ -77,16 +79,7 @@ class SqliteListSql(ListSql):
         sql = f"SELECT one.value FROM {_THEN} WHERE coalesce(e.deleted, h.deleted) = 1"
         return sql, (msgspec.json.encode(ids).decode(), position, position)
 
-    def _page(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
-        """The columns about the list are worked out once, with the first row."""
-        head = self._head(shape, beyond, backward)
-        if len(shape.states) == 1:
-            return self._rows(shape, beyond, backward, optional, f", {head}")
-        return f"SELECT r.*, {head} FROM ({self._rows(shape, beyond, backward, optional)}) r"
-
-    def _rows(
-        self, shape: Shape, beyond: Beyond, backward: bool, optional: bool, more: str = ""
-    ) -> str:
+    def _rows(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
         core, fields = "k.core", "k.optional"
         if shape.of is Of.ENDED:
             core, fields = (f"coalesce({column}, x'')" for column in (core, fields))
@@ -96,7 +89,7 @@ class SqliteListSql(ListSql):
                 f"(SELECT e.{column} FROM {{}}.entities e NOT INDEXED WHERE {_SAME_ENTITY})"
                 for column in ("core", "optional")
             )
-        wanted = f", {core}, {fields if optional else 'NULL'}{more}"
+        wanted = f", {core}{f', {fields}' * optional}"
         return self._keys(shape, beyond, backward, wanted)
 
 
@@ -109,9 +102,17 @@ class SqliteListReader(PageReader):
     No statement is left open between two calls, so that the connection may change threads.
     """
 
-    def __init__(self, database: EntityDatabase, request: ListRequest, place: Place | None) -> None:
+    def __init__(
+        self,
+        database: EntityDatabase,
+        request: ListRequest,
+        place: Place | None,
+        number: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        """`number` counts the changes of the file; None is an unknown one."""
         super().__init__(_SQL, request, place)
         self._database = database
+        self._number = number
 
     def __enter__(self) -> "SqliteListReader":
         """Take the connection; raises StoreUnavailable."""
@@ -164,7 +165,7 @@ class SqliteListReader(PageReader):
         try:
             for row in connection.execute(*statement):
                 rows.append(row)
-                size += len(row[2]) if row[3] is None else size_of(row)
+                size += len(row[2]) if len(row) == 3 else size_of(row)
                 if size >= most_bytes:
                     return rows, True
         except sqlite3.DataError:
@@ -177,18 +178,50 @@ class SqliteListReader(PageReader):
                 connection.execute("PRAGMA shrink_memory")
         return rows, False
 
-    def read_page(
-        self, statement: Statement, most_bytes: int
-    ) -> tuple[int, bool, list[ListedEntity], bool]:
-        """The answer to a `ListSql.page`; see `PageReader.read_page`."""
+    def read_range(self, most_bytes: int) -> WholePage | None:
+        """Read as `whole`; what the pages of a list have in common is read once for each state."""
+        turn = None if self.in_transaction else self._database.turn
+        if turn is None:
+            if not self.in_transaction:
+                self.begin(own=False)
+            return self._read_between(self._read_ends(), most_bytes)
+        turn.begin(self._number())
+        own, self._connection = self._connection, turn.connection
+        try:
+            ends = turn.ends(self._selection)
+            if ends is None:
+                ends = self._read_ends()
+                turn.keep(self._selection, ends)
+            return self._read_between(ends, most_bytes)
+        finally:
+            self._connection = own
+
+    def _read_between(self, ends: ListEnds, most_bytes: int) -> WholePage | None:
+        """The page of a list with these ends."""
+        request, place, backward = self._request, self._place, self._request.backward
+        statement = self._sql.rows(
+            self._selection,
+            place,
+            request.limit,
+            most_bytes,
+            backward=backward,
+            optional=bool(request.fields),
+        )
         rows, cut_off = self.read(statement, most_bytes)
-        if rows:
-            total, behind = rows[0][4:]
-            return total, behind, rows, cut_off
         if cut_off:
-            return 0, False, rows, True
-        if self.in_transaction:
-            return *self.totals(), rows, False
-        # Without a row there is no total: both are asked for in one state.
-        self.begin(own=False)
-        return self.read_page(statement, most_bytes)
+            return None
+        ahead = behind = False
+        if rows:
+            ahead = ends.goes_on(rows[-1][:2], inclusive=False, backward=backward)
+        if place is not None:
+            key = place.name, place.id
+            behind = ends.goes_on(key, inclusive=not place.inclusive, backward=not backward)
+        if backward:
+            rows.reverse()
+        return WholePage(ends.total, behind, rows, ahead)
+
+    def _read_ends(self) -> ListEnds:
+        keys = partial(self._sql.keys, self._selection, None, 1, fqn=False)
+        first, last = ([*self.run(keys(backward=backward)), None][0] for backward in (False, True))
+        ((total,),) = self.run(self._sql.total(self._selection))
+        return ListEnds(total, first, last)
