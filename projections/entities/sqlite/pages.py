@@ -188,10 +188,10 @@ class SqliteListReader(PageReader):
         turn.begin(self._number())
         own, self._connection = self._connection, turn.connection
         try:
-            ends = turn.ends(self._selection)
+            ends = turn.ends(self._request.identity)
             if ends is None:
                 ends = self._read_ends()
-                turn.keep(self._selection, ends)
+                turn.keep(self._request.identity, ends)
             return self._read_between(ends, most_bytes)
         finally:
             self._connection = own

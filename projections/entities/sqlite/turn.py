@@ -5,7 +5,6 @@ import sqlite3
 from contextlib import suppress
 
 from projections.entities.list_ends import ListEnds
-from projections.entities.list_selections import Selection
 
 _MOST = 256
 """Number of lists whose ends are remembered."""
@@ -24,7 +23,8 @@ class Turn:
         self.loop = loop
         self._number: int | None = None
         self._version: tuple[int] | None = None
-        self._ends: dict[Selection, ListEnds] = {}
+        self._ends: dict[str, ListEnds] = {}
+        """By `ListRequest.identity`."""
 
     def begin(self, number: int | None) -> None:
         """Begin a transaction, unless there is one from the same number of changes.
@@ -43,15 +43,15 @@ class Turn:
         self._number = number
         self.loop.call_soon(self._end)
 
-    def ends(self, selection: Selection) -> ListEnds | None:
+    def ends(self, identity: str) -> ListEnds | None:
         """The ends of a list in this state, if they were kept."""
-        return self._ends.get(selection)
+        return self._ends.get(identity)
 
-    def keep(self, selection: Selection, ends: ListEnds) -> None:
+    def keep(self, identity: str, ends: ListEnds) -> None:
         """Remember the ends of a list, which were read in this state."""
         if len(self._ends) >= _MOST:
             self._ends.clear()
-        self._ends[selection] = ends
+        self._ends[identity] = ends
 
     def _end(self) -> None:
         self._number = None
