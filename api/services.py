@@ -12,7 +12,8 @@ from api.answers.bodies import has_left
 from api.answers.read_positions import ReadPositions
 from api.answers.remembered_answers import RememberedAnswers
 from api.answers.responses import Heavy, Large
-from api.callers.limits import Places, Streams, WorkQueue
+from api.callers.limits import Places, Streams
+from api.callers.work_queue import WorkQueue
 from api.settings import Settings
 from domain.errors import AlreadyExists, ConcurrentChange
 from domain.event_store.committer import Committer

@@ -13,7 +13,7 @@ from benchmarks.running import Server, running
 from benchmarks.workspace import ENTITIES, Workspace
 from domain.kinds.registry import KINDS
 from projections.entities.cursors import Place, encode
-from projections.entities.port import ListRequest
+from projections.entities.list_port import ListRequest
 
 AGAIN, ONCE, FLAT = 0.7, 0.3, 1.2
 _ROUNDS, _SECONDS = 5, 2

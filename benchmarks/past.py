@@ -25,7 +25,7 @@ from projections.entities import commit
 from projections.entities.commit import write_past
 from projections.entities.cursors import encode
 from projections.entities.list_pages import small_page
-from projections.entities.port import ListRequest, PastOfList
+from projections.entities.list_port import ListRequest, PastOfList
 from projections.entities.projection import EntityProjection
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.feeding.projector import Projector

@@ -17,7 +17,7 @@ from domain.event_store.port import EventStore
 from domain.kinds.registry import KINDS
 from projections.entities.cursors import Place, encode
 from projections.entities.list_pages import MOST_BYTES, small_page
-from projections.entities.port import ListRequest
+from projections.entities.list_port import ListRequest
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.pages import PostgresListSql
 from projections.entities.postgres.tables import COLUMNS, INDEXES, TABLES, TYPES

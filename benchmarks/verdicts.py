@@ -20,7 +20,7 @@ from domain.kinds.registry import KINDS
 from domain.measurements.bounds import Bounds
 from domain.measurements.opening import measurements_at
 from projections.entities.list_pages import list_page
-from projections.entities.port import ListRequest
+from projections.entities.list_port import ListRequest
 from projections.generations.building import build
 from projections.wiring.local_read_models import entities_definition
 

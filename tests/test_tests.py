@@ -9,7 +9,7 @@ import pytest
 TESTS = Path(__file__).parent
 SLEEPS = {
     "waiting.py": "the one place where a condition is asked for again and again",
-    "api/callers/test_limits.py": "work that takes longer than a turn that is shared",
+    "api/callers/test_work_queue.py": "work that takes longer than a turn that is shared",
     "api/callers/tokens/jwks_server.py": "an identity provider that is slow",
     "e2e/crash.py": "a server is killed at a random moment",
     "e2e/test_judge_crash.py": "a server is killed at a random moment",

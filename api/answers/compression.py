@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable
 from contextlib import closing
 from functools import partial
 
-from api.callers.limits import WorkQueue
+from api.callers.work_queue import WorkQueue
 
 COMPRESSED_FROM = 32 * 1024
 """Bytes of a body from which it is compressed: a smaller one is sent in about the time that

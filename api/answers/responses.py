@@ -29,8 +29,9 @@ from litestar.types import Receive, Scope, Send
 
 from api.answers.bodies import has_left
 from api.answers.compression import COMPRESSED_FROM, accepts_gzip, compress, compressed
-from api.callers.limits import Stream, Streams, WorkQueue
+from api.callers.limits import Stream, Streams
 from api.callers.permissions import Principal
+from api.callers.work_queue import WorkQueue
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"

@@ -24,7 +24,7 @@ from domain.events import Via
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
 from domain.kinds.registry import KINDS
-from projections.entities.port import Include
+from projections.entities.list_port import Include
 from projections.search.language import dates
 
 _VERSION = re.compile(r"[0-9]{1,9}\.[0-9]").fullmatch

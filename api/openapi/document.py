@@ -32,7 +32,7 @@ from api.openapi.parameters import (
 from api.services import READ_YOUR_WRITES_SECONDS
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from projections.entities.port import Include
+from projections.entities.list_port import Include
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _TAGS = {

@@ -19,7 +19,7 @@ from api.services import READ_YOUR_WRITES_SECONDS
 from api.use_cases.entity_writes import MAX_KEY_LENGTH
 from domain.kinds.bodies.property_types import PROPERTY_TYPES
 from domain.kinds.registry import KINDS
-from projections.entities.port import Include
+from projections.entities.list_port import Include
 
 KNOWN_POSITION = "Known-Position"
 """Name of the component for X-Catalog-Position where it is a condition of a read."""

@@ -12,8 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api.answers.bodies import has_left
-from api.callers.limits import Places, WorkQueue
+from api.callers.limits import Places
 from api.callers.permissions import Access
+from api.callers.work_queue import WorkQueue
 from api.declaring.signatures import AnyRequest
 from api.errors import Overloaded, TooManyRequests
 from api.openlineage.answers import (

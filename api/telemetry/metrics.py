@@ -20,7 +20,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import Metric
 from prometheus_client.utils import floatToGoString
 
-from api.callers.limits import WorkQueue
+from api.callers.work_queue import WorkQueue
 from api.telemetry.shared_counts import BUCKETS, QUEUES, Labels, SharedCounts
 from domain.release import RELEASE, commit
 from projections.operation.inspection import Inspection

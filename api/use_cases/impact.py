@@ -21,7 +21,8 @@ from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import ColumnLineage
 from domain.kinds.registry import KINDS
 from projections.entities.lineage import BOUNDS, Bounds, Edge, Node, live_entity, walked
-from projections.entities.port import EntityTooLarge, Include, SortedReadModel
+from projections.entities.list_port import Include
+from projections.entities.port import EntityTooLarge, SortedReadModel
 from projections.entities.single_entities import read_one
 from projections.visibility.edges import EdgeSight
 

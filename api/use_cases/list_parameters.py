@@ -15,8 +15,8 @@ from domain.openmetadata.entity_properties import field_aliases, known_propertie
 from domain.openmetadata.status_names import StatusNames
 from domain.openmetadata.verdicts import KEY as VERDICT
 from domain.openmetadata.verdicts import VERDICTS
+from projections.entities.list_port import Include, ListRequest
 from projections.entities.name_filters import MAX_PATTERN, name_filter
-from projections.entities.port import Include, ListRequest
 from projections.visibility.withholding import Withheld
 
 DEFAULT_LIMIT = 10

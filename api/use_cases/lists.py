@@ -11,7 +11,7 @@ from api.use_cases.list_parameters import list_parameters, list_request
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from projections.entities.list_pages import list_page
-from projections.entities.port import ListRequest, PastOfList
+from projections.entities.list_port import ListRequest, PastOfList
 
 
 def read_list(

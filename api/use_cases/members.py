@@ -10,7 +10,7 @@ from api.services import Services
 from api.use_cases.measured import id_of
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from projections.entities.port import ListRequest
+from projections.entities.list_port import ListRequest
 from projections.entities.single_entities import EntityAnswer
 
 MOST_MEMBERS = 10_000

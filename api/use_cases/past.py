@@ -27,7 +27,8 @@ from domain.reading import changes, history
 from domain.reading.moments import time_at
 from projections.entities import cursors
 from projections.entities.lineage import Node
-from projections.entities.port import Include, PastOfList, SortedReadModel
+from projections.entities.list_port import Include, PastOfList
+from projections.entities.port import SortedReadModel
 from projections.entities.single_entities import folded_fields, with_fields
 from projections.entities.stored_entity import split_fields
 from projections.search.language import dates

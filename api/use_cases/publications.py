@@ -23,7 +23,7 @@ from domain.writing.placing import Publication
 from domain.writing.plans import Change, Step
 from domain.writing.publishing import MOST_CONTRACTS, Published, plan_publication
 from projections.entities.list_pages import listed_names
-from projections.entities.port import ListRequest
+from projections.entities.list_port import ListRequest
 from projections.entities.scopes import DOCUMENT
 
 _SERVICE = KINDS["databaseService"]

@@ -16,7 +16,8 @@ from domain.errors import NotFound
 from domain.events import Body
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import RUNNING_KINDS
-from projections.entities.port import EdgeReader, PastOfList, SortedReadModel
+from projections.entities.list_port import PastOfList
+from projections.entities.port import EdgeReader, SortedReadModel
 from projections.visibility.edges import EdgeSight
 
 

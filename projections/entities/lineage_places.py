@@ -10,7 +10,8 @@ from domain.kinds.registry import KINDS
 from domain.openlineage.mapping_file import Rules
 from domain.openlineage.naming import SERVICE_KINDS, STORAGE, by_path
 from domain.openlineage.places import Places, container_of, service_of
-from projections.entities.port import ListRequest, SortedReadModel
+from projections.entities.list_port import ListRequest
+from projections.entities.port import SortedReadModel
 from projections.entities.single_entities import with_all_fields
 
 MOST_READ = 10_000

@@ -5,7 +5,8 @@ from operator import itemgetter
 
 from domain.errors import InvalidInput
 from projections.entities.cursors import Place, decode, encode
-from projections.entities.port import ListedEntity, ListRequest, SortedReadModel
+from projections.entities.list_port import ListedEntity, ListRequest
+from projections.entities.port import SortedReadModel
 from projections.entities.single_entities import with_fields
 
 MOST_ROWS, MOST_BYTES = 2_000, 256 * 1024

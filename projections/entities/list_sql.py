@@ -14,6 +14,7 @@ from typing import Any
 from domain.kinds.registry import ALL_KINDS
 from projections.entities.commit_changes import WHOLE_KIND
 from projections.entities.cursors import Place
+from projections.entities.list_port import Include, ListRequest
 from projections.entities.list_selections import (
     Of,
     Parameters,
@@ -22,7 +23,6 @@ from projections.entities.list_selections import (
     Shape,
     scope_shape,
 )
-from projections.entities.port import Include, ListRequest
 from projections.entities.replaced_states import ANY_STATUS
 from projections.entities.scopes import NOWHERE, Sought, former_scope, sought_scope
 

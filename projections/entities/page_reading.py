@@ -6,12 +6,12 @@ from typing import Any
 
 from domain.reading.horizon import Horizon
 from projections.entities.cursors import Place
+from projections.entities.list_port import ListedEntity, ListRequest, PastOfList, WholePage
 from projections.entities.list_selections import Selection
 from projections.entities.list_sql import ListSql, Statement, told_place
 from projections.entities.name_filters import NameFilter
 from projections.entities.past_edges import PastEdges
 from projections.entities.past_list import PastList
-from projections.entities.port import ListedEntity, ListRequest, PastOfList, WholePage
 from projections.entities.scopes import LABEL_ROOTS, NOWHERE, Sought, scope_of_then, sought_scope
 
 _MOST_ROWS = 2_000

@@ -6,10 +6,11 @@ import msgspec
 
 from domain.edges import EDGE, edge_ends
 from projections.entities.cursors import Place
+from projections.entities.list_port import PastOfList
 from projections.entities.list_selections import ScopeShape, Selection, Shape
 from projections.entities.list_sql import AFTER_ANY_ID, ListSql
 from projections.entities.past_list import Asking, PastList
-from projections.entities.port import EdgeReader, PastOfList
+from projections.entities.port import EdgeReader
 
 _AT_ONCE = 100
 """Edges that are asked for together."""

@@ -12,10 +12,10 @@ from operator import itemgetter
 from typing import Any, Protocol
 
 from projections.entities.cursors import Place
+from projections.entities.list_port import ListedEntity, PastOfList
 from projections.entities.list_selections import Of, Selection
 from projections.entities.list_sql import ListSql, Statement
 from projections.entities.name_filters import NameFilter
-from projections.entities.port import ListedEntity, PastOfList
 
 _KEY = itemgetter(0, 1)
 _KEYS = 1_000

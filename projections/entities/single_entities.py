@@ -12,7 +12,8 @@ from domain.kinds.entity_kind import EntityKind
 from domain.openmetadata import document
 from domain.openmetadata.verdicts import as_it_reads
 from domain.reading.history import folded
-from projections.entities.port import Include, SortedReadModel
+from projections.entities.list_port import Include
+from projections.entities.port import SortedReadModel
 from projections.entities.stored_entity import split_fields
 
 

@@ -20,10 +20,11 @@ from litestar.testing import TestClient
 from msgspec.structs import replace
 
 from api.app import create_app
-from api.callers.limits import Places, WorkQueue
+from api.callers.limits import Places
 from api.callers.tokens.issuers import Issuer
 from api.callers.tokens.minting import mint
 from api.callers.tokens.verifier import TokenVerifier, open_verifier
+from api.callers.work_queue import WorkQueue
 from api.processes.server import make_daemon
 from api.services import Services, make_services, open_measurements
 from api.settings import Settings

@@ -14,15 +14,8 @@ from projections.entities.daily_counts import (
     DayCount,
     EventCounts,
 )
-from projections.entities.port import (
-    EntityTooLarge,
-    Include,
-    ListedEntity,
-    ListRequest,
-    PastOfList,
-    StoredDocument,
-    WholePage,
-)
+from projections.entities.list_port import Include, ListedEntity, ListRequest, PastOfList, WholePage
+from projections.entities.port import EntityTooLarge, StoredDocument
 from projections.entities.replaced_states import (
     EndedMembership,
     EntityChange,

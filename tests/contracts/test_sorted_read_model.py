@@ -21,8 +21,9 @@ from domain.kinds.names import name_key, split
 from domain.kinds.registry import KINDS
 from projections.entities.cursors import Place, encode
 from projections.entities.list_pages import list_page
+from projections.entities.list_port import Include, ListRequest
 from projections.entities.name_filters import name_filter
-from projections.entities.port import EntityTooLarge, Include, ListRequest, SortedReadModel
+from projections.entities.port import EntityTooLarge, SortedReadModel
 from projections.entities.sqlite.database import EntityDatabase
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.entities.sqlite.pages import SqliteListReader
@@ -132,10 +133,10 @@ def page(model: SortedReadModel, limit: int = 10, **options: Any) -> dict[str, A
 def read(model: SortedReadModel, request: ListRequest) -> bytes:
     """A page, as an event loop reads it."""
 
-    async def turn() -> bytes:
+    async def iteration() -> bytes:
         return b"".join(list_page(model, request))
 
-    return asyncio.run(turn())
+    return asyncio.run(iteration())
 
 
 def names(answer: dict[str, Any]) -> list[str]:

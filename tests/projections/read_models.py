@@ -15,7 +15,7 @@ from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
 from projections.entities import stored_entity
 from projections.entities.list_pages import list_page
-from projections.entities.port import ListRequest
+from projections.entities.list_port import ListRequest
 from projections.generations.building import build
 from projections.generations.current_generation import CurrentGeneration
 from projections.operation.proofs import verify_live

@@ -24,7 +24,7 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ATTACHED, KINDS, kinds_right_below
 from domain.kinds.rows import assets, databases, people, promises, vocabularies
 from domain.kinds.rows import services as service_rows
-from projections.entities.port import PastOfList
+from projections.entities.list_port import PastOfList
 from projections.visibility.withholding import FieldWithheld
 
 SHOWN_KEYS = ("displayName", "description")

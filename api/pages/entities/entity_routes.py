@@ -25,7 +25,7 @@ from api.use_cases.past import read_past_entity
 from domain.errors import CatalogError, InvalidInput, NotEmpty, NotFound, StaleVersion
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from projections.entities.port import Include, PastOfList
+from projections.entities.list_port import Include, PastOfList
 
 REFUSALS = (CatalogError, Forbidden)
 """Errors that are shown beside the form that was sent."""

@@ -24,7 +24,7 @@ from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from projections.entities.list_pages import place_asked
-from projections.entities.port import PastOfList
+from projections.entities.list_port import PastOfList
 
 PAGE_SIZE = 50
 MOST_BESIDE = 100

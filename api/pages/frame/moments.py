@@ -15,7 +15,8 @@ from api.services import Services
 from api.use_cases import past
 from domain.reading.utc_times import in_utc
 from projections.entities.cursors import position_of
-from projections.entities.port import PastOfList, SortedReadModel
+from projections.entities.list_port import PastOfList
+from projections.entities.port import SortedReadModel
 from projections.search.language import dates
 
 DATE: Parameters = past.PAST

@@ -12,9 +12,9 @@ from litestar.response.base import ASGIResponse
 
 from api.answers.bodies import check_media_type, read_body
 from api.answers.responses import Finished
-from api.callers.limits import WorkQueue
 from api.callers.permissions import PUBLIC, Access, Action, Permission
 from api.callers.sign_in.sessions import Sessions
+from api.callers.work_queue import WorkQueue
 from api.declaring.declared_query import Parameters
 from api.declaring.signatures import route
 from api.errors import Forbidden

@@ -15,7 +15,7 @@ from domain.events import Body
 from domain.impact import Flow
 from domain.kinds.bodies.components import Reference
 from projections.entities.lineage import BOUNDS, Bounds, Edge, Node, live_entity, walked
-from projections.entities.port import PastOfList
+from projections.entities.list_port import PastOfList
 
 MOST_STEPS = 50
 """Steps of a picture in each direction."""

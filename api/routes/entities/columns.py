@@ -18,7 +18,7 @@ from api.use_cases.measured import id_of, reading, visible
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
 from domain.measurements.reports import COLUMN
-from projections.entities.port import Include
+from projections.entities.list_port import Include
 from projections.entities.single_entities import read_one
 
 FIELDS = ("tags", "customMetrics", "extension", "profile")

@@ -41,7 +41,8 @@ from domain.openmetadata.document import stand_ins
 from domain.reading import history
 from projections.entities.cursors import is_pinned
 from projections.entities.list_pages import long_page, place_asked, small_page
-from projections.entities.port import EntityTooLarge, Include, ListRequest
+from projections.entities.list_port import Include, ListRequest
+from projections.entities.port import EntityTooLarge
 from projections.visibility.withholding import Withheld
 from projections.wiring.stores import Stores
 

@@ -15,7 +15,7 @@ from api.use_cases.measured import reading
 from domain.errors import EntityOverLimit
 from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
-from projections.entities.port import ListRequest
+from projections.entities.list_port import ListRequest
 from projections.entities.single_entities import read_one
 
 MOST_CHARACTERS = 8_000_000

@@ -22,16 +22,9 @@ from projections.entities.daily_counts import (
     DayCounts,
     EventCounts,
 )
+from projections.entities.list_port import ListRequest, PastOfList, edges_as_of
 from projections.entities.list_sql import Statement
-from projections.entities.port import (
-    EdgeReader,
-    EntityTooLarge,
-    ListRequest,
-    PastOfList,
-    SortedReadModel,
-    StoredDocument,
-    edges_as_of,
-)
+from projections.entities.port import EdgeReader, EntityTooLarge, SortedReadModel, StoredDocument
 from projections.entities.postgres.commit import PostgresCommit, spelled
 from projections.entities.postgres.database import DIGESTS, EntityTables, postgres_errors
 from projections.entities.postgres.pages import PostgresListReader

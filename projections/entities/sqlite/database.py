@@ -13,8 +13,8 @@ from weakref import WeakSet
 from domain.errors import StoreUnavailable
 from domain.kinds.names import name_key
 from domain.machine.write_turns import writing
+from projections.entities.sqlite.loop_state import LoopState
 from projections.entities.sqlite.tables import INDEXES, MOST_WAL_BYTES, PAGE_BYTES, TABLES
-from projections.entities.sqlite.turn import Turn
 from projections.feeding.port import Damaged
 
 _FOREIGN_MS = 1_000
@@ -89,16 +89,16 @@ class EntityDatabase:
         return connection
 
     @property
-    def turn(self) -> Turn | None:
-        """The turn of this thread's event loop; None in a thread without one."""
+    def loop_state(self) -> LoopState | None:
+        """The state that pages of this thread's event loop share; None in a thread without one."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return None
-        turn: Turn | None = getattr(self._local, "turn", None)
-        if turn is None or turn.loop is not loop:
-            turn = self._local.turn = Turn(self._kept(self.connect()), loop)
-        return turn
+        state: LoopState | None = getattr(self._local, "loop_state", None)
+        if state is None or state.loop is not loop:
+            state = self._local.loop_state = LoopState(self._kept(self.connect()), loop)
+        return state
 
     def _kept(self, connection: _Connection) -> _Connection:
         """A new connection, which `close` closes."""

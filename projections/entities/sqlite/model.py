@@ -21,15 +21,8 @@ from projections.entities.daily_counts import (
     DayCounts,
     EventCounts,
 )
-from projections.entities.port import (
-    EdgeReader,
-    EntityTooLarge,
-    ListRequest,
-    PastOfList,
-    SortedReadModel,
-    StoredDocument,
-    edges_as_of,
-)
+from projections.entities.list_port import ListRequest, PastOfList, edges_as_of
+from projections.entities.port import EdgeReader, EntityTooLarge, SortedReadModel, StoredDocument
 from projections.entities.pruning import prune
 from projections.entities.replaced_states import EntityChange
 from projections.entities.scopes import former_scope

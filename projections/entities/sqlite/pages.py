@@ -10,10 +10,10 @@ import msgspec
 
 from projections.entities.cursors import Place
 from projections.entities.list_ends import ListEnds
+from projections.entities.list_port import ListedEntity, ListRequest, WholePage
 from projections.entities.list_selections import Of, Shape
 from projections.entities.list_sql import Beyond, ListSql, Statement
 from projections.entities.page_reading import ANY_LENGTH, PageReader, size_of
-from projections.entities.port import ListedEntity, ListRequest, WholePage
 from projections.entities.sqlite.database import EntityDatabase, raise_as_ours
 
 _SAME_ENTITY = "e.kind = k.kind AND e.deleted = k.deleted AND e.name = k.name AND e.id = k.id"
@@ -180,18 +180,18 @@ class SqliteListReader(PageReader):
 
     def read_range(self, most_bytes: int) -> WholePage | None:
         """Read as `whole`; what the pages of a list have in common is read once for each state."""
-        turn = None if self.in_transaction else self._database.turn
-        if turn is None:
+        state = None if self.in_transaction else self._database.loop_state
+        if state is None:
             if not self.in_transaction:
                 self.begin(own=False)
             return self._read_between(self._read_ends(), most_bytes)
-        turn.begin(self._number())
-        own, self._connection = self._connection, turn.connection
+        state.begin(self._number())
+        own, self._connection = self._connection, state.connection
         try:
-            ends = turn.ends(self._request.identity)
+            ends = state.ends(self._request.identity)
             if ends is None:
                 ends = self._read_ends()
-                turn.keep(self._request.identity, ends)
+                state.keep(self._request.identity, ends)
             return self._read_between(ends, most_bytes)
         finally:
             self._connection = own

@@ -9,7 +9,8 @@ import pytest
 from litestar.response.base import ASGIResponse
 
 from api.answers.responses import LOOP_BYTES, Finished, Heavy, Large
-from api.callers.limits import Places, Streams, WorkQueue
+from api.callers.limits import Places, Streams
+from api.callers.work_queue import WorkQueue
 from api.errors import Overloaded, TooManyRequests
 from domain.errors import NotFound
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.callers.limits import WorkQueue
+from api.callers.work_queue import WorkQueue
 from api.pages.entities import entity_routes
 from api.pages.frame import routing
 from tests.api.conftest import Client

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 import pytest
 
-from api.callers.limits import WorkQueue
+from api.callers.work_queue import WorkQueue
 from api.routes.system import system
 from api.telemetry.shared_counts import QUEUES, SharedCounts
 from benchmarks.postgres_server import PostgresServer, new_schema

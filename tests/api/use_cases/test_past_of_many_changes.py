@@ -4,7 +4,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from api.callers.limits import Places, WorkQueue
+from api.callers.limits import Places
+from api.callers.work_queue import WorkQueue
 from domain.event_store.opening import open_event_log
 from tests.api.conftest import Client, over_files, running
 from tests.projections.entities.test_many_changes import IDS, OTHERS, fill

@@ -24,8 +24,9 @@ from domain.reading.horizon import Horizon
 from domain.reading.moments import LogDays, recorded_moments
 from projections.entities.daily_counts import DailyFigures
 from projections.entities.list_pages import list_page
+from projections.entities.list_port import Include, ListRequest, PastOfList
 from projections.entities.past_verification import past_differences
-from projections.entities.port import Include, ListRequest, PastOfList, SortedReadModel
+from projections.entities.port import SortedReadModel
 from projections.entities.postgres.model import PostgresReadModel
 from projections.entities.projection import EntityProjection
 from projections.entities.replaced_states import ANY_STATUS

@@ -13,8 +13,9 @@ from domain.errors import InvalidInput, NotFound
 from domain.kinds.ids import new_id
 from domain.kinds.registry import KINDS
 from projections.entities.list_pages import list_page, small_page
+from projections.entities.list_port import Include, ListRequest
 from projections.entities.name_filters import name_filter
-from projections.entities.port import EntityTooLarge, Include, ListRequest
+from projections.entities.port import EntityTooLarge
 from projections.entities.single_entities import read_one
 from tests.depth import first_alone
 from tests.projections.conftest import Fixture

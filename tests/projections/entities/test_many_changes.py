@@ -16,7 +16,7 @@ from domain.event_store.port import EventStore
 from domain.events import EntityChanged, EntityCreated, encode
 from domain.kinds.registry import KINDS
 from projections.entities.list_pages import list_page, small_page
-from projections.entities.port import ListRequest, PastOfList
+from projections.entities.list_port import ListRequest, PastOfList
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from tests.depth import first_alone
 from tests.projections.entities.test_past_rows import opened_log, project

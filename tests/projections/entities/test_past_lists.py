@@ -23,8 +23,9 @@ from domain.kinds.registry import KINDS
 from domain.openmetadata import document
 from domain.reading.history import folded
 from projections.entities.list_pages import list_page
+from projections.entities.list_port import Include, ListRequest, PastOfList
 from projections.entities.name_filters import name_filter
-from projections.entities.port import Include, ListRequest, PastOfList, SortedReadModel
+from projections.entities.port import SortedReadModel
 from projections.entities.sqlite.model import open_read_model
 from projections.entities.stored_entity import split_fields, stored_entity
 from projections.feeding.port import Folded

@@ -22,7 +22,8 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.openmetadata import document
 from domain.reading import history
-from projections.entities.port import Include, ListRequest, PastOfList, SortedReadModel
+from projections.entities.list_port import Include, ListRequest, PastOfList
+from projections.entities.port import SortedReadModel
 from projections.entities.sqlite.model import open_read_model
 from projections.entities.stored_entity import split_fields
 from projections.search.documents.documents import document as search_document

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from domain.event_store.port import EventStore
 from domain.kinds.registry import KINDS
 from projections.entities.list_pages import list_page
-from projections.entities.port import Include, ListRequest
+from projections.entities.list_port import Include, ListRequest
 from projections.entities.projection import EntityProjection
 from projections.entities.sqlite.bulk_load import load
 from projections.entities.sqlite.file_check import check

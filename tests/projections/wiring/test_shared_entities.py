@@ -17,7 +17,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.postgres.connections import Link
 from domain.kinds.registry import KINDS
 from projections.entities.list_pages import small_page
-from projections.entities.port import ListRequest
+from projections.entities.list_port import ListRequest
 from projections.feeding.port import Overtaken
 from projections.generations.building import build
 from projections.generations.postgres import generations as postgres_generations

@@ -16,8 +16,8 @@ from domain.event_store.postgres.link import Link
 from domain.kinds.registry import KINDS
 from projections.entities.cursors import Place, encode
 from projections.entities.list_pages import list_page, long_page, small_page
+from projections.entities.list_port import ListRequest
 from projections.entities.name_filters import name_filter
-from projections.entities.port import ListRequest
 from projections.entities.postgres.database import MOST_KEPT, READERS, EntityDatabase
 from projections.entities.postgres.model import PostgresReadModel
 from projections.entities.postgres.opening import open_read_model

@@ -8,8 +8,8 @@ import pytest
 from benchmarks.postgres_server import PostgresServer
 from domain.kinds.registry import KINDS
 from projections.entities.cursors import Place
+from projections.entities.list_port import Include, ListRequest
 from projections.entities.list_sql import Statement
-from projections.entities.port import Include, ListRequest
 from projections.entities.postgres.model import PostgresReadModel
 from projections.entities.postgres.pages import PostgresListSql
 from tests.contracts.test_sorted_read_model import fill, stored, uuid

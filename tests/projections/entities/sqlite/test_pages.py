@@ -8,8 +8,8 @@ import pytest
 from domain.kinds.registry import KINDS
 from projections.entities.cursors import Place
 from projections.entities.list_pages import list_page
+from projections.entities.list_port import ListRequest
 from projections.entities.list_selections import ScopeShape, Selection, Shape
-from projections.entities.port import ListRequest
 from projections.entities.sqlite.database import EntityDatabase
 from projections.entities.sqlite.model import SqliteReadModel
 from projections.entities.sqlite.pages import SqliteListSql

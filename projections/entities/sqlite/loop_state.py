@@ -1,4 +1,4 @@
-"""One state of the file for the pages that an event loop reads in the same turn."""
+"""One state of the file for the pages that an event loop reads in the same iteration."""
 
 import asyncio
 import sqlite3
@@ -10,10 +10,10 @@ _MOST = 256
 """Number of lists whose ends are remembered."""
 
 
-class Turn:
+class LoopState:
     """A transaction, and the ends of the lists that were read in its state of the file.
 
-    It ends with the turn of the loop. To begin and to end one takes as long as to read five
+    It ends with the iteration of the loop. To begin and to end one takes as long as to read five
     entities; if it were held for longer, the write-ahead log could not be used again meanwhile.
     """
 

@@ -1,4 +1,4 @@
-"""Pages that go by what is known of their list: true at any moment, and shared by one turn."""
+"""Pages that share a state of the file within an iteration of the event loop."""
 
 import asyncio
 import sqlite3
@@ -9,7 +9,7 @@ import pytest
 
 from domain.kinds.registry import KINDS
 from projections.entities.list_pages import small_page
-from projections.entities.port import ListRequest
+from projections.entities.list_port import ListRequest
 from projections.generations.port import ChangeCounter
 from tests.projections.conftest import Fixture
 
@@ -42,11 +42,11 @@ class Counted:
         self.statements.clear()
         connection.set_trace_callback(self.statements.append)
 
-    def turn(self) -> sqlite3.Connection:
-        """The connection of this loop's turns."""
-        turn = self.model.database.turn
-        assert turn is not None
-        return turn.connection
+    def connection(self) -> sqlite3.Connection:
+        """The connection whose state the pages of this loop share."""
+        state = self.model.database.loop_state
+        assert state is not None
+        return state.connection
 
 
 @pytest.fixture
@@ -56,29 +56,29 @@ def counted(catalog: Fixture) -> Counted:
     return counted
 
 
-def test_pages_of_one_turn_share_a_transaction(counted: Counted) -> None:
-    async def turn() -> None:
+def test_pages_of_one_iteration_share_a_transaction(counted: Counted) -> None:
+    async def iteration() -> None:
         counted.page()
         await asyncio.sleep(0)
-        counted.trace(counted.turn())
+        counted.trace(counted.connection())
         for _ in range(3):
             assert counted.page() == (3, ["a", "b", "c"])
         opening, version, *pages = counted.statements
         assert [opening, version] == ["BEGIN", "PRAGMA data_version"]
         assert len(pages) == 3
         assert all("FROM entities" in statement for statement in pages)
-        assert counted.turn().in_transaction
+        assert counted.connection().in_transaction
 
         await asyncio.sleep(0)
 
-        assert not counted.turn().in_transaction
+        assert not counted.connection().in_transaction
         assert counted.statements[5:] == ["ROLLBACK"]
 
-    asyncio.run(turn())
+    asyncio.run(iteration())
 
 
-def test_page_shows_a_commit_of_the_same_turn(counted: Counted) -> None:
-    async def turn() -> None:
+def test_page_shows_a_commit_of_the_same_iteration(counted: Counted) -> None:
+    async def iteration() -> None:
         for names in (["d"], ["e", "f"]):
             _, before = counted.page()
             assert counted.page()[1] == before
@@ -90,11 +90,11 @@ def test_page_shows_a_commit_of_the_same_turn(counted: Counted) -> None:
             assert counted.page() == (len(before + names), before + names)
             assert counted.page() == (len(before + names), before + names)
 
-    asyncio.run(turn())
+    asyncio.run(iteration())
 
 
 def test_page_beside_a_change_that_is_not_counted_yet_is_of_one_state(counted: Counted) -> None:
-    async def turn() -> None:
+    async def iteration() -> None:
         counted.page()
         counted.page()
         counted.catalog.create("databaseService", "d", serviceType="Mysql")
@@ -105,14 +105,14 @@ def test_page_beside_a_change_that_is_not_counted_yet_is_of_one_state(counted: C
             assert counted.page() == (4, ["a", "b", "c", "d"])
         assert counted.page() == (4, ["a", "b", "c", "d"])
 
-    asyncio.run(turn())
+    asyncio.run(iteration())
 
 
 def test_page_is_of_one_state_whatever_is_committed_meanwhile(counted: Counted) -> None:
-    async def turn() -> None:
+    async def iteration() -> None:
         counted.page()
         await asyncio.sleep(0)
-        connection = counted.turn()
+        connection = counted.connection()
 
         def commit(statement: str) -> None:
             if "FROM entities" in statement:
@@ -125,11 +125,11 @@ def test_page_is_of_one_state_whatever_is_committed_meanwhile(counted: Counted) 
         assert counted.page() == (3, ["a", "b", "c"])
         assert counted.page() == (4, ["a", "b", "c", "d"])
 
-    asyncio.run(turn())
+    asyncio.run(iteration())
 
 
-def test_turn_does_not_keep_the_write_ahead_log(counted: Counted) -> None:
-    async def turn() -> None:
+def test_shared_state_does_not_keep_the_write_ahead_log(counted: Counted) -> None:
+    async def iteration() -> None:
         counted.page()
         counted.page()
         await asyncio.sleep(0)
@@ -137,54 +137,54 @@ def test_turn_does_not_keep_the_write_ahead_log(counted: Counted) -> None:
         settle = counted.model.database.connect().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         assert settle.fetchone() == (0, 0, 0)
 
-    asyncio.run(turn())
+    asyncio.run(iteration())
 
 
-def test_model_may_be_closed_within_a_turn(counted: Counted) -> None:
+def test_model_may_be_closed_within_an_iteration(counted: Counted) -> None:
     errors: list[object] = []
 
-    async def turn() -> None:
+    async def iteration() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, told: errors.append(told))
         counted.page()
         counted.page()
         counted.model.close()
         await asyncio.sleep(0)
 
-    asyncio.run(turn())
+    asyncio.run(iteration())
 
     assert errors == []
 
 
-def test_each_loop_has_turns_of_its_own(counted: Counted) -> None:
-    async def turn() -> sqlite3.Connection:
+def test_each_loop_has_a_state_of_its_own(counted: Counted) -> None:
+    async def iteration() -> sqlite3.Connection:
         counted.page()
-        return counted.turn()
+        return counted.connection()
 
-    assert asyncio.run(turn()) is not asyncio.run(turn())
-    assert counted.model.database.turn is None
+    assert asyncio.run(iteration()) is not asyncio.run(iteration())
+    assert counted.model.database.loop_state is None
     assert counted.page() == (3, ["a", "b", "c"])
 
 
 def test_ends_of_many_lists_are_forgotten(counted: Counted) -> None:
-    async def turn() -> None:
+    async def iteration() -> None:
         counted.page()
         for number in range(300):
             owner = {"owner": f"o{number}"}
             other = ListRequest(kind=KINDS["databaseService"], limit=1, filters=owner)
             assert counted.page(other) == (0, [])
-        counted.trace(counted.turn())
+        counted.trace(counted.connection())
 
         assert counted.page() == (3, ["a", "b", "c"])
 
         assert len(counted.statements) > 1
 
-    asyncio.run(turn())
+    asyncio.run(iteration())
 
 
 def test_pages_of_uncounted_changes_share_no_transaction(catalog: Fixture) -> None:
-    async def turn() -> None:
+    async def iteration() -> None:
         uncounted.page()
-        uncounted.trace(uncounted.turn())
+        uncounted.trace(uncounted.connection())
         for _ in range(2):
             assert uncounted.page() == (1, ["a"])
         assert len(uncounted.statements) == 8
@@ -195,4 +195,4 @@ def test_pages_of_uncounted_changes_share_no_transaction(catalog: Fixture) -> No
     uncounted = Counted(catalog)
     uncounted.model.remember(lambda: None)
     uncounted.create("a")
-    asyncio.run(turn())
+    asyncio.run(iteration())
