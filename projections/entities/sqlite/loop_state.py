@@ -35,13 +35,13 @@ class LoopState:
             return
         self._end()
         self.connection.execute("BEGIN")
+        self.loop.call_soon(self._end)
         # It differs once another connection has changed the file.
         version = self.connection.execute("PRAGMA data_version").fetchone()
         if version != self._version:
             self._version = version
             self._ends.clear()
         self._number = number
-        self.loop.call_soon(self._end)
 
     def ends(self, identity: str) -> ListEnds | None:
         """The ends of a list in this state, if they were kept."""
