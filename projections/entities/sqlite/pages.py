@@ -184,7 +184,10 @@ class SqliteListReader(PageReader):
         if state is None:
             if not self.in_transaction:
                 self.begin(own=False)
-            return self._read_between(self._read_ends(), most_bytes)
+            total, behind = self.totals()
+            # One row more than the page holds says that the list goes on.
+            rows, cut_off = self.read(self._rows(self._request.limit + 1, most_bytes), most_bytes)
+            return self.page_of(total, rows, behind=behind, cut_off=cut_off)
         state.begin(self._number())
         own, self._connection = self._connection, state.connection
         try:
@@ -198,16 +201,8 @@ class SqliteListReader(PageReader):
 
     def _read_between(self, ends: ListEnds, most_bytes: int) -> WholePage | None:
         """The page of a list with these ends."""
-        request, place, backward = self._request, self._place, self._request.backward
-        statement = self._sql.rows(
-            self._selection,
-            place,
-            request.limit,
-            most_bytes,
-            backward=backward,
-            optional=bool(request.fields),
-        )
-        rows, cut_off = self.read(statement, most_bytes)
+        place, backward = self._place, self._request.backward
+        rows, cut_off = self.read(self._rows(self._request.limit, most_bytes), most_bytes)
         if cut_off:
             return None
         ahead = behind = False
@@ -219,6 +214,17 @@ class SqliteListReader(PageReader):
         if backward:
             rows.reverse()
         return WholePage(ends.total, behind, rows, ahead)
+
+    def _rows(self, most: int, most_bytes: int) -> Statement:
+        request = self._request
+        return self._sql.rows(
+            self._selection,
+            self._place,
+            most,
+            most_bytes,
+            backward=request.backward,
+            optional=bool(request.fields),
+        )
 
     def _read_ends(self) -> ListEnds:
         keys = partial(self._sql.keys, self._selection, None, 1, fqn=False)

@@ -127,4 +127,4 @@ def test_list_runs_a_fixed_number_of_statements(
 
     catalog.entities.database.connection.set_trace_callback(None)
     assert [statements[0], statements[-1]] == ["BEGIN", "ROLLBACK"]
-    assert len(statements) == 6, statements
+    assert len(statements) == 4, statements
