@@ -112,11 +112,21 @@ class Dense:
 
     is_dense = True
 
-    def __init__(self, mask: Mask, scores: Scores | float, count: int = -1) -> None:
-        """`count` is the number of documents where it is known."""
+    def __init__(
+        self,
+        mask: Mask,
+        scores: NDArray[Any] | float,
+        count: int = -1,
+        factors: tuple[float, ...] = (),
+    ) -> None:
+        """`count` is the number of documents where it is known.
+
+        Scores of an array are multiplied by the factors once they are asked for.
+        """
         self._mask = mask
         self._scores = scores
         self._count = count
+        self._factors = factors
         self.constant = None if isinstance(scores, np.ndarray) else rounded(scores)
         self.nbytes = mask.nbytes + _bytes(scores)
         """Memory of the mask and the scores, in bytes."""
@@ -143,17 +153,24 @@ class Dense:
     def scores_at(self, ids: DocIds) -> Scores:
         """Scores of the documents `ids`, 0 for absent ones: float32, one for each of `ids`."""
         if isinstance(self._scores, np.ndarray):
-            return self._scores.take(ids)
+            return self._multiplied(self._scores.take(ids))
         return self._mask.take(ids) * np.float32(self._scores)
 
     def dense(self) -> Scores:
         """Scores of all documents of the segment, 0 for absent ones: float32."""
         if isinstance(self._scores, np.ndarray):
-            return self._scores
+            return self._multiplied(self._scores)
         return self._mask * np.float32(self._scores)
+
+    def _multiplied(self, scores: NDArray[Any]) -> Scores:
+        for factor in self._factors:
+            scores = scores * np.float32(factor)
+        return scores.astype(np.float32, copy=False)
 
     def scaled(self, factor: float) -> Matches:
         """These documents with their scores multiplied by a factor."""
+        if isinstance(self._scores, np.ndarray):
+            return Dense(self._mask, self._scores, self._count, (*self._factors, factor))
         return Dense(self._mask, times(self._scores, factor), self._count)
 
     def fixed(self, score: float) -> Matches:

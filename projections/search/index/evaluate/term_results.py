@@ -1,8 +1,5 @@
 """The documents of one term: its postings, left where they are until some of them are needed."""
 
-from collections.abc import Sequence
-from copy import copy
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -10,20 +7,17 @@ from numpy.typing import NDArray
 
 from projections.search.index.evaluate.results import (
     DENSE,
-    Combine,
     Matches,
     Scores,
     Sparse,
     among,
     filled,
+    picked,
     rounded,
     spread,
     times,
 )
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
-from projections.search.matching.weights import HIGHEST
-
-_IMPACTS = np.arange(HIGHEST + 1, dtype=np.uint8)
 
 
 class Postings:
@@ -45,8 +39,6 @@ class Postings:
         self.term = (field, number)
         self._weight = weight
         self._factors = factors
-        self._levels: Scores | None = None
-        """(256,): the score of each impact, 0 for that of 0, where several clauses make it up."""
         self.constant = None if score is None else rounded(score)
         inverted = view.fields[field]
         self._slice = inverted.postings(number)
@@ -88,7 +80,7 @@ class Postings:
     def scores_at(self, ids: DocIds) -> Scores:
         """Scores of the documents `ids`, 0 for absent ones: float32, one for each of `ids`."""
         if ids is self._ids:
-            return filled(self._scores(), len(ids))
+            return filled(self.own_scores(), len(ids))
         if self.is_dense:
             return self.scored(self._table().take(ids))
         places, present = among(self._ids, ids)
@@ -100,7 +92,7 @@ class Postings:
         """Scores of all documents of the segment, 0 for absent ones: float32."""
         if self.is_dense:
             return self.scored(self._table())
-        return spread(self._view.size, self._ids, self._scores(), np.float32)
+        return spread(self._view.size, self._ids, self.own_scores(), np.float32)
 
     def among(self, allowed: Mask) -> Matches:
         """The allowed ones of the documents."""
@@ -110,7 +102,8 @@ class Postings:
             return Sparse(self._view.size, ids, self.constant)
         return Sparse(self._view.size, ids, self.scored(self.impacts().compress(inside)))
 
-    def _scores(self) -> Scores | float:
+    def own_scores(self) -> Scores | float:
+        """Scores of the documents in order, or one for all."""
         return self.constant if self.constant is not None else self.scored(self.impacts())
 
     def scored(self, impacts: NDArray[np.uint8]) -> Scores:
@@ -118,8 +111,6 @@ class Postings:
         if self.constant is not None:
             present: Scores = np.not_equal(impacts, 0).astype(np.float32)
             return present * np.float32(self.constant)
-        if self._levels is not None:
-            return self._levels.take(impacts)
         scores: Scores = np.multiply(impacts, np.float32(self._weight), dtype=np.float32)
         for factor in self._factors:
             scores *= np.float32(factor)
@@ -129,8 +120,6 @@ class Postings:
         """These documents with their scores multiplied by a factor."""
         if self.constant is not None:
             return self.fixed(times(self.constant, factor))
-        if self._levels is not None:
-            return self.leveled(self._levels * np.float32(factor))
         return Postings(self._view, *self.term, self._weight, factors=(*self._factors, factor))
 
     def fixed(self, score: float) -> Matches:
@@ -139,32 +128,51 @@ class Postings:
 
     def rank_values(self) -> NDArray[Any]:
         """Values that order the documents as their scores do; only where there is no constant."""
-        impacts = self.impacts()
-        # Far above what a word counts, scores of neighbouring impacts may be the same.
-        rises = self._levels is None or (self._levels[2:] > self._levels[1:-1]).all()
-        return impacts if rises else self.scored(impacts)
+        return self.impacts()
 
-    def levels(self) -> Scores:
-        """The scores of all impacts: float32, (256,)."""
-        return self.scored(_IMPACTS)
-
-    def leveled(self, levels: Scores) -> Matches:
-        """These documents, with other scores of all impacts."""
-        if (levels[1:] == levels[1]).all():
-            return self.fixed(float(levels[1]))
-        other = copy(self)
-        other.constant, other._levels = None, levels
-        return other
+    def scores_of(self, places: NDArray[np.intp]) -> Scores:
+        """Scores of the documents at these places; only where there is no constant."""
+        return self.scored(self.impacts().take(places))
 
 
-def joined(clauses: Sequence[Postings], combine: Combine) -> Matches:
-    """The documents of one term, of which each clause has all; their scores combined in order.
+class Rescored(Postings):
+    """The documents of one term, each with a score of its own."""
 
-    A document's score depends on its impact alone, so that only those of all impacts are combined.
-    """
-    each = [clause.levels() for clause in clauses]
-    levels = reduce(combine, each)
-    for clause, own in zip(clauses, each, strict=True):
-        if (own == levels).all():
-            return clause
-    return clauses[0].leveled(levels)
+    def __init__(self, view: SegmentView, term: tuple[str, int], scores: Scores) -> None:
+        """`scores` are those of the term's documents in order."""
+        super().__init__(view, *term, 0.0)
+        self._own = scores
+        self.nbytes = scores.nbytes
+
+    def own_scores(self) -> Scores:
+        """Scores of the documents in order."""
+        return self._own
+
+    def scores_at(self, ids: DocIds) -> Scores:
+        """Scores of the documents `ids`, 0 for absent ones: float32, one for each of `ids`."""
+        if ids is self._ids:
+            return self._own
+        if len(ids) * DENSE < self.count:
+            return picked(self._own, *among(self._ids, ids))
+        return self.dense().take(ids)
+
+    def dense(self) -> Scores:
+        """Scores of all documents of the segment, 0 for absent ones: float32."""
+        return spread(self._view.size, self._ids, self._own, np.float32)
+
+    def among(self, allowed: Mask) -> Matches:
+        """The allowed ones of the documents."""
+        inside = allowed.take(self._ids)
+        return Sparse(self._view.size, self._ids.compress(inside), self._own.compress(inside))
+
+    def scaled(self, factor: float) -> Matches:
+        """These documents with their scores multiplied by a factor."""
+        return Rescored(self._view, self.term, self._own * np.float32(factor))
+
+    def rank_values(self) -> NDArray[Any]:
+        """Values that order the documents as their scores do."""
+        return self._own
+
+    def scores_of(self, places: NDArray[np.intp]) -> Scores:
+        """Scores of the documents at these places."""
+        return self._own.take(places)

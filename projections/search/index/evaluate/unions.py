@@ -1,7 +1,7 @@
 """The documents of any of several results, with one score each."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -15,46 +15,81 @@ from projections.search.index.evaluate.results import (
     places,
 )
 from projections.search.index.evaluate.segments import Mask, SegmentView
-from projections.search.index.evaluate.term_results import Postings, joined
+from projections.search.index.evaluate.term_results import Postings, Rescored
 from projections.search.index.format.arrays import distinct
 
+Check = Callable[[], None]
+"""Raises when the time is up."""
 
-def union(
-    view: SegmentView, clauses: Sequence[Matches], combine: Combine, check: Callable[[], None]
-) -> Matches:
-    """The documents of any clause; their scores combined in the order of the clauses.
 
-    `check` raises when the time is up.
-    """
+def union(view: SegmentView, clauses: Sequence[Matches], combine: Combine, check: Check) -> Matches:
+    """The documents of any clause; their scores combined in the order of the clauses."""
     clauses = [clause for clause in clauses if clause.count]
     if not clauses:
         return nothing(view)
     if len(clauses) == 1:
         return clauses[0]
-    if (postings := _of_one_term(clauses)) is not None:
-        return joined(postings, combine)
+    first = clauses[0]
+    if isinstance(first, Postings) and all(_is_of(clause, first) for clause in clauses):
+        return _of_term(view, first, clauses, combine, check)
     if is_many(view, clauses):
-        mask = clauses[0].mask().copy()
+        mask = first.mask().copy()
         for clause in clauses[1:]:
             check()
             if clause.is_dense:
                 mask |= clause.mask()
             else:
                 mask[places(clause.ids())] = True
-        return _many(mask, clauses, combine, check)
+        count = int(np.count_nonzero(mask))
+        for clause in clauses:
+            if isinstance(clause, Postings) and clause.count == count:
+                return _of_term(view, clause, clauses, combine, check)
+        return _many(mask, count, clauses, combine, check)
     ids = distinct(np.concatenate([clause.ids() for clause in clauses]))
-    scores = clauses[0].scores_at(ids)
+    scores = first.scores_at(ids)
     for clause in clauses[1:]:
         check()
         scores = combine(scores, clause.scores_at(ids))
     return Sparse(view.size, ids, scores)
 
 
+def _is_of(clause: Matches, postings: Postings) -> TypeGuard[Postings]:
+    """Return True if the clause has the documents of the same term."""
+    return isinstance(clause, Postings) and clause.term == postings.term
+
+
+def _of_term(
+    view: SegmentView,
+    postings: Postings,
+    clauses: Sequence[Matches],
+    combine: Combine,
+    check: Check,
+) -> Matches:
+    """The documents of a term, which has those of all clauses, with the combined scores."""
+    ids = postings.ids()
+    scores: Any = None
+    """One for all until a clause tells documents apart."""
+    for clause in clauses:
+        check()
+        own: Any
+        if clause.constant is not None and clause.count == postings.count:
+            own = np.float32(clause.constant)
+        elif _is_of(clause, postings):
+            own = clause.own_scores()
+        elif clause.is_dense:
+            own = clause.scores_at(ids)
+        else:
+            own = clause.dense().take(ids)
+        scores = own if scores is None else combine(scores, own)
+    if isinstance(scores, np.ndarray):
+        return Rescored(view, postings.term, scores)
+    return postings.fixed(float(scores))
+
+
 def _many(
-    mask: Mask, clauses: Sequence[Matches], combine: Combine, check: Callable[[], None]
+    mask: Mask, count: int, clauses: Sequence[Matches], combine: Combine, check: Check
 ) -> Dense:
-    """The documents of the mask, which has those of all clauses, with the combined scores."""
-    count = int(np.count_nonzero(mask))
+    """The `count` documents of the mask, which has those of all clauses, with combined scores."""
     scores: Any = None
     """One for all until a clause tells documents apart."""
     beyond = False
@@ -83,10 +118,3 @@ def is_many(view: SegmentView, clauses: Sequence[Matches]) -> bool:
     return sum(clause.count for clause in clauses) * DENSE > view.size or any(
         clause.is_dense for clause in clauses
     )
-
-
-def _of_one_term(clauses: Sequence[Matches]) -> list[Postings] | None:
-    """Return the clauses if all of them are the documents of the same term."""
-    postings = [clause for clause in clauses if isinstance(clause, Postings)]
-    alike = len(postings) == len(clauses) and len({each.term for each in postings}) == 1
-    return postings if alike else None

@@ -70,7 +70,7 @@ def best(matches: Matches, wanted: int, *, ascending: bool = False) -> tuple[Doc
         return ids, filled(matches.constant, len(ids))
     if isinstance(matches, Postings) and not ascending:
         places = _highest(matches.rank_values(), wanted)
-        return matches.ids().take(places), matches.scored(matches.impacts().take(places))
+        return matches.ids().take(places), matches.scores_of(places)
     if not ascending and matches.is_dense:
         scores = matches.dense()
         places = _highest(scores, wanted)
