@@ -16,18 +16,19 @@ clauses = st.one_of(
     st.just(WORD),
     st.builds(tree.Boosted, st.just(WORD), st.sampled_from([0.3, 2.0])),
     # Beside the last ones, scores of neighbouring impacts are the same in single precision.
-    st.builds(tree.Constant, st.just(WORD), st.sampled_from([0.1, 4_000.0, 1e6, 3e6, 1e7])),
+    st.builds(tree.Constant, st.sampled_from([WORD, tree.Term(None, "gamma")]),
+              st.sampled_from([0.1, 4_000.0, 1e6, 3e6, 1e7])),
     st.sampled_from([tree.PhrasePrefix(None, "alp"), tree.Fuzzy(None, "alpa", 1)]),
     st.just(tree.Boosted(tree.PhrasePrefix(None, "alp"), 0.7)),
-)
+)  # fmt: skip
 repeats = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 2)), min_size=1, max_size=20)
-"""How often the word stands in each document, and how often its plural."""
+"""How often the word stands in each document, and how often its plural and another word."""
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(repeats, st.lists(clauses, min_size=1, max_size=5), st.booleans(), st.booleans())
 def test_clauses_about_like_words_score_as_each_alone(repeats, nodes, best, include_deleted):
-    texts = [["alpha"] * one + ["alphas"] * more + ["beta"] for one, more in repeats]
+    texts = [["alpha"] * one + ["alphas", "gamma"] * more + ["beta"] for one, more in repeats]
     documents = [found_document(number, words) for number, words in enumerate(texts)]
     views = [view_of("one", documents)]
 
