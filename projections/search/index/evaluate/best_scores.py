@@ -6,29 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.evaluate.results import DENSE, Dense, Sparse, nothing, places
-from projections.search.index.evaluate.segments import SegmentView
-from projections.search.index.format.arrays import Inverted
+from projections.search.index.evaluate.segments import DocIds, SegmentView
 
 
 class BestScores:
     """The highest score of each document."""
 
-    def __init__(self, view: SegmentView, count: int) -> None:
-        """`count` is how many scores will be added at most."""
+    def __init__(self, view: SegmentView, count: int, dtype: Any = np.float32) -> None:
+        """`count` is how many scores will be added at most, `dtype` their type."""
         self._view = view
         self._ids: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
-        self._scores: list[NDArray[np.float32]] = [np.empty(0, np.float32)]
-        self._dense: NDArray[np.float32] | None = None
+        self._scores: list[NDArray[Any]] = [np.empty(0, dtype)]
+        self._dense: NDArray[Any] | None = None
         if count * DENSE > view.size:
-            self._dense = np.zeros(view.size, np.float32)
+            self._dense = np.zeros(view.size, dtype)
 
-    def add(self, inverted: Inverted, postings: slice | NDArray[np.int64], weights: Any) -> None:
-        """Add postings of an index, given the score of an impact of 1: of all, or of each."""
-        ids = inverted.ids[postings]
-        if inverted.impacts is None:
-            scores = np.full(len(ids), weights, np.float32)
-        else:
-            scores = inverted.impacts[postings] * weights
+    def add(self, ids: DocIds, scores: NDArray[Any]) -> None:
+        """Add a score of each document."""
         if self._dense is not None:
             np.maximum.at(self._dense, places(ids), scores)
         else:

@@ -19,12 +19,11 @@ from projections.search.index.evaluate.results import (
     Scores,
     Sparse,
     everything,
-    is_many,
     nothing,
     of_mask,
-    union,
 )
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView, Snapshot
+from projections.search.index.evaluate.unions import is_many, union
 
 _LARGE = 64
 """Values in a filter that is too large to be remembered."""

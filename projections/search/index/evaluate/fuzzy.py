@@ -71,7 +71,10 @@ class FuzzyWord:
             for low, high in pairwise((0, *changes.tolist(), len(group))):
                 self._check()
                 where = ranges(begins[low:high], sizes[low:high])
-                best.add(inverted, where, np.repeat(of_term[low:high], sizes[low:high]))
+                scores = np.repeat(of_term[low:high], sizes[low:high])
+                if inverted.impacts is not None:
+                    scores = inverted.impacts.take(where) * scores
+                best.add(inverted.ids.take(where), scores)
         return best.matches()
 
     def _near(self, view: SegmentView) -> list[_Near]:

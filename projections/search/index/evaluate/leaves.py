@@ -19,10 +19,10 @@ from projections.search.index.evaluate.results import (
     everything,
     gathered,
     nothing,
-    union,
 )
 from projections.search.index.evaluate.segments import DocIds, SegmentView, Snapshot
 from projections.search.index.evaluate.term_results import Postings
+from projections.search.index.evaluate.unions import union
 from projections.search.index.format.arrays import ranges
 from projections.search.language.patterns import TermPattern, wildcard
 from projections.search.language.regex import regex

@@ -5,7 +5,7 @@ stay where they are until it is known which of them are needed. All sums are mad
 the clauses and in single precision, so that the same document scores the same on every way.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -112,11 +112,21 @@ class Dense:
 
     is_dense = True
 
-    def __init__(self, mask: Mask, scores: Scores | float, count: int = -1) -> None:
-        """`count` is the number of documents where it is known."""
+    def __init__(
+        self,
+        mask: Mask,
+        scores: NDArray[Any] | float,
+        count: int = -1,
+        factors: tuple[float, ...] = (),
+    ) -> None:
+        """`count` is the number of documents where it is known.
+
+        Scores of an array are multiplied by the factors once they are asked for.
+        """
         self._mask = mask
         self._scores = scores
         self._count = count
+        self._factors = factors
         self.constant = None if isinstance(scores, np.ndarray) else rounded(scores)
         self.nbytes = mask.nbytes + _bytes(scores)
         """Memory of the mask and the scores, in bytes."""
@@ -143,17 +153,24 @@ class Dense:
     def scores_at(self, ids: DocIds) -> Scores:
         """Scores of the documents `ids`, 0 for absent ones: float32, one for each of `ids`."""
         if isinstance(self._scores, np.ndarray):
-            return self._scores.take(ids)
+            return self._multiplied(self._scores.take(ids))
         return self._mask.take(ids) * np.float32(self._scores)
 
     def dense(self) -> Scores:
         """Scores of all documents of the segment, 0 for absent ones: float32."""
         if isinstance(self._scores, np.ndarray):
-            return self._scores
+            return self._multiplied(self._scores)
         return self._mask * np.float32(self._scores)
+
+    def _multiplied(self, scores: NDArray[Any]) -> Scores:
+        for factor in self._factors:
+            scores = scores * np.float32(factor)
+        return scores.astype(np.float32, copy=False)
 
     def scaled(self, factor: float) -> Matches:
         """These documents with their scores multiplied by a factor."""
+        if isinstance(self._scores, np.ndarray):
+            return Dense(self._mask, self._scores, self._count, (*self._factors, factor))
         return Dense(self._mask, times(self._scores, factor), self._count)
 
     def fixed(self, score: float) -> Matches:
@@ -204,70 +221,7 @@ def gathered(
 
 
 Combine = Callable[..., Scores]
-
-
-def union(
-    view: SegmentView, clauses: Sequence[Matches], combine: Combine, check: Callable[[], None]
-) -> Matches:
-    """The documents of any clause; their scores combined in the order of the clauses.
-
-    `check` raises when the time is up.
-    """
-    clauses = [clause for clause in clauses if clause.count]
-    if not clauses:
-        return nothing(view)
-    if len(clauses) == 1:
-        return clauses[0]
-    if is_many(view, clauses):
-        mask = clauses[0].mask().copy()
-        for clause in clauses[1:]:
-            check()
-            if clause.is_dense:
-                mask |= clause.mask()
-            else:
-                mask[places(clause.ids())] = True
-        return _many(mask, clauses, combine, check)
-    ids = distinct(np.concatenate([clause.ids() for clause in clauses]))
-    scores = clauses[0].scores_at(ids)
-    for clause in clauses[1:]:
-        check()
-        scores = combine(scores, clause.scores_at(ids))
-    return Sparse(view.size, ids, scores)
-
-
-def _many(
-    mask: Mask, clauses: Sequence[Matches], combine: Combine, check: Callable[[], None]
-) -> Dense:
-    """The documents of the mask, which has those of all clauses, with the combined scores."""
-    count = int(np.count_nonzero(mask))
-    scores: Any = None
-    """One for all until a clause tells documents apart."""
-    beyond = False
-    """True once documents outside the mask have scores too."""
-    for clause in clauses:
-        check()
-        own: Any
-        if clause.constant is not None and clause.count == count:
-            own, beyond = np.float32(clause.constant), True
-        elif clause.is_dense or scores is None:
-            own = clause.dense()
-        else:
-            if not isinstance(scores, np.ndarray):
-                scores = np.full(len(mask), scores)
-            at = places(clause.ids())
-            scores[at] = combine(scores.take(at), clause.scores_at(clause.ids()))
-            continue
-        scores = own if scores is None else combine(scores, own)
-    if not isinstance(scores, np.ndarray):
-        return Dense(mask, float(scores), count)
-    return Dense(mask, scores * mask if beyond else scores, count)
-
-
-def is_many(view: SegmentView, clauses: Sequence[Matches]) -> bool:
-    """Return True if the documents of all clauses are better kept as a mask."""
-    return sum(clause.count for clause in clauses) * DENSE > view.size or any(
-        clause.is_dense for clause in clauses
-    )
+"""Makes one score of two, of many documents at once."""
 
 
 def spread(size: int, ids: DocIds, values: Any, dtype: Any) -> NDArray[Any]:

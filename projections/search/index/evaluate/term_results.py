@@ -1,5 +1,7 @@
 """The documents of one term: its postings, left where they are until some of them are needed."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,7 @@ from projections.search.index.evaluate.results import (
     Sparse,
     among,
     filled,
+    picked,
     rounded,
     spread,
     times,
@@ -33,7 +36,7 @@ class Postings:
     ) -> None:
         """`weight` is the score of an impact of 1; or all documents have the same `score`."""
         self._view = view
-        self._term = (field, number)
+        self.term = (field, number)
         self._weight = weight
         self._factors = factors
         self.constant = None if score is None else rounded(score)
@@ -60,7 +63,7 @@ class Postings:
             impacts = 1 if self._impacts is None else self._impacts[self._slice]
             return spread(self._view.size, self._ids, impacts, np.uint8)
 
-        return self._view.memory.array(("impacts", *self._term), make)
+        return self._view.memory.array(("impacts", *self.term), make)
 
     def mask(self) -> Mask:
         """The documents as a mask: bool, one for each document of the segment."""
@@ -77,7 +80,7 @@ class Postings:
     def scores_at(self, ids: DocIds) -> Scores:
         """Scores of the documents `ids`, 0 for absent ones: float32, one for each of `ids`."""
         if ids is self._ids:
-            return filled(self._scores(), len(ids))
+            return filled(self.own_scores(), len(ids))
         if self.is_dense:
             return self.scored(self._table().take(ids))
         places, present = among(self._ids, ids)
@@ -89,7 +92,7 @@ class Postings:
         """Scores of all documents of the segment, 0 for absent ones: float32."""
         if self.is_dense:
             return self.scored(self._table())
-        return spread(self._view.size, self._ids, self._scores(), np.float32)
+        return spread(self._view.size, self._ids, self.own_scores(), np.float32)
 
     def among(self, allowed: Mask) -> Matches:
         """The allowed ones of the documents."""
@@ -99,7 +102,8 @@ class Postings:
             return Sparse(self._view.size, ids, self.constant)
         return Sparse(self._view.size, ids, self.scored(self.impacts().compress(inside)))
 
-    def _scores(self) -> Scores | float:
+    def own_scores(self) -> Scores | float:
+        """Scores of the documents in order, or one for all."""
         return self.constant if self.constant is not None else self.scored(self.impacts())
 
     def scored(self, impacts: NDArray[np.uint8]) -> Scores:
@@ -116,8 +120,59 @@ class Postings:
         """These documents with their scores multiplied by a factor."""
         if self.constant is not None:
             return self.fixed(times(self.constant, factor))
-        return Postings(self._view, *self._term, self._weight, factors=(*self._factors, factor))
+        return Postings(self._view, *self.term, self._weight, factors=(*self._factors, factor))
 
     def fixed(self, score: float) -> Matches:
         """These documents, all with one score."""
-        return Postings(self._view, *self._term, 0.0, score)
+        return Postings(self._view, *self.term, 0.0, score)
+
+    def rank_values(self) -> NDArray[Any]:
+        """Values that order the documents as their scores do; only where there is no constant."""
+        return self.impacts()
+
+    def scores_of(self, places: NDArray[np.intp]) -> Scores:
+        """Scores of the documents at these places; only where there is no constant."""
+        return self.scored(self.impacts().take(places))
+
+
+class Rescored(Postings):
+    """The documents of one term, each with a score of its own."""
+
+    def __init__(self, view: SegmentView, term: tuple[str, int], scores: Scores) -> None:
+        """`scores` are those of the term's documents in order."""
+        super().__init__(view, *term, 0.0)
+        self._own = scores
+        self.nbytes = scores.nbytes
+
+    def own_scores(self) -> Scores:
+        """Scores of the documents in order."""
+        return self._own
+
+    def scores_at(self, ids: DocIds) -> Scores:
+        """Scores of the documents `ids`, 0 for absent ones: float32, one for each of `ids`."""
+        if ids is self._ids:
+            return self._own
+        if len(ids) * DENSE < self.count:
+            return picked(self._own, *among(self._ids, ids))
+        return self.dense().take(ids)
+
+    def dense(self) -> Scores:
+        """Scores of all documents of the segment, 0 for absent ones: float32."""
+        return spread(self._view.size, self._ids, self._own, np.float32)
+
+    def among(self, allowed: Mask) -> Matches:
+        """The allowed ones of the documents."""
+        inside = allowed.take(self._ids)
+        return Sparse(self._view.size, self._ids.compress(inside), self._own.compress(inside))
+
+    def scaled(self, factor: float) -> Matches:
+        """These documents with their scores multiplied by a factor."""
+        return Rescored(self._view, self.term, self._own * np.float32(factor))
+
+    def rank_values(self) -> NDArray[Any]:
+        """Values that order the documents as their scores do."""
+        return self._own
+
+    def scores_of(self, places: NDArray[np.intp]) -> Scores:
+        """Scores of the documents at these places."""
+        return self._own.take(places)

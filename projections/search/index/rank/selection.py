@@ -69,9 +69,8 @@ def best(matches: Matches, wanted: int, *, ascending: bool = False) -> tuple[Doc
         )
         return ids, filled(matches.constant, len(ids))
     if isinstance(matches, Postings) and not ascending:
-        impacts = matches.impacts()
-        places = _highest(impacts, wanted)
-        return matches.ids().take(places), matches.scored(impacts.take(places))
+        places = _highest(matches.rank_values(), wanted)
+        return matches.ids().take(places), matches.scores_of(places)
     if not ascending and matches.is_dense:
         scores = matches.dense()
         places = _highest(scores, wanted)

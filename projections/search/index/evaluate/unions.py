@@ -1,0 +1,120 @@
+"""The documents of any of several results, with one score each."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from projections.search.index.evaluate.results import (
+    DENSE,
+    Combine,
+    Dense,
+    Matches,
+    Sparse,
+    nothing,
+    places,
+)
+from projections.search.index.evaluate.segments import Mask, SegmentView
+from projections.search.index.evaluate.term_results import Postings, Rescored
+from projections.search.index.format.arrays import distinct
+
+Check = Callable[[], None]
+"""Raises when the time is up."""
+
+
+def union(view: SegmentView, clauses: Sequence[Matches], combine: Combine, check: Check) -> Matches:
+    """The documents of any clause; their scores combined in the order of the clauses."""
+    clauses = [clause for clause in clauses if clause.count]
+    if not clauses:
+        return nothing(view)
+    if len(clauses) == 1:
+        return clauses[0]
+    first = clauses[0]
+    if isinstance(first, Postings) and all(_is_of(clause, first) for clause in clauses):
+        return _of_term(view, first, clauses, combine, check)
+    if is_many(view, clauses):
+        mask = first.mask().copy()
+        for clause in clauses[1:]:
+            check()
+            if clause.is_dense:
+                mask |= clause.mask()
+            else:
+                mask[places(clause.ids())] = True
+        count = int(np.count_nonzero(mask))
+        for clause in clauses:
+            if isinstance(clause, Postings) and clause.count == count:
+                return _of_term(view, clause, clauses, combine, check)
+        return _many(mask, count, clauses, combine, check)
+    ids = distinct(np.concatenate([clause.ids() for clause in clauses]))
+    scores = first.scores_at(ids)
+    for clause in clauses[1:]:
+        check()
+        scores = combine(scores, clause.scores_at(ids))
+    return Sparse(view.size, ids, scores)
+
+
+def _is_of(clause: Matches, postings: Postings) -> TypeGuard[Postings]:
+    """Return True if the clause has the documents of the same term."""
+    return isinstance(clause, Postings) and clause.term == postings.term
+
+
+def _of_term(
+    view: SegmentView,
+    postings: Postings,
+    clauses: Sequence[Matches],
+    combine: Combine,
+    check: Check,
+) -> Matches:
+    """The documents of a term, which has those of all clauses, with the combined scores."""
+    ids = postings.ids()
+    scores: Any = None
+    """One for all until a clause tells documents apart."""
+    for clause in clauses:
+        check()
+        own: Any
+        if clause.constant is not None and clause.count == postings.count:
+            own = np.float32(clause.constant)
+        elif _is_of(clause, postings):
+            own = clause.own_scores()
+        elif clause.is_dense:
+            own = clause.scores_at(ids)
+        else:
+            own = clause.dense().take(ids)
+        scores = own if scores is None else combine(scores, own)
+    if isinstance(scores, np.ndarray):
+        return Rescored(view, postings.term, scores)
+    return postings.fixed(float(scores))
+
+
+def _many(
+    mask: Mask, count: int, clauses: Sequence[Matches], combine: Combine, check: Check
+) -> Dense:
+    """The `count` documents of the mask, which has those of all clauses, with combined scores."""
+    scores: Any = None
+    """One for all until a clause tells documents apart."""
+    beyond = False
+    """True once documents outside the mask have scores too."""
+    for clause in clauses:
+        check()
+        own: Any
+        if clause.constant is not None and clause.count == count:
+            own, beyond = np.float32(clause.constant), True
+        elif clause.is_dense or scores is None:
+            own = clause.dense()
+        else:
+            if not isinstance(scores, np.ndarray):
+                scores = np.full(len(mask), scores)
+            at = places(clause.ids())
+            scores[at] = combine(scores.take(at), clause.scores_at(clause.ids()))
+            continue
+        scores = own if scores is None else combine(scores, own)
+    if not isinstance(scores, np.ndarray):
+        return Dense(mask, float(scores), count)
+    return Dense(mask, scores * mask if beyond else scores, count)
+
+
+def is_many(view: SegmentView, clauses: Sequence[Matches]) -> bool:
+    """Return True if the documents of all clauses are better kept as a mask."""
+    return sum(clause.count for clause in clauses) * DENSE > view.size or any(
+        clause.is_dense for clause in clauses
+    )
