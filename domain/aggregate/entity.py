@@ -29,6 +29,9 @@ STATUS = "entityStatus"
 MAX_FORMER_NAMES = 100
 """The most qualified names that an entity keeps after it, or something above it, was renamed."""
 
+_text = msgspec.json.Decoder(str)
+_pack = msgspec.msgpack.Encoder().encode
+
 
 class Entity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The state of an entity after the events of its stream up to `stream_version`."""
@@ -69,7 +72,7 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def status(self) -> str | None:
         """Value of `entityStatus`, for kinds that have one."""
         raw = self.body.get(STATUS)
-        return None if raw is None else msgspec.json.decode(raw, type=str)
+        return None if raw is None else _text.decode(raw)
 
     @property
     def last_event(self) -> str:
@@ -86,7 +89,7 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The digest of `last_event` but for remarks: a write is held to no more than this."""
         place = self.stream_version - self.remarks
         event = self.id, place, self.updated_at, self.updated_by, self.request_id
-        return blake2b(msgspec.msgpack.encode(event), digest_size=4).hexdigest()
+        return blake2b(_pack(event), digest_size=4).hexdigest()
 
     def value(self, key: str) -> Any:
         """The decoded value of one key of the body, None when it is absent."""

@@ -187,6 +187,12 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.parents if len(self.parents) > 1 and key == self.parents[0] else (key,)
 
     @cached_property
+    def listed_by(self) -> tuple[str, ...]:
+        """Keys of references by whose ids lists of the kind, and of no other, are narrowed."""
+        own = (key for name, key in self.filters.items() if name not in self.common_filters)
+        return (*own, *self.also_in)
+
+    @cached_property
     def list_filters(self) -> Mapping[str, str]:
         """All list parameters that select by an entity referred to, or by a label -> key."""
         return {**self.filters, **self.common_filters}

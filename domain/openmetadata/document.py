@@ -86,12 +86,14 @@ def fields(entity: Entity) -> Body:
         "fullyQualifiedName": Raw(_raw(entity.fqn)),
     }
     # One dict is filled, as this is done for each entity of the log.
-    for key, value in _stand_ins(entity).items():
-        shown[key] = Raw(_raw(value))
+    for key, value in stand_ins(entity.kind, entity.name).items():
+        if key not in body:
+            shown[key] = Raw(_raw(value))
     shown |= body
-    for key in ALL_KINDS[entity.kind].apart:
+    kind = ALL_KINDS[entity.kind]
+    for key in kind.apart:
         shown.pop(key, None)
-    suites = ALL_KINDS[entity.kind].suites
+    suites = kind.suites
     if suites is not None and suites.key in body:
         # OpenMetadata has whole suites there, which have no type as references have.
         shown[suites.key] = Raw(_raw(_groups.decode(body[suites.key])))

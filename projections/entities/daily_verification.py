@@ -1,5 +1,6 @@
 """The counts of days that a read model keeps, held against a replay of the log."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from domain.aggregate.entity import Entity
@@ -19,18 +20,19 @@ class DayReplay:
         # The moments that are stored are held against the log themselves. Where the first ones are
         # missing, each position must have a day all the same.
         self._counts = DayCounts(LogDays([(0, 0), *snapshot.moments()]))
+        self._events: Counter[tuple[int, str]] = Counter()
 
     def follow(self, position: int, at: int, before: Entity | None, after: Entity) -> None:
         """Count an event, unless it comes after the checkpoint; see `Follow`."""
         if position <= self._snapshot.position:
-            covered = 0 if before is None else covered_by(before)
-            self._counts.add_events({(at // DAY, after.kind): 1})
-            self._counts.add_coverage(
-                coverage_steps(after.kind, covered, covered_by(after), position)
-            )
+            self._events[at // DAY, after.kind] += 1
+            covered, now = 0 if before is None else covered_by(before), covered_by(after)
+            if covered != now:
+                self._counts.add_coverage(coverage_steps(after.kind, covered, now, position))
 
     def differences(self) -> Iterator[Difference]:
-        """Yield the counts that differ."""
+        """Yield the counts that differ, once all events were followed."""
+        self._counts.add_events(self._events)
         due, held = (
             {row[:3]: row[3] for row in rows} for rows in (self._counts.rows, self._snapshot.days())
         )

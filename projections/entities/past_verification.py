@@ -34,16 +34,18 @@ WHERE kind <> '{EDGE}' GROUP BY kind, deleted, status
 """Gives the totals at some positions, counted in one scan; NULL stands for no status."""
 _COUNT_AT = "count(*) FILTER (WHERE since <= {0} AND until > {0})"
 _KEPT = """
-SELECT s.kind, s.deleted, s.status,
+WITH asked (position) AS (VALUES {positions}),
+series AS MATERIALIZED (SELECT DISTINCT kind, deleted, status FROM {schema}kind_totals)
+SELECT asked.position, s.kind, s.deleted, s.status,
     CAST(coalesce((SELECT t.n FROM {schema}kind_totals t
         WHERE (t.kind, t.deleted, t.status) = (s.kind, s.deleted, s.status)
-        AND t.position <= {position} ORDER BY t.position DESC LIMIT 1), 0)
+        AND t.position <= asked.position ORDER BY t.position DESC LIMIT 1), 0)
     - coalesce((SELECT sum(t.n) FROM {schema}forgotten t
         WHERE (t.kind, t.deleted, t.status) = (s.kind, s.deleted, s.status)
-        AND t.position <= {position}), 0) AS int8)
-FROM (SELECT DISTINCT kind, deleted, status FROM {schema}kind_totals) s
+        AND t.position <= asked.position), 0) AS int8)
+FROM asked CROSS JOIN series s
 """
-"""Gives the totals at a position, as they are kept."""
+"""Gives the totals at some positions, as they are kept."""
 
 Sums = dict[str, tuple[int, int]]
 """Kind -> number of its rows, and the sum of their digests modulo 2**128."""
@@ -182,11 +184,8 @@ def totals_at(
         for totals, n in zip(counted, numbers, strict=True):
             for each in {ANY_STATUS, status or ANY_STATUS}:
                 totals[kind, deleted, each] += n
-    kept = [
-        {
-            (kind, deleted, status): n
-            for kind, deleted, status, n in ask(_KEPT.format(schema=schema, position=position))
-        }
-        for position in positions
-    ]
-    return [(dict(totals), held) for totals, held in zip(counted, kept, strict=True)]
+    kept: dict[int, dict[Series, int]] = {position: {} for position in positions}
+    asked = ", ".join(f"({position})" for position in positions)
+    for position, *series, n in ask(_KEPT.format(schema=schema, positions=asked)):
+        kept[position][tuple(series)] = n
+    return [(dict(totals), kept[at]) for totals, at in zip(counted, positions, strict=True)]

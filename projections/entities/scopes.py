@@ -43,6 +43,8 @@ DOCUMENT = "odcs"
 NOWHERE = "-"
 """A scope that no entity has, for a filter that names an entity that does not exist."""
 _LABELS = "tags"
+_LABELLED = b'"tagFQN"'
+"""The key of each label, as it stands in JSON."""
 _OF_SOURCE = {"Classification": "tag", "Glossary": "glossaryTerm"}
 """Source of a label -> kind of the entity that it names."""
 _LABEL_KINDS = {"tag": ("tag", "glossaryTerm"), "tier": ("tag",)}
@@ -137,8 +139,7 @@ def former_scope(fqn: str) -> str:
 def scopes_of(entity: Entity) -> list[str]:
     """The scopes of all lists that can be narrowed and then still show the entity, in order."""
     kind, body = ALL_KINDS[entity.kind], entity.body
-    own = (key for parameter, key in kind.filters.items() if parameter not in kind.common_filters)
-    scopes = {one.id for key in (*own, *kind.also_in) for one in _referred(body, key)}
+    scopes = {one.id for key in kind.listed_by for one in _referred(body, key)}
     for parameter, key in kind.common_filters.items():
         if parameter not in _LABEL_KINDS:
             for one in _referred(body, key):
@@ -172,9 +173,11 @@ def _labels(body: Mapping[str, msgspec.Raw]) -> Iterator[tuple[str, str, bool]]:
 
     Those of its parts count too, at every depth, as in search documents; not those of an extension.
     """
+    if _LABELLED not in b"".join(body.values()):
+        # Most entities have no label.
+        return
     for top, raw in body.items():
-        if top == "extension" or b'"tagFQN"' not in bytes(raw):
-            # Most parts have an empty list of labels.
+        if top == "extension" or _LABELLED not in bytes(raw):
             continue
         left: list[tuple[str, Any]] = [(top, _decode(raw))]
         while left:

@@ -98,13 +98,13 @@ def covered_by(entity: Entity) -> int:
     """The `covered` of a StoredEntity."""
     if entity.deleted or entity.purged or entity.kind == EDGE:
         return 0
-    raws = [entity.body.get(key) for key in COVERED]
-    return sum(
-        1 << n
-        for n, raw in enumerate(raws)
+    covered = 0
+    for n, key in enumerate(COVERED):
+        raw = entity.body.get(key)
         # Most values are too long to be empty, and large ones are not to be copied.
-        if raw is not None and (len(raw) > 4 or bytes(raw) not in _EMPTY)
-    )
+        if raw is not None and (len(raw) > 4 or bytes(raw) not in _EMPTY):
+            covered |= 1 << n
+    return covered
 
 
 def columns_digest(columns: tuple[Any, ...]) -> bytes:

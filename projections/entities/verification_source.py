@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -53,18 +53,26 @@ class StoredEntities:
             explain=_explain,
             kept=self._snapshot.digests(),
             follow=days.follow,
-            inner=partial(self._compare_lists, days),
+            inner=partial(self._compare_past, days),
         )
 
-    def damage(self) -> list[str]:
-        """Return the damage that the database sees in its files."""
-        try:
-            return self._model.damage()
-        except Damaged as error:
-            return [error.message]
+    def find_damage(self, differences: Differences) -> None:
+        """Add what the database sees in its files, and the lists that differ from the entities.
 
-    def _compare_lists(self, days: DayReplay, differences: Differences) -> None:
-        for difference in chain(self._snapshot.list_differences(), days.differences()):
+        Both are of a snapshot of their own, as the other one is read meanwhile.
+        """
+        try:
+            lines = self._model.damage()
+        except Damaged as error:
+            lines = [error.message]
+        for line in lines:
+            differences.add(Difference("file", "", "", line))
+        with self._model.snapshot() as snapshot:
+            for difference in snapshot.list_differences():
+                differences.add(difference)
+
+    def _compare_past(self, days: DayReplay, differences: Differences) -> None:
+        for difference in days.differences():
             differences.add(difference)
         self._compare_moments(differences)
         for difference in past_differences(self._log, self._snapshot):

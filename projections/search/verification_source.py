@@ -57,9 +57,8 @@ class SortedEntries:
             inner=self._find_inner,
         )
 
-    def damage(self) -> list[str]:
-        """Nothing: a snapshot is given once the checksum of every file was found right."""
-        return []
+    def find_damage(self, differences: Differences) -> None:
+        """Find nothing: a snapshot is given once the checksum of every file was found right."""
 
     def _stored(self, ids: Sequence[str] | None) -> Iterator[ModelEntry[int]]:
         if ids is None:

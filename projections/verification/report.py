@@ -61,6 +61,11 @@ class Differences:
         if len(self.shown) < self._kept:
             self.shown.append(difference)
 
+    def add_all(self, others: "Differences") -> None:
+        """Count the differences that others count, and keep those that they keep likewise."""
+        self.counts.update(others.counts)
+        self.shown += others.shown[: self._kept - len(self.shown)]
+
 
 class KindProof(msgspec.Struct, frozen=True, rename="camel"):
     """Number and digest of one kind's entities: by replay, as stored, and as kept beside them."""

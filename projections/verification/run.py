@@ -50,8 +50,11 @@ class Source(Protocol):
     def model(self, ids: Sequence[str] | None) -> Model[Any]:
         """These entities of the read model, or all for None."""
 
-    def damage(self) -> list[str]:
-        """The damage of the read model's files; called from another thread."""
+    def find_damage(self, differences: Differences) -> None:
+        """Add the damage of the read model's files, and what contradicts itself in them.
+
+        Nothing here takes the log. It is called from another thread, beside the reading of the log.
+        """
 
 
 Subjects = Mapping[str, Callable[[], AbstractContextManager[Source]]]
@@ -106,7 +109,7 @@ class _Run:
         self._problems = Problems(request.shown)
         self._proofs: dict[str, ProjectionProof] = {}
         self._comparisons: dict[str, Comparison[Any]] = {}
-        self._damage: dict[str, Future[list[str]]] = {}
+        self._damage: dict[str, tuple[Differences, Future[None]]] = {}
         self._log_damage: Future[list[Problem]] | None = None
         self._events = 0
         self._future = FutureEvents()
@@ -144,7 +147,8 @@ class _Run:
             self._fail(name, error)
             return
         if self._whole:
-            self._damage[name] = self._pool.submit(source.damage)
+            damage = Differences(self._request.shown)
+            self._damage[name] = damage, self._pool.submit(source.find_damage, damage)
 
     def read(self, log: LogSnapshot, ids: Sequence[str] | None, progress: Progress) -> None:
         """Read the log, one entity after the other, and compare."""
@@ -209,9 +213,10 @@ class _Run:
         model, differences = comparison.model, comparison.differences
         kinds = comparison.finish(sums=self._whole)
         if self._whole:
+            damage, search = self._damage[name]
+            search.result()
+            differences.add_all(damage)
             self._compare_inside(model, differences)
-            for line in self._damage[name].result():
-                differences.add(Difference("file", "", "", line))
         self._proofs[name] = ProjectionProof(
             name=name,
             verdict=Verdict.DIFFERS if differences.counts else Verdict.EQUAL,

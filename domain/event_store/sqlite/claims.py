@@ -16,7 +16,7 @@ from domain.event_store.writes import ClaimChange, Expectations
 
 SELECT_CLAIMS = (
     "SELECT kind, fqn, id, name, parent_id, deleted, (SELECT json_group_array(f.fqn)"
-    " FROM former_names f WHERE f.id = claims.id) FROM claims"
+    " FROM former_names f WHERE f.id = claims.id GROUP BY f.id) FROM claims"
 )
 HOLDERS_OF_FORMER = "SELECT id FROM former_names WHERE kind = ? AND fqn"
 FORMER_NAMES = (
@@ -165,5 +165,5 @@ def _shared(cursor: sqlite3.Cursor, sole: Collection[tuple[str, str]]) -> set[st
 def as_claim(row: tuple[Any, ...]) -> Claim:
     """The claim of a row of the claims table."""
     kind, fqn, entity_id, name, parent_id, deleted, former = row
-    former_names = () if former == "[]" else tuple(sorted(msgspec.json.decode(former)))
+    former_names = () if former is None else tuple(sorted(msgspec.json.decode(former)))
     return Claim(kind, fqn, entity_id, name, parent_id, bool(deleted), former_names)

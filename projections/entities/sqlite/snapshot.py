@@ -19,12 +19,15 @@ _COLUMNS = ", ".join(StoredEntity.__struct_fields__)
 READ_ENTITIES = f"SELECT {_COLUMNS} FROM entities"
 """Gives the columns of a StoredEntity, in its order."""
 _SAID_AND_LISTED = """
-FROM entities e CROSS JOIN json_each(iif(json_valid(e.scopes), e.scopes, '[]')) one
+FROM entities e INDEXED BY sqlite_autoindex_entities_1
+CROSS JOIN json_each(iif(json_valid(e.scopes), e.scopes, '[]')) one
 LEFT JOIN scopes s ON s.scope = one.value AND s.kind = e.kind AND s.deleted = e.deleted
     AND s.name = e.name AND s.id = e.id AND s.status IS e.status
 """
 """The scopes of each entity, beside the row of `scopes` that lists it, if there is one. The
-entities come first, so that what one says is read and parsed once, however much it is.
+entities come first, so that what one says is read and parsed once, however much it is. They are
+read in the order in which they are stored, which the index of the primary key is: SQLite would take
+that of the ids, and look up each entity.
 """
 _WRONG_SCOPES = f"""
 SELECT coalesce(sum(said - listed), 0),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from domain.errors import OutcomeUnknown, StoreUnavailable
+from domain.errors import InvalidInput, OutcomeUnknown, StoreUnavailable
 from domain.event_store.opening import open_event_log
 from tests.contracts.recorded import changed, created, unplaced
 
@@ -154,3 +154,24 @@ def test_program_from_before_features_stores_nothing_and_reads(tmp_path: Path) -
             with closing(open_event_log(path)) as store:
                 store.append([changed("a", stored + 1)])
                 assert store.damage() == []
+
+
+def schema(path: Path) -> set[tuple[str, str]]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {*connection.execute("SELECT name, sql FROM sqlite_master")}
+
+
+def test_restore_leaves_tables_and_triggers_as_they_were(tmp_path: Path) -> None:
+    with closing(open_event_log(tmp_path / "source.db")) as source:
+        source.append([created("a"), created("b"), changed("b", 2)])
+        with source.snapshot() as snapshot:
+            rows = [*snapshot.events()]
+    with closing(open_event_log(tmp_path / LOG)) as store:
+        made = schema(tmp_path / LOG)
+
+        with pytest.raises(InvalidInput, match="has gaps"):
+            [*store.restore(iter([rows[0], rows[2]]))]
+        assert schema(tmp_path / LOG) == made
+
+        assert [*store.restore(iter(rows))] == [3]
+        assert schema(tmp_path / LOG) == made
