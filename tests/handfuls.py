@@ -28,5 +28,6 @@ class Handfuls(LoadGroupScheduling):
     """Has one process run the tests of a group, and those of a handful."""
 
     def _split_scope(self, nodeid: str) -> str:
-        scope = super()._split_scope(nodeid)
-        return handful_of(nodeid) if scope == nodeid else scope
+        # xdist writes the group behind the name, whose brackets may have the same sign in them.
+        is_of_group = nodeid.rfind("@") > nodeid.rfind("]")
+        return nodeid.rpartition("@")[2] if is_of_group else handful_of(nodeid)
