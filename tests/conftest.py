@@ -55,6 +55,15 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave the reports of all tests out of what pytest looks through at the end.
+
+    The process that only hands tests out has run none that could have left anything.
+    """
+    if config.getoption("numprocesses", None):
+        gc.freeze()
+
+
 _TESTS = Path(__file__).parent
 _MADE_ONCE = re.compile(r'^@pytest.fixture\(.*scope="module".*\)\ndef (\w+)', re.MULTILINE)
 
