@@ -1,7 +1,7 @@
 """The composition root: settings in, a Litestar application out."""
 
 from asyncio import sleep
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -96,25 +96,39 @@ class Application(Litestar):
     They stay here until the first request for it: the handlers of all kinds would take most of a
     start, and most servers are asked for few kinds.
     """
+    unmounted: Handlers
+    """Registered handlers that only the quick path knows.
+
+    Litestar takes longer to learn of them than it takes to make them, and most requests do not go
+    its way.
+    """
 
     async def register_rest(self) -> None:
-        """Register the handlers that no request has needed so far, giving way to requests."""
+        """Register and mount all handlers that no request has needed, giving way to requests."""
+        self.mount()
         while self.late:
             self._register_late(next(iter(self.late)))
+            self.mount()
             await sleep(0)
 
     def _register_late(self, collection: str) -> None:
         self.register_all(self.late.pop(collection)())
 
-    def register_all(self, handlers: Iterable[HTTPRouteHandler]) -> None:
-        """Register handlers, all of each path: one by one, each would have all before it checked.
+    def register_all(self, handlers: Handlers) -> None:
+        """Register handlers, all of each path; Litestar learns of them when it is needed."""
+        self.quick.add(handlers)
+        self.unmounted += handlers
+
+    def mount(self) -> None:
+        """Have Litestar learn of all registered handlers: one by one takes it far longer.
 
         One handler of each path stands for OPTIONS too, which the access middleware answers.
         Litestar would make another one for it.
         """
+        if not self.unmounted:
+            return
         paths: dict[str, list[HTTPRouteHandler]] = {}
-        handlers = list(handlers)
-        self.quick.add(handlers)
+        handlers, self.unmounted = self.unmounted, []
         for handler in handlers:
             handler.owner = self
             handler.on_registration(self)
@@ -141,7 +155,10 @@ class Application(Litestar):
             asked = normalize_path(scope["path"])
             for collection in [each for each in self.late if each in asked]:
                 self._register_late(collection)
-        answer = self.quick.application(scope) or super().__call__
+        answer = self.quick.application(scope)
+        if answer is None:
+            self.mount()
+            answer = super().__call__
         await answer(scope, receive, send)
 
 
@@ -217,6 +234,7 @@ def create_app(
         logging_config=None,
     )
     app.quick = QuickPath(guard, services.answers)
+    app.unmounted = []
     app.register_all(handlers)
     app.late = {
         f"/v1/{kind.collection}": partial(_entity_routes, kind, services) for kind in KINDS.values()

@@ -4,8 +4,8 @@ import gc
 import re
 from collections.abc import Iterator
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -14,6 +14,7 @@ from benchmarks.opensearch_server import NoServer, OpenSearchServer
 from benchmarks.opensearch_server import running as running_opensearch
 from benchmarks.postgres_server import PostgresServer
 from tests import depth
+from tests.handfuls import Handfuls, place_of
 from tests.opensearch_indexes import patience, warm_up
 from tests.postgres_copies import Copies
 from tests.postgres_servers import running_or_skipped
@@ -54,6 +55,15 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave the reports of all tests out of what pytest looks through at the end.
+
+    The process that only hands tests out has run none that could have left anything.
+    """
+    if config.getoption("numprocesses", None):
+        gc.freeze()
+
+
 _TESTS = Path(__file__).parent
 _MADE_ONCE = re.compile(r'^@pytest.fixture\(.*scope="module".*\)\ndef (\w+)', re.MULTILINE)
 
@@ -80,14 +90,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if is_free and not _made_once(item.path).isdisjoint(item.fixturenames):
             item.add_marker(pytest.mark.xdist_group(item.location[0]))
     if hasattr(config, "workerinput"):
-        # In no order of folders: tests that wait for processes are to run beside those that work.
         items.sort(key=_place)
 
 
 def _place(item: pytest.Item) -> bytes:
-    """Return the place of a test among those that share nothing, whose processes run at once."""
+    """Return the place of a test: before those that share nothing, or among them."""
     is_shared = item.get_closest_marker("xdist_group") is not None
-    return b"" if is_shared else blake2b(item.nodeid.encode(), digest_size=8).digest()
+    return b"" if is_shared else place_of(item.nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Handfuls | None:
+    """Have what `--dist loadgroup` hands out one by one handed out by the handful."""
+    return Handfuls(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,15 @@
-"""Writers that race in processes of their own; `python -m tests.contracts.writers` starts one.
+"""Writers that race in processes of their own, each of which runs `main` of this module.
 
 Each gets the address of the log, its name and how often to write, waits for a line on standard
 input, so that all begin together, and prints how many of its appends were refused.
 """
 
 import itertools
-import subprocess
+import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import ExitStack
+from typing import Self
 
 from domain.errors import ConcurrentChange
 from domain.event_store.appends import prepared
@@ -16,8 +17,8 @@ from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.event_store.writes import Expectations
 from tests.contracts.recorded import changed, created, deleted, restored
+from tests.e2e import forked
 
-ROOT = Path(__file__).parents[2]
 PARENT = "p"
 GROUP = 16
 """Appends in each of the groups of `append_groups`."""
@@ -57,28 +58,47 @@ ROLES: dict[str, Callable[[EventStore, str, int], None]] = {
 }
 
 
+class Writer:
+    """A process that waits for its first line of input before it writes."""
+
+    def __init__(self, *arguments: str) -> None:
+        given, write = os.pipe()
+        read, told = os.pipe()
+        self.input, self.output = os.fdopen(write, "w"), os.fdopen(read)
+        try:
+            self.process = forked.Forked(
+                "tests.contracts.writers", arguments, os.environ, told, 2, stdin=given
+            )
+        finally:
+            os.close(given)
+            os.close(told)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        with self.input, self.output:
+            self.process.kill()
+            self.process.wait(60)
+
+    def begin(self) -> None:
+        """Let the process write."""
+        print(file=self.input, flush=True)
+
+
 def race(address: str, roles: list[str], count: int) -> list[int]:
     """Run a process for each role, all at once; returns how many appends each had refused."""
-    command = [sys.executable, "-m", "tests.contracts.writers", address]
-    processes = [
-        subprocess.Popen(
-            [*command, f"w{number}", role, str(count)],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number, role in enumerate(roles)
-    ]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    said = [process.communicate(timeout=120)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0] * len(processes)
+    with ExitStack() as stack:
+        writers = [
+            stack.enter_context(Writer(address, f"w{number}", role, str(count)))
+            for number, role in enumerate(roles)
+        ]
+        for writer in writers:
+            assert writer.output.readline() == "ready\n"
+        for writer in writers:
+            writer.begin()
+        said = [writer.output.read() for writer in writers]
+        assert [writer.process.wait(120) for writer in writers] == [0] * len(writers)
     return [int(text) for text in said]
 
 
@@ -87,21 +107,11 @@ def append_groups_until_killed(address: str, number: int) -> int:
 
     Returns how many groups it has acknowledged.
     """
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.contracts.writers", address, "killed", "append_groups", "0"],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with process.stdin, process.stdout:
-        print(file=process.stdin, flush=True)
-        heard = [process.stdout.readline() for _ in range(number + 1)]
-        process.kill()
-        heard += process.stdout.readlines()
-    process.wait(60)
+    with Writer(address, "killed", "append_groups", "0") as writer:
+        writer.begin()
+        heard = [writer.output.readline() for _ in range(number + 1)]
+        writer.process.kill()
+        heard += writer.output.readlines()
     return len(heard) - 1
 
 
@@ -113,7 +123,9 @@ def append_groups(store: EventStore) -> None:
         print(number, flush=True)
 
 
-def main(address: str, name: str, role: str, count: str) -> None:
+def main() -> None:
+    """Run the writer that the arguments of the process name."""
+    address, name, role, count = sys.argv[1:]
     store = open_event_log(address)
     print("ready", flush=True)
     sys.stdin.readline()
@@ -127,7 +139,3 @@ def main(address: str, name: str, role: str, count: str) -> None:
             refused += 1
     print(refused)
     store.close()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

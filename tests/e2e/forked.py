@@ -53,6 +53,7 @@ class Forked(Awaited):
         out: int,
         err: int,
         *,
+        stdin: int | None = None,
         spares: int = 0,
     ) -> None:
         self.stdout: IO[str] | None = None
@@ -62,7 +63,8 @@ class Forked(Awaited):
         message = json.dumps([[module, *arguments], dict(env), os.getcwd(), spares]).encode()
         assert len(message) < MAX_REQUEST
         try:
-            socket.send_fds(origin(), [message], [out, err, tell])
+            given = [] if stdin is None else [stdin]
+            socket.send_fds(origin(), [message], [out, err, tell, *given])
         finally:
             os.close(tell)
         super().__init__(int(lines.readline()), lines, lambda: int(lines.readline()))

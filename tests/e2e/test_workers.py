@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import httpx
@@ -10,6 +11,7 @@ import pytest
 
 from api.callers.tokens.minting import find_minter, mint
 from api.settings import read_settings
+from tests.e2e.conftest import Server
 from tests.e2e.family import Family, all_serve, clients, family, metric, shares
 from tests.waiting import until
 
@@ -56,13 +58,21 @@ def test_any_scrape_has_the_requests_of_all_workers_also_of_one_that_was_killed(
             until(lambda: {metric(client, LIST) for client in asking} == {320})
 
 
-def test_no_worker_has_most_connections(shared: Family) -> None:
+def lesser_share(server: Server) -> float:
+    """Return how many of 21 connections the worker has that has fewer of them."""
     # Another one waits for the projections to be ready; others of other tests have been closed.
-    with clients(shared.server, 1) as (asking,):
+    with clients(server, 1) as (asking,):
         until(lambda: sum(shares(asking)) == 2)
-    with clients(shared.server, 20) as asking:
+    with clients(server, 20) as asking:
         until(lambda: sum(shares(asking[0])) == 21)
-        assert min(shares(asking[0])) >= 5
+        return min(shares(asking[0]))
+
+
+def test_no_worker_has_most_connections(shared: Family) -> None:
+    # A worker gets fewer if a busy machine has no processor for it while the other one waits. It is
+    # tried again for that, but not for long: workers that do not wait share evenly now and then.
+    tries = (lesser_share(shared.server) for _ in range(12))
+    assert len(list(islice((share for share in tries if share == 10), 4))) == 4
 
 
 def test_any_scrape_tells_how_far_the_projections_are(shared: Family) -> None:

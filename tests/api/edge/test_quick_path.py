@@ -87,6 +87,7 @@ class World:
 
     def routed(self, scope: Any) -> "Answer":
         """The answer of the way through Litestar."""
+        self.app.mount()
         return self._sent(scope, super(Application, self.app).__call__)
 
     def quick(self, scope: Any) -> "Answer | None":

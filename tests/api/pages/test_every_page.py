@@ -148,7 +148,9 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 def page_routes(client: Client) -> dict[str, set[str]]:
     """Path of each route of a page -> its methods."""
     found: dict[str, set[str]] = {}
-    for route in client.http.app.routes:
+    app: Any = client.http.app
+    app.mount()
+    for route in app.routes:
         if isinstance(route, HTTPRoute):
             for method, (handler, _) in route.route_handler_map.items():
                 if handler.opt.get("page"):

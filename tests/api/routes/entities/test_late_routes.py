@@ -77,3 +77,14 @@ def test_request_registers_only_what_it_asks_for(client: Client) -> None:
 
     assert len(app.late) == ALL - 1
     assert f"/v1/{KINDS['table'].collection}" not in app.late
+
+
+def test_router_learns_of_routes_at_the_first_request_that_goes_its_way(client: Client) -> None:
+    client.get("/v1/tables")
+    app: Any = client.http.app
+    assert app.routes == []
+
+    assert client.request("OPTIONS", "/v1/tables").status_code == 204
+    known = {route.path for route in app.routes}
+    assert {"/v1/tables", "/v1/search/query", "/search"} <= known
+    assert app.unmounted == []
