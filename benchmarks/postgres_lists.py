@@ -33,7 +33,10 @@ _LIST = ListRequest(kind=KINDS["dataContract"], limit=10)
 _SETTINGS = ("plan_cache_mode = force_generic_plan", "jit = off", "enable_seqscan = off")
 _FINISHED = {
     "entities": (f"{COLUMNS}, fqn_key", TYPES),
-    "scopes": ("scope, kind, deleted, name, id, status", ("text", "text", "int4", *["text"] * 3)),
+    "scopes": (
+        "scope, kind, deleted, name, id, status, since",
+        ("text", "text", "int4", *["text"] * 3, "int8"),
+    ),
     "counters": ("kind, scope, deleted, status, n", ("text", "text", "int4", "text", "int8")),
     "digests": ("kind, n, sum", ("text", "int8", "bytea")),
 }
