@@ -13,7 +13,7 @@ from domain.event_store.opening import open_event_log
 from projections.entities.sqlite import bulk_load
 from projections.entities.sqlite.database import EntityDatabase
 
-BUDGET = 50_000
+AS_FAST = 1.0
 _IN_LOG_ORDER = {
     "entities": "SELECT (position - 1) / ?1, * FROM entities ORDER BY position",
     "scopes": (
@@ -56,8 +56,8 @@ def _entities(workspace: Workspace, count: int, *, plain: bool, rounds: int) -> 
         measured=f"{measured:,.0f} events/s",
         yardstick=f"{yardstick:,.0f} events/s",
         ratio=ratio,
-        budget=f">= {BUDGET:,} events/s",
-        met=measured >= BUDGET,
+        budget=f">= {AS_FAST}",
+        met=ratio >= AS_FAST,
     )
 
 
