@@ -85,6 +85,11 @@ ListedEntity = tuple[str, str, bytes, *tuple[bytes, ...]]
 for fields the JSON of its optional fields."""
 
 
+def size_of(entity: ListedEntity) -> int:
+    """Bytes of the JSON of an entity on a page."""
+    return sum(map(len, entity[2:]))
+
+
 class WholePage(msgspec.Struct, frozen=True):
     """A page that was read at once."""
 

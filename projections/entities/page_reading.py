@@ -6,7 +6,7 @@ from typing import Any
 
 from domain.reading.horizon import Horizon
 from projections.entities.cursors import Place
-from projections.entities.list_port import ListedEntity, ListRequest, PastOfList, WholePage
+from projections.entities.list_port import ListedEntity, ListRequest, PastOfList, WholePage, size_of
 from projections.entities.list_selections import Selection
 from projections.entities.list_sql import ListSql, Statement, told_place
 from projections.entities.name_filters import NameFilter
@@ -325,8 +325,3 @@ class NamedList:
             if len(rows) < _KEYS:
                 return
             place = Place(rows[-1][0], rows[-1][1])
-
-
-def size_of(row: ListedEntity) -> int:
-    """Bytes of the JSON of a row."""
-    return sum(map(len, row[2:]))

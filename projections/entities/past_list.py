@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any, Protocol
 
 from projections.entities.cursors import Place
-from projections.entities.list_port import ListedEntity, PastOfList
+from projections.entities.list_port import ListedEntity, PastOfList, size_of
 from projections.entities.list_selections import Of, Selection
 from projections.entities.list_sql import ListSql, Statement
 from projections.entities.name_filters import NameFilter
@@ -99,7 +99,7 @@ class PastList:
                     core, fields = self._past.fold(row[1], self._past.position)
                     row = (*row[:2], core, fields) if optional else (*row[:2], core)
                 rows.append(row)
-                size += sum(map(len, row[2:]))
+                size += size_of(row)
                 if size >= most_bytes:
                     return rows, True
             if cut_off:

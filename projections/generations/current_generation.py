@@ -199,7 +199,7 @@ class CurrentGeneration(Generic[M]):
             reason = disagreement(self._log, *model.checkpoint_and_fingerprint())
             if reason is not None:
                 raise Damaged(f"the read model {name} must not be served: {reason}")
-            self.definition.remember(model, self._changes_so_far)
+            self.definition.share_states(model, self._changes_so_far)
         except BaseException:
             model.close()
             raise

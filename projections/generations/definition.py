@@ -39,10 +39,10 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
 
     Raises Damaged when only building anew helps, else StoreUnavailable.
     """
-    remember: Callable[[M, Callable[[], int | None]], None] = lambda model, number: None
-    """Lets a read model that is open for reading remember what it has read.
+    share_states: Callable[[M, Callable[[], int | None]], None] = lambda model, number: None
+    """Lets reads of a read model share one state of it.
 
-    It may do so for as long as the function, which counts all changes, gives the same number; None
+    They may for as long as the function, which counts all changes, gives the same number; None
     stands for an unknown one.
     """
     check: Callable[[M, Callable[[], None]], None] = lambda model, go_on: None

@@ -65,7 +65,7 @@ def entities_definition(directory: Path) -> Definition[SqliteReadModel]:
         generations=FolderGenerations(directory, EntityProjection.name, "entities-{}.db"),
         code=lambda: code_digest(stored_code(), TABLES, INDEXES),
         open=lambda address, writable: open_read_model(Path(address), writable=writable),
-        remember=SqliteReadModel.remember,
+        share_states=SqliteReadModel.share_states,
         check=file_check.check,
         shut=storage_errors("the stamp of the sorted read model cannot be written")(
             file_check.shut

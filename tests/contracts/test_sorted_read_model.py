@@ -5,7 +5,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -24,45 +24,13 @@ from projections.entities.list_pages import list_page
 from projections.entities.list_port import Include, ListRequest
 from projections.entities.name_filters import name_filter
 from projections.entities.port import EntityTooLarge, SortedReadModel
-from projections.entities.sqlite.database import EntityDatabase
-from projections.entities.sqlite.model import SqliteReadModel, open_read_model
-from projections.entities.sqlite.pages import SqliteListReader
+from projections.entities.sqlite.model import open_read_model
 from projections.entities.stored_entity import StoredEntity, columns_digest
-from projections.generations.port import ChangeCounter
 from tests.commits import change, store
 from tests.contracts.plain_read_model import PlainReadModel
+from tests.contracts.remembering_model import remembering
 from tests.depth import examples
 from tests.postgres_models import postgres_model
-
-
-class RememberingModel(SqliteReadModel):
-    """A model that knows the ends of each list whose pages it is asked for."""
-
-    def __init__(self, database: EntityDatabase) -> None:
-        super().__init__(database)
-        self.changes = ChangeCounter()
-        self.remember(self.changes.number)
-
-    def apply(self, *of: Any, **more: Any) -> None:
-        with self.changes.changing():
-            super().apply(*of, **more)
-
-    def read_list(self, request: ListRequest, place: Place | None) -> SqliteListReader:
-        if request.limit:
-            first = msgspec.structs.replace(request, limit=1, before=None, after=None)
-            with super().read_list(first, None) as reader:
-                reader.passed_over()
-                reader.whole(1_000_000)
-        return super().read_list(request, place)
-
-
-@contextmanager
-def remembering(directory: Path) -> Iterator[SortedReadModel]:
-    database = EntityDatabase(directory / "remembering.db", writable=True)
-    database.prepare()
-    with closing(RememberingModel(database)) as model:
-        yield model
-
 
 OpenModel = Callable[[Path], AbstractContextManager[SortedReadModel]]
 BACKENDS: dict[str, OpenModel] = {

@@ -10,10 +10,10 @@ import psycopg
 from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
 from projections.entities.cursors import Place
-from projections.entities.list_port import ListedEntity, ListRequest, WholePage
+from projections.entities.list_port import ListedEntity, ListRequest, WholePage, size_of
 from projections.entities.list_selections import Of, Parameters, Selection, Shape
 from projections.entities.list_sql import Beyond, ListSql, Statement
-from projections.entities.page_reading import PageReader, size_of
+from projections.entities.page_reading import PageReader
 from projections.entities.postgres.database import EntityTables, raise_as_ours
 
 _COLUMNS = {False: "core", True: "core, optional"}

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Callable
 from contextlib import suppress
 
 from projections.entities.list_ends import ListEnds
@@ -43,15 +44,15 @@ class LoopState:
             self._ends.clear()
         self._number = number
 
-    def ends(self, identity: str) -> ListEnds | None:
-        """The ends of a list in this state, if they were kept."""
-        return self._ends.get(identity)
-
-    def keep(self, identity: str, ends: ListEnds) -> None:
-        """Remember the ends of a list, which were read in this state."""
-        if len(self._ends) >= _MOST:
-            self._ends.clear()
-        self._ends[identity] = ends
+    def ends(self, identity: str, read: Callable[[], ListEnds]) -> ListEnds:
+        """The ends of a list in this state, read by a function unless they are remembered."""
+        ends = self._ends.get(identity)
+        if ends is None:
+            ends = read()
+            if len(self._ends) >= _MOST:
+                self._ends.clear()
+            self._ends[identity] = ends
+        return ends
 
     def _end(self) -> None:
         self._number = None

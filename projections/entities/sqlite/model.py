@@ -96,8 +96,8 @@ class SqliteReadModel(SortedReadModel):
         self.database = database
         self._number: Callable[[], int | None] = lambda: None
 
-    def remember(self, number: Callable[[], int | None]) -> None:
-        """Have pages share what was read, for as long as the number of changes is the same.
+    def share_states(self, number: Callable[[], int | None]) -> None:
+        """Have pages share a state of the file, while the number of changes is the same.
 
         It is None where it is not known, as while a change is being made.
         """

@@ -10,10 +10,10 @@ import msgspec
 
 from projections.entities.cursors import Place
 from projections.entities.list_ends import ListEnds
-from projections.entities.list_port import ListedEntity, ListRequest, WholePage
+from projections.entities.list_port import ListedEntity, ListRequest, WholePage, size_of
 from projections.entities.list_selections import Of, Shape
 from projections.entities.list_sql import Beyond, ListSql, Statement
-from projections.entities.page_reading import ANY_LENGTH, PageReader, size_of
+from projections.entities.page_reading import ANY_LENGTH, PageReader
 from projections.entities.sqlite.database import EntityDatabase, raise_as_ours
 
 _SAME_ENTITY = "e.kind = k.kind AND e.deleted = k.deleted AND e.name = k.name AND e.id = k.id"
@@ -191,10 +191,7 @@ class SqliteListReader(PageReader):
         state.begin(self._number())
         own, self._connection = self._connection, state.connection
         try:
-            ends = state.ends(self._request.identity)
-            if ends is None:
-                ends = self._read_ends()
-                state.keep(self._request.identity, ends)
+            ends = state.ends(self._request.identity, self._read_ends)
             return self._read_between(ends, most_bytes)
         finally:
             self._connection = own

@@ -23,7 +23,7 @@ class Counted:
         self.catalog = catalog
         self.changes = ChangeCounter()
         self.model = catalog.entities
-        self.model.remember(self.changes.number)
+        self.model.share_states(self.changes.number)
         self.statements: list[str] = []
 
     def create(self, *names: str) -> None:
@@ -193,6 +193,6 @@ def test_pages_of_uncounted_changes_share_no_transaction(catalog: Fixture) -> No
         assert uncounted.page() == (2, ["a", "b"])
 
     uncounted = Counted(catalog)
-    uncounted.model.remember(lambda: None)
+    uncounted.model.share_states(lambda: None)
     uncounted.create("a")
     asyncio.run(iteration())
