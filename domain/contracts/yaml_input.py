@@ -35,6 +35,8 @@ _CORE = "tag:yaml.org,2002:"
 _MERGE = object()
 """Stands for the key `<<` that is not in quotes."""
 _TAGS = {"str", "int", "float", "bool", "null"}
+_NESTED = "exceeded maximum nesting depth"
+"""The problem that libyaml has since 0.2.6 with 1,000 levels, before it tells of any of them."""
 _FLOAT = re.compile(r"[-+]?[0-9][0-9_]*\.?[0-9_]*(?:[eE][-+]?[0-9]+)?")
 
 
@@ -76,6 +78,8 @@ def read_yaml(data: bytes) -> Any:
         return _Builder().build(yaml.parse(text, Loader=yaml.CSafeLoader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        if error.problem == _NESTED and mark:
+            raise _over(f"be {MAX_DEPTH} levels deep", mark) from None
         raise InvalidInput(
             f"the document is no YAML{_at(mark) if mark else ''}: {error.problem or error.context}"
         ) from None
@@ -242,8 +246,8 @@ def _depth(value: Any) -> int:
     return depth
 
 
-def _over(bound: str, event: Event) -> InvalidInput:
-    return InvalidInput(f"a document may {bound}; there is more{_at(event)}")
+def _over(bound: str, where: Any) -> InvalidInput:
+    return InvalidInput(f"a document may {bound}; there is more{_at(where)}")
 
 
 def _at(where: Any) -> str:
