@@ -24,6 +24,7 @@ from domain.event_store.sqlite.claims import (
     EDGES_FROM,
     EDGES_TO,
     HOLDERS_OF_FORMER,
+    MOST_SOUGHT,
     PARENTS_OF_KIND,
     SELECT_CLAIMS,
     as_claim,
@@ -85,7 +86,6 @@ class SqliteReads(EventStore):
                 size += len(row[3])
                 if size >= READ_BYTES:
                     break
-            cursor.close()
         return [self._recorded(row) for row in rows]
 
     def _read_spans(
@@ -97,7 +97,7 @@ class SqliteReads(EventStore):
         ]
         rows: deque[NumberedRow] = deque()
         size = 0
-        with self._reading() as cursor:
+        with self._reading(several=len(spans) > 1) as cursor:
             results: Iterable[Iterable[Any]]
             if len(spans) > 1 and all(each.after == 0 and each.upto is None for each in spans):
                 ids = msgspec.json.encode([each.entity_id for each in spans]).decode()
@@ -109,7 +109,6 @@ class SqliteReads(EventStore):
                 size += len(row[4])
                 if size >= STREAM_BYTES:
                     break
-            cursor.close()
         return rows, size >= STREAM_BYTES
 
     def head(self) -> int:
@@ -124,7 +123,7 @@ class SqliteReads(EventStore):
 
     def features(self) -> dict[str, str]:
         """The rows of the table `features`; see `EventStore.features`."""
-        with self._reading() as cursor:
+        with self._reading(several=True) as cursor:
             return read_features(cursor)
 
     def claims(self, **sought: Unpack[SoughtClaims]) -> list[Claim]:
@@ -138,7 +137,7 @@ class SqliteReads(EventStore):
             ("WHERE parent_id", sought.get("parents", ()), ()),
             *((edges, sought.get("ends", ()), ()) for edges in (EDGES_FROM, EDGES_TO)),
         ]
-        with self._reading() as cursor:
+        with self._reading(several=True) as cursor:
 
             def look(where: str, values: Collection[str], *first: str) -> None:
                 if values:
@@ -173,7 +172,7 @@ class SqliteReads(EventStore):
 
     def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
         """Read ranges of an index; see `EntityReads.having_live`."""
-        with self._reading() as cursor:
+        with self._reading(several=len(parent_ids) > MOST_SOUGHT) as cursor:
             return {row[0] for row in look_up(cursor, PARENTS_OF_KIND, parent_ids, kind)}
 
     def answer(self, actor: str, key: str) -> RememberedAnswer | None:
@@ -183,8 +182,8 @@ class SqliteReads(EventStore):
         return None if row is None else RememberedAnswer(*row)
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Cursor]:
-        with translated_errors(), self._datastore.reading() as cursor:
+    def _reading(self, *, several: bool = False) -> Iterator[sqlite3.Cursor]:
+        with translated_errors(), self._datastore.reading(several=several) as cursor:
             yield cursor
 
 
