@@ -21,14 +21,12 @@ from domain.event_store.port import (
     NumberedRow,
 )
 from domain.event_store.sqlite.claims import (
-    EDGES_FROM,
-    EDGES_TO,
-    HOLDERS_OF_FORMER,
     MOST_SOUGHT,
     PARENTS_OF_KIND,
     SELECT_CLAIMS,
     as_claim,
     look_up,
+    statements_for,
 )
 from domain.event_store.sqlite.connections import Datastore
 from domain.event_store.sqlite.features import read_features
@@ -127,30 +125,12 @@ class SqliteReads(EventStore):
             return read_features(cursor)
 
     def claims(self, **sought: Unpack[SoughtClaims]) -> list[Claim]:
-        """Read all claims in one transaction; see `EventStore.claims`."""
-        by_kind: dict[str, list[str]] = {}
-        for kind, fqn in sought.get("names", ()):
-            by_kind.setdefault(kind, []).append(fqn)
-        wanted: list[tuple[str, Collection[str], tuple[str, ...]]] = [
-            *(("WHERE kind = ? AND fqn", fqns, (kind,)) for kind, fqns in by_kind.items()),
-            ("WHERE id", sought.get("ids", ()), ()),
-            ("WHERE parent_id", sought.get("parents", ()), ()),
-            *((edges, sought.get("ends", ()), ()) for edges in (EDGES_FROM, EDGES_TO)),
-        ]
-        with self._reading(several=True) as cursor:
-
-            def look(where: str, values: Collection[str], *first: str) -> None:
-                if values:
-                    found = look_up(cursor, f"{SELECT_CLAIMS} {where}", values, *first)
-                    rows.update((row[:2], row) for row in found)
-
-            rows: dict[tuple[str, str], tuple[Any, ...]] = {}
-            for where, values, first in wanted:
-                look(where, values, *first)
-            for kind, fqns in by_kind.items():
-                left = [fqn for fqn in fqns if (kind, fqn) not in rows]
-                holders = look_up(cursor, HOLDERS_OF_FORMER, left, kind)
-                look("WHERE id", [entity_id for (entity_id,) in holders])
+        """Read all claims in one state of the log; see `EventStore.claims`."""
+        statements = statements_for(sought)
+        rows: dict[tuple[str, str], tuple[Any, ...]] = {}
+        with self._reading(several=len(statements) > 1) as cursor:
+            for sql, values in statements:
+                rows.update((row[:2], row) for row in cursor.execute(sql, values))
         return [as_claim(rows[key]) for key in sorted(rows)]
 
     def mentioning(self, texts: Collection[bytes], *, after: int = 0) -> tuple[set[str], int]:
