@@ -244,7 +244,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             list_entities,
             {**list_parameters(kind), **PAST},
             unsupported=UNSUPPORTED.get(kind.name, {}),
-            revision=revision,
+            revision=partial(revision, kind.name) if revision else None,
             prepare=prepare,
         ),
         *_ONE.by_id_and_name("GET", path, viewing, one, {**single, **PAST}, revision=revision),

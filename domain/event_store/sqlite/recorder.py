@@ -119,7 +119,7 @@ class Recorder(SQLiteApplicationRecorder):
         # The transaction has the lock from its begin: the checks below must hold until the end.
         with self._writing() as plain:
             self._known = features.still_known(plain, self._known)
-            self._read_renames(plain)
+            self._renames = self._known.renames
             try:
                 ends = _ends(plain, [row for append in appends for row in append.rows])
                 results: list[int | Refusal] = [

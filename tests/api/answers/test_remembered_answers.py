@@ -133,6 +133,23 @@ def test_reads_between_writes_are_those_of_the_newest_commit(client: Client) -> 
                 assert first.content == second.content == routed.content
 
 
+@over_files
+def test_list_is_remembered_until_its_kind_is_written(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.schema()
+    client.table("t1")
+    first = [get(client, "/v1/tables?limit=3").content for _ in range(3)][-1]
+    with monkeypatch.context() as patched:
+        patched.delattr("api.routes.entities.reads.small_page")
+        client.create("users", name="ann", email="ann@example.org")
+        assert get(client, "/v1/tables?limit=3").content == first
+    client.table("t2")
+
+    names = [each["name"] for each in get(client, "/v1/tables?limit=3").json()["data"]]
+    assert names == ["t1", "t2"]
+
+
 def test_changed_policies_count_for_remembered_answers(tmp_path: Path) -> None:
     file = tmp_path / "policies.toml"
     file.write_text(POLICIES.format(more=""))
