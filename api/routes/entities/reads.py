@@ -244,7 +244,9 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             list_entities,
             {**list_parameters(kind), **PAST},
             unsupported=UNSUPPORTED.get(kind.name, {}),
-            revision=partial(revision, kind.name) if revision else None,
+            revision=revision,
+            # What a filter names may be of any kind.
+            unfiltered=partial(revision, kind.name) if revision else None,
             prepare=prepare,
         ),
         *_ONE.by_id_and_name("GET", path, viewing, one, {**single, **PAST}, revision=revision),
