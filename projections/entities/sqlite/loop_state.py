@@ -28,20 +28,26 @@ class LoopState:
         """`connection` is of these transactions alone."""
         self.connection = connection
         self.loop = loop
+        self._most_bytes = 0
         self._number: int | None = None
         self._ending: asyncio.Handle | None = None
         self._version: tuple[int] | None = None
         self._ends: dict[str, ListEnds] = {}
         """By `ListRequest.identity`."""
 
-    def begin(self, needed: int | None, number: int | None) -> None:
+    def begin(self, needed: int | None, latest: Callable[[], int | None], most_bytes: int) -> None:
         """Begin a transaction, unless there is one that has the change with the number `needed`.
 
-        `number` is that of all changes. Both are None where they are not known.
+        `latest` gives the number of all changes. Both are None where they are not known. To read a
+        value of more than `most_bytes` raises sqlite3.DataError.
         """
+        if most_bytes != self._most_bytes:
+            self.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, most_bytes)
+            self._most_bytes = most_bytes
         if needed is not None and self._number is not None and needed <= self._number:
             return
         self._end()
+        number = latest()
         self.connection.execute("BEGIN")
         place, passed = divmod(self.loop.time(), self.slice_seconds)
         if place % self.slices and number is not None:

@@ -160,23 +160,29 @@ class SqliteListReader(PageReader):
 
     def read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
         """The rows of a statement about entities, and True if the bound in bytes ended them."""
-        connection, rows, size = self._connection, list[ListedEntity](), 0
+        connection = self._connection
         longest = ANY_LENGTH if self._is_own else most_bytes
         unbounded = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
         try:
-            for row in connection.execute(*statement):
-                rows.append(row)
-                size += len(row[2]) if len(row) == 3 else size_of(row)
-                if size >= most_bytes:
-                    return rows, True
-        except sqlite3.DataError:
-            return rows, True
+            return self._read(statement, most_bytes)
         finally:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
             if self._is_own:
                 # Many lists may wait for their clients: each without the pages of the file it has
                 # read.
                 connection.execute("PRAGMA shrink_memory")
+
+    def _read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
+        """As `read`, on a connection whose values are bounded already."""
+        rows, size = list[ListedEntity](), 0
+        try:
+            for row in self._connection.execute(*statement):
+                rows.append(row)
+                size += len(row[2]) if len(row) == 3 else size_of(row)
+                if size >= most_bytes:
+                    return rows, True
+        except sqlite3.DataError:
+            return rows, True
         return rows, False
 
     def read_range(self, most_bytes: int) -> WholePage | None:
@@ -192,18 +198,21 @@ class SqliteListReader(PageReader):
         request = self._request
         # What a filter names may be of any kind.
         kind = None if request.filters else request.kind.name
-        state.begin(self._number(kind), self._number(None))
+        state.begin(self._number(kind), partial(self._number, None), most_bytes)
         own, self._connection = self._connection, state.connection
         try:
             ends = state.ends(self._request.identity, self._read_ends)
             return self._read_between(ends, most_bytes)
+        except sqlite3.DataError:
+            # A name or an id has so many bytes already.
+            return None
         finally:
             self._connection = own
 
     def _read_between(self, ends: ListEnds, most_bytes: int) -> WholePage | None:
         """The page of a list with these ends."""
         place, backward = self._place, self._request.backward
-        rows, cut_off = self.read(self._rows(self._request.limit, most_bytes), most_bytes)
+        rows, cut_off = self._read(self._rows(self._request.limit, most_bytes), most_bytes)
         if cut_off:
             return None
         ahead = behind = False
