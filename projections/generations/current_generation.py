@@ -121,12 +121,17 @@ class CurrentGeneration(Generic[M]):
         with self.use() as model:
             return model.checkpoint()
 
-    def revision(self) -> Hashable:
-        """A value that differs after every commit and switch; raises StoreUnavailable."""
-        if self.definition.shows_commits_at_once and (number := self._changes_so_far()) is not None:
-            if number != self._looked or self._opened is None:
-                self._give_back(self._take())
-            return number
+    def revision(self, kind: str | None = None) -> Hashable:
+        """A value that differs after every commit and switch; raises StoreUnavailable.
+
+        With a kind, it need not differ after a commit that concerned no entities of the kind.
+        """
+        if self.definition.shows_commits_at_once and self._changes is not None:
+            number = self._changes.number(kind)
+            if number is not None:
+                if self._changes.number() != self._looked or self._opened is None:
+                    self._give_back(self._take())
+                return number
         opened = self._take()
         try:
             return opened.generation.number, opened.model.revision()
