@@ -8,6 +8,12 @@ from typing import Any
 
 from projections.search.index.engine import WhooshEngine
 
+TIME_ENOUGH = 300.0
+"""Seconds for a search that is to find everything, though the machine does much else.
+
+What a search does when its time is over is said by tests that give it less, or a clock.
+"""
+
 
 class BriefEngine(WhooshEngine):
     """An engine that closes itself and removes its index once nobody refers to it."""
@@ -23,9 +29,9 @@ class BriefEngine(WhooshEngine):
             shutil.rmtree(self.path)
 
 
-def brief_engine(**options: Any) -> WhooshEngine:
+def brief_engine(*, deadline: float = TIME_ENOUGH, **options: Any) -> WhooshEngine:
     """An engine over a new, empty index; `options` are those of `WhooshEngine.open`."""
     path = Path(tempfile.mkdtemp())
-    engine = BriefEngine.open(path, **options)
+    engine = BriefEngine.open(path, deadline=deadline, **options)
     engine.path, engine.made_by = path, os.getpid()
     return engine

@@ -6,6 +6,7 @@ from typing import Any
 
 from api.answers.responses import Finished
 from api.paths.base_path import has_prefix
+from domain.openmetadata.verdicts import changes_by_itself
 
 MOST_BYTES, LONGEST = 16 * 1024 * 1024, 64 * 1024
 """Bytes of bodies that are remembered together, and of the longest single one."""
@@ -69,14 +70,15 @@ class RememberedAnswers:
             self._asked.add(hashed)
 
     def keep(self, key: Hashable | None, revision: Hashable, answer: Finished) -> None:
-        """Keep an answer, unless it has no key or is too long, and forget older ones for it.
+        """Keep an answer, unless it has no key, is too long or shows a verdict that time ends, and
+        forget older ones for it.
 
         Those are forgotten that were used longest ago.
 
         The revision must have been read before the answer was made: one that is newer than the
         answer would keep it for too long.
         """
-        if key is None or len(answer.body) > LONGEST:
+        if key is None or len(answer.body) > LONGEST or changes_by_itself(answer.body):
             return
         if key in self._answers:
             self._forget(key)

@@ -250,6 +250,9 @@ class DeclaredQuery:
         }
 
 
+is_unfiltered = re.compile(rb"(?:(?:limit|before|after|fields|include)=[\w,-]*(?:&|\Z))*").fullmatch
+"""Tells of a query string for a list that it names no filter; of some it does not tell."""
+
 _SPELLED = re.compile(rb"[\w-]+").fullmatch
 """Tells whether a cursor is spelled as lists spell it."""
 _CURSORS = {b"before": "before", b"after": "after"}

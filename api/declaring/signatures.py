@@ -20,6 +20,7 @@ from api.declaring.declared_query import (
     DeclaredQuery,
     Parameters,
     in_path,
+    is_unfiltered,
     split_cursor,
 )
 from api.paths.base_path import has_prefix
@@ -49,11 +50,13 @@ class JsonRoute:
         function: Callable[..., Any],
         query: DeclaredQuery,
         revision: Revision | None,
+        unfiltered: Revision | None,
         prepare: Callable[..., Any] | None,
     ) -> None:
         """`function` is given the request, and the parameters by keyword; it may be async.
 
-        An answer that it makes at once is good for as long as `revision` stays the same, if given.
+        An answer that it makes at once is good for as long as `revision` stays the same, if given;
+        that of a list without filters for as long as `unfiltered` does.
 
         Of a list, `prepare` makes what all pages of one form have in common, and says if it is
         light enough to be kept. It is given the access of the caller, whether the path has the
@@ -64,11 +67,24 @@ class JsonRoute:
         self.template = _TYPE_IN_PATH.sub("}", path)
         self.permission = permission
         self._is_async = iscoroutinefunction(function)
-        self.revision = revision
+        self._revision = revision
+        self._unfiltered = unfiltered
         self._function = function
         self.query = query
         self._prepare = prepare
         self._prepared: dict[Hashable, Any] = {}
+
+    @property
+    def is_remembered(self) -> bool:
+        """True if its answers are good until a revision is another one."""
+        return self._revision is not None
+
+    def revision(self, scope: Any) -> Hashable:
+        """The revision of an answer to a request."""
+        assert self._revision is not None
+        if self._unfiltered is not None and is_unfiltered(scope["query_string"]):
+            return self._unfiltered()
+        return self._revision()
 
     def start(self, scope: Any) -> ASGIResponse:
         """The answer to a request that was let in; an async function is called when it is sent.
@@ -161,19 +177,20 @@ def route(
     unsupported: Mapping[str, str | None] | None = None,
     snake_too: bool = False,
     revision: Revision | None = None,
+    unfiltered: Revision | None = None,
     prepare: Callable[..., Any] | None = None,
 ) -> HTTPRouteHandler:
     """A handler that calls `function` with a request and the declared parameters by keyword.
 
     `permission` is what the access middleware demands; see api.callers.permissions. `unsupported`
     and `snake_too` are those of DeclaredQuery; writes refuse all parameters that they do not know.
-    For `revision` and `prepare` see JsonRoute.
+    For `revision`, `unfiltered` and `prepare` see JsonRoute.
     """
     writes = method != "GET" and path.startswith(_API) and not path.startswith(_SEARCHES)
     if unsupported is None and writes:
         unsupported = {}
     query = DeclaredQuery(parameters, unsupported, snake_too=snake_too)
-    declared = JsonRoute(path, permission, function, query, revision, prepare)
+    declared = JsonRoute(path, permission, function, query, revision, unfiltered, prepare)
 
     return MountedHandler(
         path,

@@ -108,10 +108,10 @@ class QuickPath:
 
     def _started(self, route: JsonRoute, scope: Any) -> ASGIResponse:
         """The answer to a request, remembered or new; raises what `JsonRoute.start` raises."""
-        if route.revision is None:
+        if not route.is_remembered:
             return route.start(scope)
         # Read before the answer is made: a commit meanwhile makes the answer newer, never older.
-        key, revision = key_of(scope), route.revision()
+        key, revision = key_of(scope), route.revision(scope)
         answer = self._answers.get(key, revision)
         if answer is not None:
             return answer

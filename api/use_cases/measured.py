@@ -20,6 +20,7 @@ from domain.kinds.bodies.refused_values import converted
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
 from domain.kinds.registry import KINDS
+from domain.machine import clock
 from domain.measurements.joins import first_day, summed
 from domain.measurements.port import PageRequest
 from domain.measurements.reports import FOREVER, JOIN, RESULT, TestResult, moment_of
@@ -257,4 +258,4 @@ def measured_fields(kind: EntityKind, named: Iterable[str]) -> dict[str, Measure
 
 def today() -> date:
     """Return the current date in UTC."""
-    return datetime.now(UTC).date()
+    return datetime.fromtimestamp(clock.now() // 1_000, UTC).date()

@@ -66,6 +66,11 @@ def as_it_reads(optional: bytes, now: int | None = None) -> bytes:
     return msgspec.json.encode(held)
 
 
+def changes_by_itself(body: bytes) -> bool:
+    """True if a JSON text shows a verdict that time alone ends."""
+    return _MOMENT in body
+
+
 def _read_at(verdict: Verdict, now: int | None = None) -> Verdict:
     now = clock.now() if now is None else now
     if verdict.valid_until is UNSET or now < verdict.valid_until:

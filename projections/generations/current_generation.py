@@ -121,10 +121,14 @@ class CurrentGeneration(Generic[M]):
         with self.use() as model:
             return model.checkpoint()
 
-    def revision(self) -> Hashable:
-        """A value that differs after every commit and switch; raises StoreUnavailable."""
-        if self.definition.shows_commits_at_once and (number := self._changes_so_far()) is not None:
-            if number != self._looked or self._opened is None:
+    def revision(self, kind: str | None = None) -> Hashable:
+        """A value that differs after every commit and switch; raises StoreUnavailable.
+
+        With a kind, it need not differ after a commit that concerned no entities of the kind.
+        """
+        number = self._changes_so_far(kind)
+        if self.definition.shows_commits_at_once and number is not None:
+            if self._changes_so_far() != self._looked or self._opened is None:
                 self._give_back(self._take())
             return number
         opened = self._take()
@@ -138,9 +142,9 @@ class CurrentGeneration(Generic[M]):
         with self._lock:
             self._leave()
 
-    def _changes_so_far(self) -> int | None:
+    def _changes_so_far(self, kind: str | None = None) -> int | None:
         """Number of changes; None where it is unknown, or while a change is being made."""
-        return None if self._changes is None else self._changes.number()
+        return None if self._changes is None else self._changes.number(kind)
 
     def _take(self, *, look: bool = True) -> _Opened[M]:
         """The live generation; without `look`, the one that was found last, if there is one."""

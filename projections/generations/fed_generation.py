@@ -36,7 +36,7 @@ class _CountedProjection:
         self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
     ) -> None:
         """Commit states; see the port."""
-        with self._changes.changing():
+        with self._changes.changing({folded.entity.kind for folded in entities.values()}):
             self._projection.apply(entities, position, fingerprint, after=after)
 
 

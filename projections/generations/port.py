@@ -159,20 +159,40 @@ class ChangeCounter:
 
     def __init__(self) -> None:
         self._begun = self._ended = 0
+        self._general = 0
+        """Number of the last change that may concern entities of any kind."""
+        self._last: dict[str, int] = {}
+        """Kind -> number of the last change that concerned its entities, and not those of all."""
+        self._under_way: Collection[str] | None = ()
+        """The kinds that the change which is being made concerns; None for any kind."""
 
-    def number(self) -> int | None:
-        """The number of changes so far; None while another one is being made."""
-        ended = self._ended
-        return ended if ended == self._begun else None
+    def number(self, kind: str | None = None) -> int | None:
+        """The number of changes so far; None while another one is being made.
+
+        With a kind it is that of the last change that concerned entities of the kind.
+        """
+        if kind is None:
+            ended = self._ended
+            return ended if ended == self._begun else None
+        under_way = self._under_way
+        if under_way is None or kind in under_way:
+            return None
+        return max(self._general, self._last.get(kind, 0))
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
-        """A block in which readers may begin to see something else."""
+    def changing(self, kinds: Collection[str] | None = None) -> Iterator[None]:
+        """A block in which readers may begin to see something else, of these kinds (None: any)."""
         self._begun += 1
+        around, self._under_way = self._under_way, kinds
         try:
             yield
         finally:
-            self._ended += 1
+            number = self._ended + 1
+            if kinds is None:
+                self._general = number
+            else:
+                self._last.update(dict.fromkeys(kinds, number))
+            self._under_way, self._ended = around, number
 
 
 class Leadership(Protocol):

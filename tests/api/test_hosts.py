@@ -240,7 +240,7 @@ def test_measurements_reported_to_one_host_are_read_and_summed_on_the_other(
     ranked = one.request("POST", f"/v1/usage/compute.percentile/table/{today}")
     assert ranked.status_code == 201, ranked.text
     for host in hosts:
-        (day,) = host.get(f"/v1/usage/table/{table}")["usage"]
+        (day,) = host.get(f"/v1/usage/table/{table}", date=today)["usage"]
         assert day["monthlyStats"] == {"count": 8, "percentileRank": 0.0}
 
     for host, back in ((one, 0), (two, 1)):

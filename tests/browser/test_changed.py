@@ -13,10 +13,12 @@ from tests.e2e.conftest import Server
 def test_day_leads_from_a_schema_to_what_changed_in_it(
     opened: Open, served: Server, scripts: bool
 ) -> None:
-    schema = served.get("/v1/databaseSchemas", limit=1)["data"][0]["fullyQualifiedName"]
-    page = opened("reader", f"/entity/databaseSchema/{schema}", java_script_enabled=scripts)
+    schema = served.get("/v1/databaseSchemas", limit=1)["data"][0]
+    address = f"/entity/databaseSchema/{schema['fullyQualifiedName']}"
+    page = opened("reader", address, java_script_enabled=scripts)
 
-    page.get_by_label("What changed here since").fill(f"{datetime.now(UTC):%Y-%m-%d}")
+    day = datetime.fromtimestamp(schema["updatedAt"] / 1_000, UTC)
+    page.get_by_label("What changed here since").fill(f"{day:%Y-%m-%d}")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_role("status")).to_contain_text("created")
     table = page.locator("tbody th a").last

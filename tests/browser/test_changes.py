@@ -32,6 +32,7 @@ def test_description_is_changed_by_keyboard_beside_that_of_another(
     assert violations(mine) == []
     mine.keyboard.press("Control+a")
     mine.keyboard.type("Mine <b>")
+    expect(plain.get_by_label("Description")).to_be_focused()
     plain.get_by_label("Description").fill("Theirs")
     plain.get_by_role("button", name="Save").click()
     expect(plain.locator(".description")).to_contain_text("Theirs")
@@ -67,8 +68,11 @@ def test_column_is_described_and_tagged_by_keyboard(opened: Open, served: Server
     row = page.get_by_role("row").filter(has=link)
     expect(row).to_contain_text("Where <b>letters</b> go")
     page.keyboard.press("Enter")
+    # A page that finds the focus elsewhere when it takes it would tell of it.
+    expect(page.get_by_label("Description")).to_be_focused()
     page.get_by_role("link", name="Tags", exact=True).click()
     box = page.get_by_label("Add tag or glossary term, by name")
+    expect(box).to_be_focused()
     # A page that is left while it asks would tell of it.
     with page.expect_response(lambda answer: answer.url.endswith(quote(tag))):
         box.fill(tag)
@@ -87,6 +91,7 @@ def test_owner_is_suggested_then_undone_and_a_table_deleted_and_restored(
 
     page.get_by_role("link", name="Add owners").click()
     box = page.get_by_label("Add user or team, by name")
+    expect(box).to_be_focused()
     with page.expect_response(re.compile("/choices/table/owners")):
         box.press_sequentially(owner[:4])
     expect(page.locator("#choices option").first).to_be_attached()

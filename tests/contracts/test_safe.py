@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Barrier, Thread
 
@@ -15,6 +16,8 @@ from api.callers.tokens.safe import REGISTER, SECRET, Safe
 from api.callers.tokens.secret import make_secrets, read_secrets, rotate_secret
 from api.settings import Settings
 from benchmarks.postgres_server import PostgresServer, new_schema
+from domain.errors import StoreUnavailable
+from tests.waiting import until
 
 OpenSafe = Callable[[], Safe]
 ISSUER = Issuer(secret="a secret of the test that has more than 32 bytes")
@@ -33,12 +36,22 @@ def another(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenSafe
     def open_one() -> Safe:
         directory = tmp_path if url is None else tmp_path / str(len(opened))
         settings = Settings(data=str(directory), database_url=url)
-        opened.append(open_safe(settings, is_there=False))
-        return opened[-1]
+        safe = open_safe(settings, is_there=False)
+        opened.append(safe)
+        # One in a database connects at the first request, which a busy server may keep waiting.
+        until(lambda: answers(safe))
+        return safe
 
     yield open_one
     for safe in opened:
         safe.close()
+
+
+def answers(safe: Safe) -> bool:
+    with suppress(StoreUnavailable):
+        safe.stamps()
+        return True
+    return False
 
 
 def test_a_document_that_nobody_has_made_is_not_there(another: OpenSafe) -> None:

@@ -95,17 +95,25 @@ def _read(response: HTTPResponse) -> bytes:
 
 @contextmanager
 def _limited(connection: socket.socket, seconds: float) -> Iterator[None]:
-    """Cut a connection off after so many seconds: a socket only limits each read."""
-    watchdog = threading.Timer(seconds, _cut, [connection])
+    """Cut a connection off after so many seconds: a socket only limits each read.
+
+    Raises Unreachable if it did. An answer that is cut off may look like any other failure, or
+    like a whole answer if it does not say how long it is.
+    """
+    is_cut = threading.Event()
+
+    def cut() -> None:
+        is_cut.set()
+        with suppress(OSError):
+            # The socket below TLS is shut down: the shutdown of TLS would wait for the other side.
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+    watchdog = threading.Timer(seconds, cut)
     watchdog.daemon = True
     watchdog.start()
     try:
         yield
     finally:
         watchdog.cancel()
-
-
-def _cut(connection: socket.socket) -> None:
-    with suppress(OSError):
-        # The socket below TLS is shut down: the shutdown of TLS would wait for the other side.
-        socket.socket.shutdown(connection, socket.SHUT_RDWR)
+        if is_cut.is_set():
+            raise Unreachable(f"no whole answer within {seconds:g} seconds")

@@ -245,6 +245,8 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             {**list_parameters(kind), **PAST},
             unsupported=UNSUPPORTED.get(kind.name, {}),
             revision=revision,
+            # What a filter names may be of any kind.
+            unfiltered=partial(revision, kind.name) if revision else None,
             prepare=prepare,
         ),
         *_ONE.by_id_and_name("GET", path, viewing, one, {**single, **PAST}, revision=revision),

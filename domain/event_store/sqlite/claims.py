@@ -11,6 +11,7 @@ import msgspec
 
 from domain.edges import EDGE
 from domain.event_store import refusals
+from domain.event_store.entity_reads import SoughtClaims
 from domain.event_store.stored import Claim
 from domain.event_store.writes import ClaimChange, Expectations
 
@@ -18,7 +19,6 @@ SELECT_CLAIMS = (
     "SELECT kind, fqn, id, name, parent_id, deleted, (SELECT json_group_array(f.fqn)"
     " FROM former_names f WHERE f.id = claims.id GROUP BY f.id) FROM claims"
 )
-HOLDERS_OF_FORMER = "SELECT id FROM former_names WHERE kind = ? AND fqn"
 FORMER_NAMES = (
     "CREATE TABLE IF NOT EXISTS former_names (kind TEXT NOT NULL, fqn TEXT NOT NULL,"
     " id TEXT NOT NULL, PRIMARY KEY (kind, fqn)) WITHOUT ROWID",
@@ -63,8 +63,12 @@ EDGE_INDEXES = (
     f"CREATE INDEX IF NOT EXISTS edges_by_beginning ON claims ({_BEGINNING}) WHERE kind = '{EDGE}'",
     f"CREATE INDEX IF NOT EXISTS edges_by_end ON claims (name) WHERE kind = '{EDGE}'",
 )
-EDGES_FROM = f"WHERE kind = '{EDGE}' AND {_BEGINNING}"
-EDGES_TO = f"WHERE kind = '{EDGE}' AND name"
+_EDGES_FROM = f"WHERE kind = '{EDGE}' AND {_BEGINNING}"
+_EDGES_TO = f"WHERE kind = '{EDGE}' AND name"
+_NAMED, _ONCE_NAMED = (
+    "WHERE kind = ? AND fqn IN ({})",
+    "WHERE id IN (SELECT id FROM former_names WHERE kind = ? AND fqn IN ({}))",
+)
 _NOTHING = Expectations()
 MOST_SOUGHT = 100
 """Most values in one statement: a statement for each would cost twice as much."""
@@ -81,6 +85,32 @@ def look_up(
     while part := list(islice(left, MOST_SOUGHT)):
         placeholders = ",".join("?" * len(part))
         yield from cursor.execute(f"{select} IN ({placeholders})", (*first, *part))
+
+
+def statements_for(sought: SoughtClaims) -> list[tuple[str, tuple[str, ...]]]:
+    """The statements that give the claims sought, with their parameters.
+
+    There is one, unless it would have more than MOST_SOUGHT parameters.
+    """
+    by_kind: dict[str, list[str]] = {}
+    for kind, fqn in sought.get("names", ()):
+        by_kind.setdefault(kind, []).append(fqn)
+    wanted: list[tuple[str, Collection[str], tuple[str, ...]]] = [
+        *((where, by_kind[kind], (kind,)) for kind in by_kind for where in (_NAMED, _ONCE_NAMED)),
+        ("WHERE id IN ({})", sought.get("ids", ()), ()),
+        ("WHERE parent_id IN ({})", sought.get("parents", ()), ()),
+        *((f"{edges} IN ({{}})", sought.get("ends", ()), ()) for edges in (_EDGES_FROM, _EDGES_TO)),
+    ]
+    statements: list[tuple[str, tuple[str, ...]]] = []
+    for where, values, first in wanted:
+        left = iter(values)
+        while part := list(islice(left, MOST_SOUGHT)):
+            condition = where.format(",".join("?" * len(part)))
+            statements.append((f"{SELECT_CLAIMS} {condition}", (*first, *part)))
+    parameters = [*chain.from_iterable(values for _, values in statements)]
+    if len(statements) > 1 and len(parameters) <= MOST_SOUGHT:
+        return [(" UNION ALL ".join(sql for sql, _ in statements), (*parameters,))]
+    return statements
 
 
 def stand_in(connection: sqlite3.Connection) -> None:
@@ -136,9 +166,9 @@ def check_claims(cursor: sqlite3.Cursor, expecting: Expectations) -> None:
     parents = look_up(cursor, _PARENTS, expecting.without_children)
     parents_of_live = look_up(cursor, _PARENTS_OF_LIVE, expecting.without_live_children)
     beginnings = look_up(
-        cursor, f"SELECT {_BEGINNING} FROM claims {EDGES_FROM}", expecting.without_edges
+        cursor, f"SELECT {_BEGINNING} FROM claims {_EDGES_FROM}", expecting.without_edges
     )
-    endings = look_up(cursor, f"SELECT name FROM claims {EDGES_TO}", expecting.without_edges)
+    endings = look_up(cursor, f"SELECT name FROM claims {_EDGES_TO}", expecting.without_edges)
     checks = {
         refusals.HAS_SIBLINGS: _shared(cursor, expecting.sole),
         refusals.IS_GONE: expecting.live - live,

@@ -67,25 +67,31 @@ class Datastore(SQLiteDatastore):
             self._turns = WriteTurns(Path(db_name))
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Cursor]:
-        """The driver's own cursor in a read transaction; it gives rows as tuples.
+    def reading(self, *, several: bool = False) -> Iterator[sqlite3.Cursor]:
+        """The driver's own cursor for a statement that reads; it gives rows as tuples.
 
-        All statements of the block see the database as it is when the first of them runs.
+        With `several`, all statements of the block see the database as it is when the first of them
+        runs. Without, the block has one, which sees one state by itself.
         """
         connection = self._take(is_writer=False)
         try:
             cursor = _plain_cursor(connection)
-            cursor.execute("BEGIN")
+            if several:
+                cursor.execute("BEGIN")
             try:
                 yield cursor
             finally:
-                cursor.connection.execute("ROLLBACK")
+                # Rows that nobody has taken would keep the state.
+                cursor.close()
+                if several:
+                    cursor.connection.execute("ROLLBACK")
         finally:
             self._give_back(connection)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Cursor]:
-        """As `reading`, in a transaction that excludes other writers and is committed at the end.
+        """The driver's cursor, in a transaction that excludes other writers and is committed at the
+        end.
 
         Raises OutcomeUnknown where the commit fails in a way that may leave it on disk.
         """

@@ -4,7 +4,10 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
 from domain.event_store.features import EARLIEST, Known, named, refuse_unknown
+from domain.event_store.sqlite.claims import RENAMES
 
 TABLE = (
     "CREATE TABLE IF NOT EXISTS features ("
@@ -22,7 +25,7 @@ SQLite prepares no statement that stores events for a connection without the fun
 name in the error.
 """
 _THERE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
-_NEWEST = "SELECT coalesce(max(number), 0) FROM features"
+_NUMBERS = f"SELECT (SELECT coalesce(max(number), 0) FROM features), ({RENAMES})"
 
 
 def declare(connection: sqlite3.Connection) -> None:
@@ -41,17 +44,17 @@ def read_features(cursor: Any) -> dict[str, str]:
 
 
 def still_known(cursor: sqlite3.Cursor, known: Known) -> Known:
-    """The features that a log names now: `known`, unless features were named meanwhile.
+    """The features that a log names now, and the number of renames: `known`, unless either grew.
 
     Called in the transaction of an append, so that nobody names another one before it ends. Raises
     LaterRelease.
     """
-    (newest,) = cursor.execute(_NEWEST).fetchone()
+    newest, renames = cursor.execute(_NUMBERS).fetchone()
     if newest == known.newest:
-        return known
+        return known if renames == known.renames else replace(known, renames=renames)
     features = read_features(cursor)
     refuse_unknown(features, "the log")
-    return Known(newest, frozenset(features))
+    return Known(newest, frozenset(features), renames=renames)
 
 
 def name_features(cursor: Any, features: Iterable[str]) -> None:

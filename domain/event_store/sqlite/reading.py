@@ -21,13 +21,12 @@ from domain.event_store.port import (
     NumberedRow,
 )
 from domain.event_store.sqlite.claims import (
-    EDGES_FROM,
-    EDGES_TO,
-    HOLDERS_OF_FORMER,
+    MOST_SOUGHT,
     PARENTS_OF_KIND,
     SELECT_CLAIMS,
     as_claim,
     look_up,
+    statements_for,
 )
 from domain.event_store.sqlite.connections import Datastore
 from domain.event_store.sqlite.features import read_features
@@ -85,7 +84,6 @@ class SqliteReads(EventStore):
                 size += len(row[3])
                 if size >= READ_BYTES:
                     break
-            cursor.close()
         return [self._recorded(row) for row in rows]
 
     def _read_spans(
@@ -97,7 +95,7 @@ class SqliteReads(EventStore):
         ]
         rows: deque[NumberedRow] = deque()
         size = 0
-        with self._reading() as cursor:
+        with self._reading(several=len(spans) > 1) as cursor:
             results: Iterable[Iterable[Any]]
             if len(spans) > 1 and all(each.after == 0 and each.upto is None for each in spans):
                 ids = msgspec.json.encode([each.entity_id for each in spans]).decode()
@@ -109,7 +107,6 @@ class SqliteReads(EventStore):
                 size += len(row[4])
                 if size >= STREAM_BYTES:
                     break
-            cursor.close()
         return rows, size >= STREAM_BYTES
 
     def head(self) -> int:
@@ -124,34 +121,16 @@ class SqliteReads(EventStore):
 
     def features(self) -> dict[str, str]:
         """The rows of the table `features`; see `EventStore.features`."""
-        with self._reading() as cursor:
+        with self._reading(several=True) as cursor:
             return read_features(cursor)
 
     def claims(self, **sought: Unpack[SoughtClaims]) -> list[Claim]:
-        """Read all claims in one transaction; see `EventStore.claims`."""
-        by_kind: dict[str, list[str]] = {}
-        for kind, fqn in sought.get("names", ()):
-            by_kind.setdefault(kind, []).append(fqn)
-        wanted: list[tuple[str, Collection[str], tuple[str, ...]]] = [
-            *(("WHERE kind = ? AND fqn", fqns, (kind,)) for kind, fqns in by_kind.items()),
-            ("WHERE id", sought.get("ids", ()), ()),
-            ("WHERE parent_id", sought.get("parents", ()), ()),
-            *((edges, sought.get("ends", ()), ()) for edges in (EDGES_FROM, EDGES_TO)),
-        ]
-        with self._reading() as cursor:
-
-            def look(where: str, values: Collection[str], *first: str) -> None:
-                if values:
-                    found = look_up(cursor, f"{SELECT_CLAIMS} {where}", values, *first)
-                    rows.update((row[:2], row) for row in found)
-
-            rows: dict[tuple[str, str], tuple[Any, ...]] = {}
-            for where, values, first in wanted:
-                look(where, values, *first)
-            for kind, fqns in by_kind.items():
-                left = [fqn for fqn in fqns if (kind, fqn) not in rows]
-                holders = look_up(cursor, HOLDERS_OF_FORMER, left, kind)
-                look("WHERE id", [entity_id for (entity_id,) in holders])
+        """Read all claims in one state of the log; see `EventStore.claims`."""
+        statements = statements_for(sought)
+        rows: dict[tuple[str, str], tuple[Any, ...]] = {}
+        with self._reading(several=len(statements) > 1) as cursor:
+            for sql, values in statements:
+                rows.update((row[:2], row) for row in cursor.execute(sql, values))
         return [as_claim(rows[key]) for key in sorted(rows)]
 
     def mentioning(self, texts: Collection[bytes], *, after: int = 0) -> tuple[set[str], int]:
@@ -173,7 +152,7 @@ class SqliteReads(EventStore):
 
     def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
         """Read ranges of an index; see `EntityReads.having_live`."""
-        with self._reading() as cursor:
+        with self._reading(several=len(parent_ids) > MOST_SOUGHT) as cursor:
             return {row[0] for row in look_up(cursor, PARENTS_OF_KIND, parent_ids, kind)}
 
     def answer(self, actor: str, key: str) -> RememberedAnswer | None:
@@ -183,8 +162,8 @@ class SqliteReads(EventStore):
         return None if row is None else RememberedAnswer(*row)
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Cursor]:
-        with translated_errors(), self._datastore.reading() as cursor:
+    def _reading(self, *, several: bool = False) -> Iterator[sqlite3.Cursor]:
+        with translated_errors(), self._datastore.reading(several=several) as cursor:
             yield cursor
 
 

@@ -17,6 +17,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
 from eventsourcing.persistence import StoredEvent
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteCursor
 from msgspec.structs import astuple
@@ -32,7 +33,6 @@ from domain.event_store.sqlite.claims import (
     FORMER_NAMES,
     RENAMES,
     check_claims,
-    look_up,
     write_claims,
 )
 from domain.event_store.sqlite.connections import Datastore
@@ -68,9 +68,9 @@ _INSERT = (
 )
 _SINCE = "SELECT 1 FROM stored_events WHERE rowid > ?"
 _ENDS = (
-    "SELECT originator_id, max(originator_version) FROM stored_events"
-    # SQLite looks only at the groups that such a HAVING names.
-    " GROUP BY originator_id HAVING originator_id"
+    # SQLite looks up a maximum that is alone; of groups it would read all events.
+    "SELECT one.value, coalesce((SELECT max(originator_version) FROM stored_events"
+    " WHERE originator_id = one.value), 0) FROM json_each(?) one"
 )
 
 
@@ -119,7 +119,7 @@ class Recorder(SQLiteApplicationRecorder):
         # The transaction has the lock from its begin: the checks below must hold until the end.
         with self._writing() as plain:
             self._known = features.still_known(plain, self._known)
-            self._read_renames(plain)
+            self._renames = self._known.renames
             try:
                 ends = _ends(plain, [row for append in appends for row in append.rows])
                 results: list[int | Refusal] = [
@@ -176,9 +176,8 @@ class Recorder(SQLiteApplicationRecorder):
 
 def _ends(plain: sqlite3.Cursor, rows: Iterable[NewRow]) -> dict[str, int]:
     """Id -> stream version of its last event in the log, of all that new events are of."""
-    ends = dict.fromkeys((row[0] for row in rows), 0)
-    ends.update(look_up(plain, _ENDS, [*ends]))
-    return ends
+    ids = msgspec.json.encode([*dict.fromkeys(row[0] for row in rows)]).decode()
+    return dict(plain.execute(_ENDS, (ids,)))
 
 
 def _move_on(ends: dict[str, int], rows: Iterable[NewRow]) -> None:

@@ -1,7 +1,7 @@
 """Pages of lists, read from SQLite."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -15,6 +15,7 @@ from projections.entities.list_selections import Of, Shape
 from projections.entities.list_sql import Beyond, ListSql, Statement
 from projections.entities.page_reading import ANY_LENGTH, PageReader
 from projections.entities.sqlite.database import EntityDatabase, raise_as_ours
+from projections.feeding.port import NumberOf
 
 _SAME_ENTITY = "e.kind = k.kind AND e.deleted = k.deleted AND e.name = k.name AND e.id = k.id"
 
@@ -107,9 +108,9 @@ class SqliteListReader(PageReader):
         database: EntityDatabase,
         request: ListRequest,
         place: Place | None,
-        number: Callable[[], int | None] = lambda: None,
+        number: NumberOf = lambda kind: None,
     ) -> None:
-        """`number` counts the changes of the file; None is an unknown one."""
+        """`number` counts the changes of the file."""
         super().__init__(_SQL, request, place)
         self._database = database
         self._number = number
@@ -188,7 +189,10 @@ class SqliteListReader(PageReader):
             # One row more than the page holds says that the list goes on.
             rows, cut_off = self.read(self._rows(self._request.limit + 1, most_bytes), most_bytes)
             return self.page_of(total, rows, behind=behind, cut_off=cut_off)
-        state.begin(self._number())
+        request = self._request
+        # What a filter names may be of any kind.
+        kind = None if request.filters else request.kind.name
+        state.begin(self._number(kind), self._number(None))
         own, self._connection = self._connection, state.connection
         try:
             ends = state.ends(self._request.identity, self._read_ends)

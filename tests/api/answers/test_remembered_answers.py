@@ -133,6 +133,42 @@ def test_reads_between_writes_are_those_of_the_newest_commit(client: Client) -> 
                 assert first.content == second.content == routed.content
 
 
+@over_files
+def test_list_is_remembered_until_its_kind_is_written(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.schema()
+    client.table("t1")
+    first = [get(client, "/v1/tables?limit=3").content for _ in range(3)][-1]
+    with monkeypatch.context() as patched:
+        patched.delattr("api.routes.entities.reads.small_page")
+        client.create("users", name="ann", email="ann@example.org")
+        assert get(client, "/v1/tables?limit=3").content == first
+    client.table("t2")
+
+    names = [each["name"] for each in get(client, "/v1/tables?limit=3").json()["data"]]
+    assert names == ["t1", "t2"]
+
+
+@over_files
+def test_list_narrowed_by_a_name_is_not_remembered_once_the_name_means_another(
+    client: Client,
+) -> None:
+    client.schema()
+    table, team = client.table("t1"), client.create("teams", name="ann", teamType="Group")
+    owners = [{"id": team["id"], "type": "team"}]
+    patch = [{"op": "add", "path": "/owners", "value": owners}]
+    client.request("PATCH", f"/v1/tables/{table['id']}", json=patch)
+    of_ann = "/v1/tables?limit=3&owner=ann"
+    totals = [get(client, of_ann).json()["paging"]["total"] for _ in range(3)]
+
+    # An owner is sought among users first.
+    client.create("users", name="ann", email="ann@example.org")
+
+    assert totals == [1, 1, 1]
+    assert get(client, of_ann).json()["paging"]["total"] == 0
+
+
 def test_changed_policies_count_for_remembered_answers(tmp_path: Path) -> None:
     file = tmp_path / "policies.toml"
     file.write_text(POLICIES.format(more=""))

@@ -38,6 +38,52 @@ def test_number_is_not_told_while_a_change_is_made() -> None:
     assert numbers == [0, None, 1]
 
 
+def test_number_of_a_kind_is_that_of_the_last_change_that_may_concern_it() -> None:
+    changes = ChangeCounter()
+
+    def numbers() -> tuple[int | None, ...]:
+        return changes.number(), changes.number("table"), changes.number("team")
+
+    seen = [numbers()]
+    for kinds in ({"table"}, None, {"team", "user"}):
+        with changes.changing(kinds):
+            seen.append(numbers())
+        seen.append(numbers())
+
+    assert seen == [
+        *((0, 0, 0), (None, None, 0)),
+        *((1, 1, 0), (None, None, None)),
+        *((2, 2, 2), (None, 2, None)),
+        (3, 2, 3),
+    ]
+
+
+def test_change_of_some_kinds_within_a_general_one_leaves_that_one_under_way() -> None:
+    changes = ChangeCounter()
+    with changes.changing():
+        with changes.changing({"table"}):
+            pass
+        within = changes.number("table"), changes.number("team")
+
+    assert within == (None, None)
+    assert changes.number("table") == changes.number("team") == changes.number() == 2
+
+
+def test_revision_of_a_kind_is_another_after_its_commits_and_switches(directory: Path) -> None:
+    with opened(directory) as stores:
+        seen = [(stores.entities.revision("databaseService"), stores.entities.revision("table"))]
+        for change in (lambda: create(stores, "d"), lambda: rebuild(stores)):
+            change()
+            step(stores)
+            seen.append(
+                (stores.entities.revision("databaseService"), stores.entities.revision("table"))
+            )
+
+    services, tables = zip(*seen, strict=True)
+    assert len(set(services)) == 3
+    assert tables[0] == tables[1] != tables[2]
+
+
 @pytest.mark.parametrize("writable", [True, False])
 def test_revision_is_another_after_each_commit_and_each_switch(
     directory: Path, writable: bool

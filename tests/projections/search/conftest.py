@@ -15,6 +15,7 @@ from projections.search.answers.queries import SearchRequest, search
 from projections.search.documents.documents import document
 from projections.search.engine import EngineHits, EngineQuery, SearchEngine
 from projections.search.index.engine import WhooshEngine
+from tests.brief_engines import TIME_ENOUGH
 from tests.commits import commit
 from tests.query_texts import parse
 
@@ -98,7 +99,7 @@ def entity() -> Make:
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[Catalog]:
     """An empty catalog."""
-    engine = WhooshEngine.open(tmp_path / "index")
+    engine = WhooshEngine.open(tmp_path / "index", deadline=TIME_ENOUGH)
     yield Catalog(engine)
     engine.close()
 

@@ -34,7 +34,7 @@ from projections.search.engine import (
 from projections.search.index.engine import WhooshEngine
 from projections.search.language import filter_json, text
 from projections.search.tree import MatchAll
-from tests.brief_engines import brief_engine
+from tests.brief_engines import TIME_ENOUGH, brief_engine
 from tests.depth import examples
 from tests.projections.search.questions import Questions
 from tests.projections.search.random_histories import RandomHistory, index
@@ -97,7 +97,7 @@ def test_any_search_at_any_position_equals_an_index_made_then(seed: int) -> None
     random = Random(seed)
     with opened_log() as log:
         past = RandomHistory(log, random)
-        engine = brief_engine(deadline=300.0)
+        engine = brief_engine()
         for _ in range(3):
             past.grow(random.randint(1, 60))
             index(engine, log, batch_size=random.choice((1, 7, 50, 500)))
@@ -183,11 +183,11 @@ def test_purge_takes_an_entity_out_of_the_past(past: RandomHistory) -> None:
 
 
 def test_another_process_finds_the_same_past(past: RandomHistory, tmp_path: Path) -> None:
-    writer = WhooshEngine.open(tmp_path / "search")
+    writer = WhooshEngine.open(tmp_path / "search", deadline=TIME_ENOUGH)
     index(writer, past.log, 10)
     past.purge(past.living()[0])
     index(writer, past.log, 10)
-    reader = WhooshEngine.open(tmp_path / "search", writable=False)
+    reader = WhooshEngine.open(tmp_path / "search", writable=False, deadline=TIME_ENOUGH)
     try:
         assert states(reader) == states(writer)
         for position in range(1, past.log.head() + 1):

@@ -18,6 +18,10 @@ class Provider:
         self.delay = 0.0
         self.drip = 0.0
         """Seconds between single bytes of the body."""
+        self.says_length = True
+        self.may_answer = threading.Event()
+        """Not set: requests are read, and answered at the end of the block."""
+        self.may_answer.set()
         self.asked = 0
         self.url = ""
 
@@ -32,11 +36,13 @@ def providing(body: bytes = b"", tls: SSLContext | None = None) -> Iterator[Prov
         def do_GET(self) -> None:
             provider.asked += 1
             time.sleep(provider.delay)
+            provider.may_answer.wait()
             with suppress(OSError):
                 self.send_response(provider.status)
                 for name, value in provider.headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(len(provider.body)))
+                if provider.says_length:
+                    self.send_header("Content-Length", str(len(provider.body)))
                 self.end_headers()
                 if not provider.drip:
                     self.wfile.write(provider.body)
@@ -66,6 +72,7 @@ def providing(body: bytes = b"", tls: SSLContext | None = None) -> Iterator[Prov
     try:
         yield provider
     finally:
+        provider.may_answer.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -18,6 +18,7 @@ def test_box_refuses_nothing_at_a_date_and_the_page_stays_at_it(
     url = f"http://127.0.0.1:{opensearch.port}/p{uuid4().hex}"
     with running(tmp_path, search_url=url) as client:
         client.create("glossaries", name="orders", description="")
+        client.search_until(lambda answer: answer["hits"]["total"]["value"] == 1, q="orders")
         browser = Browser(client, "reader")
         suggestions = browser.get("/search/suggestions?q=ord&at=1")
         page = browser.get("/search?q=orders&at=1")

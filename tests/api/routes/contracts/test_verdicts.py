@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -91,6 +93,26 @@ def test_lists_show_the_latest_result_as_single_reads_do(judged: Client) -> None
     below = judged.get(f"/api{path}", fields="*")
     assert ("latestResult" in below, "verdict" in below) == (True, False)
     assert "verdict" in judged.get(path, fields="*")
+
+
+def test_verdict_that_time_ends_is_not_remembered_beyond_it(
+    judged: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = datetime.now(UTC) + timedelta(hours=1)
+    contract = promise(judged, "timed", effectiveUntil=end.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    moment = until_verdict(judged, contract, "Success")["validUntil"]
+
+    def listed() -> str:
+        page = judged.get("/v1/dataContracts", limit=100, fields="verdict")["data"]
+        (shown,) = (each["verdict"] for each in page if each["id"] == contract["id"])
+        return str(shown["status"])
+
+    for _ in range(3):
+        assert (verdict(judged, contract)["status"], listed()) == ("Success", "Success")
+    # The judge, which does not know that it is later, makes no other verdict.
+    monkeypatch.setattr("domain.openmetadata.verdicts.clock", SimpleNamespace(now=lambda: moment))
+
+    assert (verdict(judged, contract)["status"], listed()) == ("Unknown", "Unknown")
 
 
 def test_search_finds_and_counts_verdicts(judged: Client) -> None:

@@ -11,6 +11,7 @@ import pytest
 from api.services import open_measurements
 from api.settings import Settings
 from domain.event_store.opening import address_in, open_event_log
+from domain.machine import clock
 from domain.measurements.reports import moment_of
 from domain.measurements.sweeping import sweep
 from tests.api.conftest import Client, RunFilled, database_of, running, running_under
@@ -207,8 +208,11 @@ def test_measurements_of_a_purged_table_are_gone_at_once_and_deleted_by_a_sweep(
     log.close()
 
 
-def test_use_is_counted_by_day_and_summed_by_week_and_month(client: Client, table: str) -> None:
-    today = datetime.now(UTC).date()
+def test_use_is_counted_by_day_and_summed_by_week_and_month(
+    client: Client, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "now", lambda: NOW)
+    today = datetime.fromtimestamp(NOW / 1_000, UTC).date()
     for back, count in ((0, 5), (3, 2), (10, 1), (29, 1), (30, 9)):
         day = str(today - timedelta(days=back))
         method = "POST" if back % 2 else "PUT"

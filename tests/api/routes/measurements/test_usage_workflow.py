@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from domain.machine import clock
 from domain.measurements.bounds import Bounds
 from domain.measurements.opening import measurements_at
 from domain.measurements.reports import COST, Point
 from tests.api.conftest import Client, RunFilled, database_of, running_under
 
 NOW = int(time.time() * 1_000)
-TODAY = datetime.now(UTC).date()
+TODAY = datetime.fromtimestamp(NOW / 1_000, UTC).date()
 SCHEMA = "service.database.schema"
 COLUMNS = [
     {"name": "id", "dataType": "INT"},
@@ -30,6 +31,12 @@ def fill(client: Client) -> None:
     client.schema()
     for name in TABLES:
         client.table(name, columns=COLUMNS)
+
+
+@pytest.fixture(autouse=True)
+def clock_that_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeps it the day of `TODAY`, though a run of all tests may last beyond midnight."""
+    monkeypatch.setattr(clock, "now", lambda: NOW)
 
 
 @pytest.fixture

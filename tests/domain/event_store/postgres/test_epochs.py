@@ -196,9 +196,13 @@ def test_answer_of_no_change_is_of_one_epoch(
 
 @contextmanager
 def crashing_before_the_sync(
-    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """Have the server lose what is not on disk once a reader is about to wait for the disk."""
+    """Have the server lose what is not on disk once a reader is about to wait for the disk.
+
+    The reader waits for as long as the server takes to come back.
+    """
+    connections.wait_seconds = 300.0
     one, crashed = Link.one, threading.Event()
     crash = losing_what_is_not_on_disk(postgres)
 
@@ -225,10 +229,14 @@ def is_back(postgres: PostgresServer) -> bool:
 
 
 def test_reader_is_not_shown_what_a_restart_takes_away(
-    postgres: PostgresServer, schema: str, store: EventStore, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer,
+    schema: str,
+    store: EventStore,
+    connections: Connections,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store.append([created("a")])
-    with crashing_before_the_sync(postgres, monkeypatch):
+    with crashing_before_the_sync(postgres, connections, monkeypatch):
         commit_without_sync(postgres, schema, created("b"))
         seen = [event.entity_id for event in store.read(0, 9)]
 
@@ -236,10 +244,14 @@ def test_reader_is_not_shown_what_a_restart_takes_away(
 
 
 def test_snapshot_does_not_hold_what_a_restart_takes_away(
-    postgres: PostgresServer, schema: str, store: EventStore, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer,
+    schema: str,
+    store: EventStore,
+    connections: Connections,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store.append([created("a")])
-    with crashing_before_the_sync(postgres, monkeypatch):
+    with crashing_before_the_sync(postgres, connections, monkeypatch):
         commit_without_sync(postgres, schema, created("b"))
         with store.snapshot() as snapshot:
             head = snapshot.head
@@ -508,7 +520,6 @@ def test_pools_of_a_process_know_one_server(
     """Or the one would go on with a primary that the other one knows to be overtaken."""
     address = read_address(postgres.url(schema), writable=True)
     with closing(Connections(address, what="lists")) as lists:
-        lists.open()
         with lists.use() as link:
             assert lists.is_usable(link)
         before, elsewhere = store.epoch(), other.epoch()

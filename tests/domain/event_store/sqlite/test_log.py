@@ -156,6 +156,33 @@ def test_program_from_before_features_stores_nothing_and_reads(tmp_path: Path) -
                 assert store.damage() == []
 
 
+def test_append_costs_no_more_the_longer_the_stream_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, steps = sqlite3.connect, [0]
+
+    def step() -> int:
+        steps[0] += 1
+        return 0
+
+    def connect_counting(*args: Any, **values: Any) -> sqlite3.Connection:
+        connection = connect(*args, **values)
+        connection.set_progress_handler(step, 1)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect_counting)
+    taken = []
+    with closing(open_event_log(tmp_path / LOG)) as store:
+        store.append([created("a")])
+        for start in (2, 300):
+            store.append([changed("a", version) for version in range(start, start + 297)])
+            before = steps[0]
+            store.append([changed("a", start + 297)])
+            taken.append(steps[0] - before)
+
+    assert taken[1] <= taken[0]
+
+
 def schema(path: Path) -> set[tuple[str, str]]:
     with closing(sqlite3.connect(path)) as connection:
         return {*connection.execute("SELECT name, sql FROM sqlite_master")}

@@ -97,6 +97,12 @@ def test_search_weighs_boosts(shop):
     assert shop.names("name:fact OR name:dim^10")[0] == "dim_customer"
 
 
+@pytest.mark.parametrize("boost", ["1e-40", "1e-300", "4.9e-324"])
+@pytest.mark.parametrize("clause", ["name:fact", "customer order", "name:fac*", "name:fcat~1"])
+def test_boost_next_to_nothing_loses_no_hit(shop, clause, boost):
+    assert {*shop.names(f"({clause})^{boost}")} == {*shop.names(clause)} != set()
+
+
 @pytest.mark.parametrize(
     ("clause", "names"),
     [
