@@ -35,6 +35,9 @@ _SEARCHES, _HEAVY_READS = 2, 2
 More threads answer no more requests, as each needs the interpreter most of the time, and lists wait
 for all of them.
 """
+_SEARCH_ALONE, _SEARCHES_TOGETHER = 0.01, 4
+"""Seconds for which searches run before another begins beside them, for most are over by then, and
+how many waiting ones of a caller run in one turn."""
 _LOOKUPS = 4
 """Threads for pages and single entities of a read model in a database, most of whose time passes
 there, and for what is short whatever is stored, such as the first page for people."""
@@ -256,7 +259,13 @@ def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = No
         writes=WorkQueue(_WRITERS, write_places, _WRITERS_EACH, together=_WRITES_TOGETHER),
         long_writes=WorkQueue(_LONG_WRITERS),
         write_places=write_places,
-        searches=WorkQueue(_SEARCHES, Places(settings.search_queue, "searches")),
+        searches=WorkQueue(
+            _SEARCHES,
+            Places(settings.search_queue, "searches"),
+            together=_SEARCHES_TOGETHER,
+            # Searches that wait for a database or a cluster leave the interpreter to each other.
+            alone=0.0 if stores.looks_elsewhere else _SEARCH_ALONE,
+        ),
         lookups=WorkQueue(_LOOKUPS, Places(MAX_HEAVY_READS, "reads")),
         heavy_reads=WorkQueue(_HEAVY_READS, Places(MAX_HEAVY_READS, "large reads")),
         streams=Streams(MAX_STREAMS, UNSENT_BYTES_EACH, UNSENT_BYTES),

@@ -5,7 +5,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from functools import partial
 from traceback import clear_frames
 from typing import Any, TypeVar
 
@@ -51,7 +52,11 @@ class _Turn:
         self.thread = thread
         self.due = due
         """Steps that may still be added."""
-        self.steps: list[_Step] = []
+        self.steps: deque[_Step] = deque()
+        """Steps that have not begun; while the thread takes the first, the loop may take others."""
+        self.results: deque[_Result] = deque()
+        """Results that were not given to anybody yet."""
+        self.has_begun = False
 
 
 class WorkQueue:
@@ -64,11 +69,16 @@ class WorkQueue:
         each: int | None = None,
         *,
         together: int = 1,
+        alone: float = 0.0,
     ) -> None:
         """`places` bound the work of `run` that is under way or waiting.
 
         `each` bounds the threads of one caller. A turn is for as many as `together` of the caller's
-        waiting steps: to hand over to another thread takes longer than a short step.
+        waiting steps: to hand over to another thread takes longer than a short step. No turn begins
+        in the first `alone` seconds of another: threads that need the interpreter take it from each
+        other at every read of a file, and that takes longer than short work itself. A turn that
+        takes longer keeps none but the step that is under way. With 0 turns begin at once, and are
+        left as they are.
         """
         self._places = places
         self._most = threads
@@ -79,6 +89,9 @@ class WorkQueue:
         """
         self._each = threads if each is None else each
         self._together = together
+        self._alone = alone
+        self._young: _Turn | None = None
+        """The turn beside which none may begin yet."""
         self._running: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[_Turn]]] = {}
         """Caller -> its waiting steps, oldest first; callers stand in the order of their turns."""
@@ -101,7 +114,7 @@ class WorkQueue:
         `after` is called in the same thread, once for all steps of a turn that have it in common.
         Raises ClientLeft when `has_left` says so after a wait; without it, that cancels the step.
         """
-        waited = not self._idle or self._running[caller] >= self._each
+        waited = not self._may_begin() or self._running[caller] >= self._each
         turn = await self._wait(caller) if waited else self._begin(caller, 1)
         doing: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         try:
@@ -156,8 +169,14 @@ class WorkQueue:
         self._queued += change
         self.report(self._most - len(self._idle), self._queued)
 
+    def _may_begin(self) -> bool:
+        return bool(self._idle) and self._young is None
+
     def _begin(self, caller: str, steps: int) -> _Turn:
         turn = _Turn(steps, self._idle.pop())
+        if self._alone:
+            self._young = turn
+            asyncio.get_running_loop().call_later(self._alone, self._shorten, caller, turn)
         self._running[caller] += 1
         self._queue(0)
         return turn
@@ -175,37 +194,76 @@ class WorkQueue:
     def _do(self, caller: str, turn: _Turn, loop: asyncio.AbstractEventLoop) -> None:
         """Do the steps of a turn, in a thread of the queue."""
         began = time.monotonic()
-        steps, results = turn.steps, list[_Result]()
-        for work, _, doing in steps:
+        done: Counter[After] = Counter()
+        while turn.steps:
             try:
-                results.append((doing, _releasing(work), None))
+                work, after, doing = turn.steps.popleft()
+            except IndexError:
+                break  # the loop took it back
+            turn.has_begun = True
+            try:
+                turn.results.append((doing, _releasing(work), None))
             except BaseException as error:
-                results.append((doing, None, error))
-        seconds = (time.monotonic() - began) / len(steps)
+                turn.results.append((doing, None, error))
+            done[after] += 1
+        seconds = (time.monotonic() - began) / done.total()
         try:
-            for after in dict.fromkeys(after for _, after, _ in steps):
-                after(len(results) > 1)
+            for after in done:
+                after(done.total() > 1)
         finally:
-            steps.clear()
-            loop.call_soon_threadsafe(self._done, caller, turn, seconds, results)
+            loop.call_soon_threadsafe(self._done, caller, turn, seconds)
 
-    def _done(self, caller: str, turn: _Turn, seconds: float, results: list[_Result]) -> None:
-        """Give the steps of a turn, each of which took so many seconds, their results."""
+    def _done(self, caller: str, turn: _Turn, seconds: float) -> None:
+        """End a turn, each of whose steps took so many seconds."""
         self._pace[caller] = max(seconds, _SHARED_SECONDS / self._together)
         self._end(caller, turn)
-        for doing, result, error in results:
+        self._give_results(turn)
+
+    def _give_results(self, turn: _Turn) -> None:
+        while turn.results:
+            doing, result, error = turn.results.popleft()
             if error is None:
                 doing.set_result(result)
             else:
                 doing.set_exception(error)
-        results.clear()
+
+    def _shorten(self, caller: str, turn: _Turn) -> None:
+        """Have no step wait for the one that is under way in a turn, which has taken long.
+
+        Those that are done get their results, those that have not begun wait for another turn.
+        """
+        if self._young is not turn:
+            return  # the turn is over
+        self._give_results(turn)
+        while turn.has_begun and turn.steps:
+            with suppress(IndexError):  # the thread took it
+                coming: asyncio.Future[_Turn] = asyncio.get_running_loop().create_future()
+                coming.add_done_callback(partial(self._go_on_with, caller, turn.steps.pop()))
+                self._waiting.setdefault(caller, deque()).appendleft(coming)
+                self._queue(1)
+        self._go_on_beside(turn)
+
+    def _go_on_with(self, caller: str, step: _Step, coming: "asyncio.Future[_Turn]") -> None:
+        """Add a step to the turn that has come for it."""
+        turn = coming.result()
+        turn.steps.append(step)
+        self._settle(caller, turn)
 
     def _end(self, caller: str, turn: _Turn) -> None:
         """Free a caller's thread for the first waiting caller that may have another one."""
         self._idle.append(turn.thread)
         self._running[caller] -= 1
+        self._go_on_beside(turn)
+        if not (self._running[caller] or caller in self._waiting):
+            del self._running[caller]
+            self._pace.pop(caller, None)
+
+    def _go_on_beside(self, turn: _Turn) -> None:
+        """Begin the next turn, unless a younger one than the given has to be left alone."""
+        if self._young is turn:
+            self._young = None
         able = (each for each in self._waiting if self._running[each] < self._each)
-        if (following := next(able, None)) is not None:
+        if self._may_begin() and (following := next(able, None)) is not None:
             waiting = self._waiting.pop(following)
             most = round(_SHARED_SECONDS / self._pace.get(following, _SHARED_SECONDS))
             number = max(1, min(len(waiting), most))
@@ -217,6 +275,3 @@ class WorkQueue:
             self._queue(-number)
         else:
             self._queue(0)
-        if not (self._running[caller] or caller in self._waiting):
-            del self._running[caller]
-            self._pace.pop(caller, None)

@@ -7,7 +7,7 @@ segments, is a further token at the position of its first part. All tokens are l
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
 import msgspec
@@ -130,18 +130,9 @@ def _cuts(word: str) -> Iterator[tuple[int, int]]:
     yield start, len(word)
 
 
-def words_with(texts: Iterable[str]) -> re.Pattern[str]:
-    """Find the words of ASCII texts, for `places`, that have any of the folded texts in them."""
-    some = "|".join(map(re.escape, sorted(texts)))
-    return re.compile(f"[a-z0-9]*(?:{some})[a-z0-9]*", re.IGNORECASE | re.ASCII)
-
-
-def places(text: str, words: re.Pattern[str] = _WORD) -> Iterator[tuple[int, int, str]]:
-    """Yield the beginning, the end and the token of each part of a composed text (`compose`).
-
-    With `words_with` only the parts of some words.
-    """
-    for word in words.finditer(text):
+def places(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the beginning, the end and the token of each part of a composed text (`compose`)."""
+    for word in _WORD.finditer(text):
         first = word.start()
         for start, end in _cuts(word[0]):
             yield first + start, first + end, fold(word[0][start:end])

@@ -4,18 +4,19 @@ The text around the tags is escaped for HTML, so that a page may show it as it i
 the caller sees them are looked at, and only up to `MAX_BYTES` of an answer.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from html import escape
-from types import MappingProxyType
+from itertools import islice
+from typing import Any, NamedTuple
 
 import msgspec
 
 from domain.kinds.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import compose
-from projections.search.answers.sought_words import Marks, SoughtWords
-from projections.search.documents.sources import raw_values_for, texts_at
+from projections.search.answers.sought_words import Marks, SoughtWords, first_marked
+from projections.search.documents.sources import objects_at, texts_of, values_by_key
 from projections.search.language.field_types import field_type
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
@@ -37,6 +38,34 @@ Highlights = Mapping[str, list[str]]
 """Path -> pieces of its texts, with the words between BEGIN and END."""
 
 
+class _Plan(NamedTuple):
+    """The words that are looked for in entities of one kind."""
+
+    paths: dict[str, SoughtWords]
+    keys: dict[tuple[str, SoughtWords], list[str]]
+    """Key of an entity's JSON and words -> the paths in it at which the words are looked for."""
+
+
+class _Texts(dict[str, list[str]]):
+    """Path -> the texts of one entity there, which are read when they are asked for."""
+
+    def __init__(self, entity_json: bytes) -> None:
+        super().__init__()
+        self.held = values_by_key(entity_json)
+        self._values: dict[str, Any] = {}
+        self._objects: dict[str, list[Mapping[str, Any]]] = {}
+
+    def __missing__(self, path: str) -> list[str]:
+        first, (above, _, last) = path.partition(".")[0], path.rpartition(".")
+        if first in self.held and first not in self._values:
+            self._values[first] = msgspec.json.decode(self.held[first])
+        objects = self._objects.get(above)
+        if objects is None:
+            objects = self._objects[above] = objects_at(self._values, above)
+        self[path] = texts = list(map(compose, texts_of(objects, last, MAX_CHARACTERS)))
+        return texts
+
+
 class Highlighter:
     """Highlights the words of one query in the hits of one answer, in their order."""
 
@@ -49,6 +78,7 @@ class Highlighter:
             path = None if field is None else indexed_path(field)
             self._leaves.setdefault(path, []).append(leaf)
         self._words: dict[str | None, SoughtWords] = {}
+        self._plans: dict[str, _Plan] = {}
         self._left = most_bytes
 
     def highlights(self, kind: str, visible_json: bytes) -> Highlights:
@@ -56,37 +86,38 @@ class Highlighter:
         if not self._leaves or len(visible_json) > self._left:
             return {}
         self._left -= len(visible_json)
-        named = [path for path in self._leaves if path is not None]
-        paths = dict.fromkeys([*(field.path for field in KINDS[kind].search), *named])
-        raw = raw_values_for(paths, visible_json)
-        value_of = cache(lambda key: msgspec.json.decode(raw[key]))
-
-        @cache
-        def texts_of(path: str) -> list[str]:
-            key = path.partition(".")[0]
-            if key not in raw:
-                return []
-            return [compose(text) for text in texts_at({key: value_of(key)}, path, MAX_CHARACTERS)]
-
+        plan = self._plans.get(kind)
+        if plan is None:
+            plan = self._plans[kind] = self._plan(kind)
+        texts = _Texts(visible_json)
         met: set[str] = set()
         marked: dict[str, dict[int, Marks]] = {}
-        for path in paths:
-            held = raw.get(path.partition(".")[0])
-            if held is not None and self._sought(path).may_be_in(bytes(held)):
-                marked[path] = _marked(texts_of(path), partial(self._sought(path).marks, met=met))
-        has_any = any(marked.values())
-        pieces: dict[str, list[str]] = {}
-        for path in paths:
-            marks = marked.get(path, {})
+        for (key, words), paths in plan.keys.items():
+            held = texts.held.get(key)
+            if held is not None and words.may_be_in(bytes(held)):
+                for path in paths:
+                    if marks := words.marked(texts[path], met, MAX_FRAGMENTS):
+                        marked[path] = marks
+        has_any = bool(marked)
+        for path, words in plan.paths.items():
             # The texts of parts are many: they are gone through letter by letter in need only.
-            if not (has_any and "." in path) and self._sought(path).has_slips(met):
-                slipped = partial(self._sought(path).slipped, met=met)
-                marks = _marked(texts_of(path), slipped, marks)
-            for at, own in sorted(marks.items()):
-                known = pieces.setdefault(path, [])
-                known += _pieces(texts_of(path)[at], own)
-                del known[MAX_FRAGMENTS:]
-        return pieces
+            if words.has_slips(met) and not (has_any and "." in path):
+                slipped = partial(words.slipped, met=met)
+                known = marked.get(path, {})
+                marked[path] = first_marked(texts[path], slipped, MAX_FRAGMENTS, known)
+        return {
+            path: _pieces_at(texts[path], marked[path]) for path in plan.paths if marked.get(path)
+        }
+
+    def _plan(self, kind: str) -> _Plan:
+        """The words that are looked for in entities of a kind."""
+        plan = _Plan({}, {})
+        named = [path for path in self._leaves if path is not None]
+        for path in (*(field.path for field in KINDS[kind].search), *named):
+            plan.paths[path] = self._sought(path)
+        for path, words in plan.paths.items():
+            plan.keys.setdefault((path.partition(".")[0], words), []).append(path)
+        return plan
 
     def _sought(self, path: str) -> SoughtWords:
         """The words that are looked for at a path, which are mostly those without a field."""
@@ -96,21 +127,6 @@ class Highlighter:
             leaves = [leaf for key in {None, field} for leaf in self._leaves.get(key, ())]
             words = self._words[field] = SoughtWords(leaves)
         return words
-
-
-def _marked(
-    texts: Sequence[str],
-    find: Callable[[str], Marks],
-    known: Mapping[int, Marks] = MappingProxyType({}),
-) -> dict[int, Marks]:
-    """The known marks and those that `find` adds, by the places of as many texts as are shown."""
-    marked = dict(known)
-    for at, text in enumerate(texts):
-        if marks := find(text):
-            marked[at] = [*marked.get(at, ()), *marks]
-            if len(marked) == MAX_FRAGMENTS:
-                break
-    return marked
 
 
 def _wanted(node: Node) -> Iterator[Node]:
@@ -135,6 +151,12 @@ def _wanted(node: Node) -> Iterator[Node]:
         case _:
             for inner in tree.children(node):
                 yield from _wanted(inner)
+
+
+def _pieces_at(texts: Sequence[str], marked: Mapping[int, Marks]) -> list[str]:
+    """The pieces of the texts of a path around their marks, as many as are shown."""
+    pieces = (piece for at in sorted(marked) for piece in _pieces(texts[at], marked[at]))
+    return list(islice(pieces, MAX_FRAGMENTS))
 
 
 def _pieces(text: str, marks: Marks) -> Iterator[str]:

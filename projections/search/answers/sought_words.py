@@ -4,8 +4,12 @@ They are marked as the engine matches them, word by word: parts of names, plural
 the words of a phrase in a row, beginnings, patterns, slips.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import accumulate
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -19,7 +23,6 @@ from projections.search.analysis import (
     segments,
     stem,
     tokens,
-    words_with,
 )
 from projections.search.language.patterns import TERM_END, TermPattern, wildcard
 from projections.search.language.regex import regex
@@ -37,6 +40,8 @@ _LONGEST = 64
 """Characters of the longest word that is compared with another letter by letter."""
 _REMEMBERED = 20_000
 """Tokens of which it is remembered whether they fit."""
+_NEVER = "(?!)"
+"""A pattern that nothing fits."""
 
 
 class _Slipped(msgspec.Struct, frozen=True):
@@ -65,17 +70,17 @@ class SoughtWords:
         """First letter -> words that begin with it, in which slips are forgiven."""
         remember = lru_cache(_REMEMBERED)
         self._typed = remember(partial(_typed, self._words, self._begun))
+        self._marks_in = remember(partial(_marks_in, self._typed))
         self._slipped_from = remember(partial(_slipped_from, self._slips))
         self._fits_pattern = remember(partial(_fits, self._patterns))
         for leaf in leaves:
             self._add(leaf)
-        words = (*self._words, *self._begun, *self._rows)
-        self._hints = tuple({_literal(word) for word in words})
-        """Texts of which one at least stands in every text with any of the words."""
-        self._are_plain = all(map(str.isalnum, self._hints))
-        alone = bool(self._hints) and not self._rows and self._are_plain
-        self._alone = words_with(self._hints) if alone else None
-        """Finds the words of an ASCII text that need to be taken apart; None where all do."""
+        hints = sorted({_literal(word) for word in (*self._words, *self._begun, *self._rows)})
+        either = "|".join(map(re.escape, hints)) or _NEVER
+        self._hint = re.compile(f"(?:{either})[a-z0-9]*")
+        """Finds what stands in every lowered text with any of the words, to the end of a word."""
+        self._are_hinted = all(map(str.isalnum, hints)) and not (self._wholes or self._patterns)
+        """True if a text without a hint has none of the words, however JSON writes it."""
 
     def _add(self, leaf: Node) -> None:
         match leaf:
@@ -112,23 +117,40 @@ class SoughtWords:
 
     def may_be_in(self, texts_json: bytes) -> bool:
         """Return True if texts in JSON may have words, but for slips; when in doubt, they may."""
-        if self._wholes or self._patterns or b"\\u" in texts_json:
+        if not self._are_hinted or b"\\" in texts_json:
             return True
-        # Of what JSON writes in another way, no hint of letters and digits has anything.
-        return not self._are_plain or self._may_have(texts_json.decode())
+        return self._hint.search(lowered(texts_json.decode())) is not None
 
-    def _may_have(self, text: str) -> bool:
-        lower = lowered(text)
-        return any(hint in lower for hint in self._hints)
+    def marked(self, texts: Sequence[str], met: set[str], most: int) -> dict[int, Marks]:
+        """The marks of texts by their places, as `first_marked` has those that `marks` finds."""
+        joined = "\n".join(texts)
+        if self._rows or not (self._are_hinted and joined.isascii()):
+            return first_marked(texts, partial(self.marks, met=met), most)
+        # Only the words around hints are looked at, in all texts at once.
+        marked: dict[int, Marks] = {}
+        lower = joined.lower()
+        begins = list(accumulate([len(text) + 1 for text in texts], initial=0))
+        for hint in self._hint.finditer(lower):
+            begin, end = hint.span()
+            while begin and lower[begin - 1].isalnum():
+                begin -= 1
+            if parts := self._marks_in(joined[begin:end]):
+                at = bisect_right(begins, begin) - 1
+                if at not in marked and len(marked) == most:
+                    break
+                start = begin - begins[at]
+                for first, last, typed in parts:
+                    met |= typed
+                    marked.setdefault(at, []).append((start + first, start + last))
+        return marked
 
     def marks(self, text: str, met: set[str]) -> Marks:
         """Return the places of words in a text, but for slips; adds to `met` what was typed."""
         if self._wholes and keyword(text) in self._wholes:
             return [(0, len(text))]
         marks: Marks = []
-        if self._may_have(text):
-            words = self._alone if text.isascii() else None
-            text_tokens = list(places(text) if words is None else places(text, words))
+        if self._hint.search(lowered(text)):
+            text_tokens = list(places(text))
             for at, (begin, end, token) in enumerate(text_tokens):
                 if typed := self._typed(token):
                     met |= typed
@@ -146,7 +168,9 @@ class SoughtWords:
 
     def has_slips(self, met: set[str]) -> bool:
         """Return True if there are words to look for that may be slipped and were not met."""
-        return any(each.text not in met for some in self._slips.values() for each in some)
+        return bool(self._slips) and any(
+            each.text not in met for some in self._slips.values() for each in some
+        )
 
     def slipped(self, text: str, met: set[str]) -> Marks:
         """Return the places in a text of words that are a few slips from those not yet met."""
@@ -155,11 +179,40 @@ class SoughtWords:
         ]
 
 
+def first_marked(
+    texts: Sequence[str],
+    find: Callable[[str], Marks],
+    most: int,
+    known: Mapping[int, Marks] = MappingProxyType({}),
+) -> dict[int, Marks]:
+    """The known marks and those that `find` adds in the first texts where it finds any.
+
+    Both are by the places of the texts. No further text is looked at once `most` of them are
+    marked.
+    """
+    marked = dict(known)
+    for at, text in enumerate(texts):
+        if marks := find(text):
+            marked[at] = [*marked.get(at, ()), *marks]
+            if len(marked) == most:
+                break
+    return marked
+
+
 def _typed(words: Typed, begun: Typed, token: str) -> frozenset[str]:
     """The typed texts that are this word, its singular or plural, or a beginning of it."""
     typed = [words.get(form, set()) for form in {token, stem(token)}]
     typed += [texts for start, texts in begun.items() if token.startswith(start)]
     return frozenset().union(*typed)
+
+
+def _marks_in(
+    typed_of: Callable[[str], frozenset[str]], word: str
+) -> tuple[tuple[int, int, frozenset[str]], ...]:
+    """The parts of a word that were typed: where each begins and ends, and the typed texts."""
+    return tuple(
+        (begin, end, typed) for begin, end, token in places(word) if (typed := typed_of(token))
+    )
 
 
 def _slipped_from(slips: Mapping[str, list[_Slipped]], token: str) -> frozenset[str]:
@@ -184,7 +237,7 @@ def _tokens(text: str) -> Iterator[Token]:
 def _literal(part: str) -> str:
     """Return the beginning of every form of a word, singular or plural."""
     root = stem(part)
-    return root[:-1] if root.endswith("y") else root
+    return root[:-1] if root.endswith("y") and len(root) > 2 else root
 
 
 def _is_row(held: Sequence[str], parts: Sequence[str], begun: bool) -> bool:

@@ -4,6 +4,7 @@ The objects inside it are read for queries that ask for several things of the sa
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
 
@@ -35,7 +36,8 @@ _COMMON: Mapping[str, Any] = MappingProxyType(
 """The keys that OpenMetadata's documents of every kind have, and what stands for none."""
 
 
-_by_key = msgspec.json.Decoder(dict[str, msgspec.Raw])
+values_by_key = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+"""The JSON of each value of an object."""
 _NULL = msgspec.Raw(b"null")
 _REFERENCE_KEYS = ("name", "displayName", "fullyQualifiedName", "deleted")
 Fields = Mapping[str, tuple[Scalar, ...]]
@@ -113,7 +115,7 @@ def with_common_keys(entity_json: bytes) -> bytes:
 
     A key that the entity does not have is added with an empty value.
     """
-    held = _by_key.decode(entity_json)
+    held = values_by_key(entity_json)
     missing = {key: empty for key, empty in _COMMON.items() if held.get(key, _NULL) == _NULL}
     if not missing:
         return entity_json
@@ -129,7 +131,7 @@ def narrow(source: bytes, include: Sequence[str], exclude: Sequence[str] = ()) -
     include = () if EVERYTHING in include else include
     if not include and not exclude:
         return source
-    value: Any = _by_key.decode(source)
+    value: Any = values_by_key(source)
     if include:
         value = _kept(value, path_tree(include))
     if exclude:
@@ -155,46 +157,54 @@ def _kept(value: Any, tree: PathTree) -> Any:
     return left or None
 
 
-def raw_values_for(paths: Iterable[str], entity_json: bytes) -> dict[str, msgspec.Raw]:
-    """The JSON of the values of the keys that dotted paths begin with."""
-    keys = {path.partition(".")[0] for path in paths}
-    return {key: raw for key, raw in _by_key.decode(entity_json).items() if key in keys}
-
-
 def values_for(paths: Iterable[str], entity_json: bytes) -> dict[str, Any]:
     """The decoded values of the keys that dotted paths begin with; no others are decoded."""
-    raw = raw_values_for(paths, entity_json)
-    return {key: msgspec.json.decode(value) for key, value in raw.items()}
+    keys = {path.partition(".")[0] for path in paths}
+    held = values_by_key(entity_json)
+    return {key: msgspec.json.decode(value) for key, value in held.items() if key in keys}
 
 
 def texts_at(body: Mapping[str, Any], path: str, limit: int) -> list[str]:
-    """The texts at a dotted path of a decoded body, up to so many characters in all.
+    """The texts at a dotted path of a decoded body, up to so many characters in all."""
+    parent, _, key = path.rpartition(".")
+    return texts_of(objects_at(body, parent), key, limit)
+
+
+def objects_at(body: Mapping[str, Any], path: str) -> list[Mapping[str, Any]]:
+    """The objects at a dotted path of a decoded body, which itself is at the empty path.
 
     The children of an object are objects at its path.
     """
-    first, *steps = path.split(".")
-    values = [body.get(first)]
-    for step in steps:
-        waiting, values = values, []
-        while waiting:
-            inner: list[Any] = []
-            for value in waiting:
-                if isinstance(value, list):
-                    inner += value
-                elif isinstance(value, dict):
-                    if step in value:
-                        values.append(value[step])
-                    if NESTED in value:
-                        inner.append(value[NESTED])
-            waiting = inner
+    if not path:
+        return [body]
+    parent, _, key = path.rpartition(".")
+    waiting = [each[key] for each in objects_at(body, parent) if key in each]
+    objects: list[Mapping[str, Any]] = []
+    while waiting:
+        inner: list[Any] = []
+        for value in waiting:
+            if isinstance(value, dict):
+                objects.append(value)
+                if NESTED in value:
+                    inner.append(value[NESTED])
+            elif isinstance(value, list):
+                inner += value
+        waiting = inner
+    return objects
+
+
+def texts_of(objects: Iterable[Mapping[str, Any]], key: str, limit: int) -> list[str]:
+    """The texts under a key of the objects, up to so many characters in all."""
     texts: list[str] = []
-    left = limit
-    for value in values:
-        for text in value if isinstance(value, list) else (value,):
-            if left > 0 and isinstance(text, str):
-                texts.append(text[:left])
-                left -= len(text)
-    return texts
+    for value in [each[key] for each in objects if key in each]:
+        if isinstance(value, str):
+            texts.append(value)
+        elif isinstance(value, list):
+            texts += [text for text in value if isinstance(text, str)]
+    if sum(map(len, texts)) < limit:
+        return texts
+    ends = accumulate(map(len, texts), initial=0)
+    return [text[: limit - end] for text, end in zip(texts, ends, strict=False) if end < limit]
 
 
 def ancestors(

@@ -6,6 +6,7 @@ import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
 import pytest
@@ -154,6 +155,66 @@ def test_long_steps_of_a_caller_share_no_turn() -> None:
 
         await asyncio.gather(*map(step, range(3)))
         assert order == [0, False, 1, False, 2, False]
+
+    run(test)
+
+
+def test_turns_begin_one_after_the_other_while_they_are_short() -> None:
+    async def test() -> None:
+        queue = WorkQueue(2, alone=60.0)
+        running, most = 0, 0
+
+        def work() -> None:
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            time.sleep(0.002)
+            running -= 1
+
+        steps = [asyncio.create_task(queue.go_on(caller, work)) for caller in "abcabcabc"]
+        await asyncio.wait_for(asyncio.gather(*steps), 10)
+        assert most == 1
+
+    run(test)
+
+
+def test_turns_begin_beside_one_that_takes_long() -> None:
+    async def test() -> None:
+        queue = WorkQueue(2, alone=0.01)
+        held, order = threading.Event(), list[str]()
+        long = asyncio.create_task(queue.go_on("long", held.wait))
+        await asyncio.sleep(0)
+        steps = [
+            asyncio.create_task(queue.go_on(caller, partial(order.append, caller)))
+            for caller in "aba"
+        ]
+        await asyncio.wait_for(asyncio.gather(*steps), 10)
+        assert not long.done()
+        held.set()
+        await asyncio.wait_for(long, 10)
+        assert order == ["a", "b", "a"]
+        # Nothing is left that others would have to wait for.
+        await asyncio.wait_for(queue.go_on("c", lambda: None), 10)
+
+    run(test)
+
+
+def test_no_step_waits_for_a_long_one_of_its_turn() -> None:
+    async def test() -> None:
+        queue = WorkQueue(2, together=4, alone=0.01)
+        held, order = threading.Event(), list[str]()
+        works = [partial(order.append, name) for name in ("begins", "shares", "is taken back")]
+        steps = [
+            asyncio.create_task(queue.go_on("ann", work))
+            for work in (*works[:2], partial(held.wait, 60), works[2])
+        ]
+        await asyncio.wait_for(asyncio.gather(*steps[:2], steps[3]), 10)
+        assert not steps[2].done()
+        assert order == ["begins", "shares", "is taken back"]
+        held.set()
+        await asyncio.wait_for(steps[2], 10)
+        # Nothing is left that others would have to wait for.
+        await asyncio.wait_for(asyncio.gather(*(queue.go_on(c, lambda: None) for c in "abc")), 10)
 
     run(test)
 

@@ -24,7 +24,7 @@ from projections.search.engine import (
     FacetResult,
     Sort,
 )
-from projections.search.index.evaluate.results import Dense, Matches, Sparse
+from projections.search.index.evaluate.results import Dense, Matches, Scores, Sparse
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 from projections.search.index.rank.selection import best, first, kept, walk
 from projections.search.matching.sort_values import sort_values
@@ -167,12 +167,15 @@ class _Part:
         self._whole = matches
         if after is not None:
             matches = after.following(view, matches)
+        self.order: Scores | None = None
+        """Scores as they order the documents, ascending; None where the order is by a field."""
+        self.scores: Sequence[float] = ()
         if sort.field == SCORE:
             self.ids, scores = best(matches, wanted, ascending=not sort.descending)
-            self.scores: Sequence[float] = scores.tolist()
+            self.scores = scores.tolist()
+            self.order = -scores if sort.descending else scores
         else:
             self.ids = _by_field(view, matches, sort, wanted)
-            self.scores = ()
         self._leads = after is None and sort.descending and len(self.ids) > 0
 
     @property
@@ -225,9 +228,9 @@ def _skipped(parts: Sequence[_Part], offset: int) -> tuple[list[int], int]:
     Of so many hits from each part that together they are not more than those left, the part
     whose last one comes first cannot have any that belongs behind the offset.
     """
-    begins = [0] * len(parts)
-    left = offset
-    waiting = [place for place, part in enumerate(parts) if len(part.ids)]
+    begins = _beyond(parts, offset)
+    left = offset - sum(begins)
+    waiting = [place for place, part in enumerate(parts) if len(part.ids) > begins[place]]
     while waiting and (step := left // len(waiting)):
         ends = {place: min(begins[place] + step, len(parts[place].ids)) for place in waiting}
         earliest = min(waiting, key=lambda place: parts[place].key_at(ends[place] - 1))
@@ -236,6 +239,18 @@ def _skipped(parts: Sequence[_Part], offset: int) -> tuple[list[int], int]:
         if ends[earliest] == len(parts[earliest].ids):
             waiting.remove(earliest)
     return begins, left
+
+
+def _beyond(parts: Sequence[_Part], offset: int) -> list[int]:
+    """The beginning of each part after hits that lie before the offset by their scores alone."""
+    orders = [part.order for part in parts if part.order is not None]
+    if not offset or not orders:
+        return [0] * len(parts)
+    order = np.concatenate(orders)
+    if offset >= len(order):
+        return [len(part.ids) for part in parts]
+    limit = np.partition(order, offset)[offset]
+    return [int(each.searchsorted(limit)) for each in orders]
 
 
 def _by_field(view: SegmentView, matches: Matches, sort: Sort, wanted: int) -> DocIds:

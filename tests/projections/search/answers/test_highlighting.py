@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.errors import InvalidInput
+from projections.search import tree
 from projections.search.analysis import compose, places, tokens
 from projections.search.answers.highlighting import BEGIN, END, FRAGMENT, MAX_FRAGMENTS, Highlighter
-from projections.search.answers.sought_words import MAX_PATTERNS
+from projections.search.answers.sought_words import MAX_PATTERNS, SoughtWords, first_marked
 from projections.search.language.patterns import TermPattern
 from tests.depth import examples
 from tests.query_texts import parse
@@ -141,6 +142,31 @@ def test_places_are_those_of_the_parts(text):
     if found:
         assert tuple(token for *_, token in found) == parts
     assert [begin for begin, *_ in found] == sorted(begin for begin, *_ in found)
+
+
+@settings(max_examples=examples(500))
+@given(
+    st.lists(st.sampled_from(["ab", "abs", "Ab", "b1", "city", "y", "ab-b1", "\u00e4b", "a"])),
+    st.sampled_from([tree.Term, tree.PhrasePrefix, tree.Exact]),
+    st.lists(st.text(st.sampled_from("aAbBsy1 _-\n.\u00e4\u212a"), max_size=12), max_size=8),
+)
+def test_words_of_several_texts_are_those_of_each(typed, leaf, texts):
+    words = SoughtWords([leaf(None, text) for text in typed])
+    met, met_each = set(), set()
+    marked = words.marked(texts, met, MAX_FRAGMENTS)
+    each = first_marked(texts, lambda text: words.marks(text, met_each), MAX_FRAGMENTS)
+    assert marked == each
+    assert met == met_each
+
+
+def test_only_the_first_texts_are_looked_at():
+    words = SoughtWords([tree.Term(None, text) for text in ("first", "second")])
+    met = set()
+    assert words.marked(["afirst", "first firsts", "no", "(First", "second"], met, 2) == {
+        1: [(0, 5), (6, 12)],
+        3: [(1, 6)],
+    }
+    assert met == {"first"}
 
 
 @settings(max_examples=examples(200))

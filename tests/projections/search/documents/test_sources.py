@@ -2,7 +2,7 @@
 
 import pytest
 
-from projections.search.documents.sources import narrow, values_for
+from projections.search.documents.sources import narrow, texts_at, values_for
 
 WIDE = b'{"name":"a","columns":[{"name":"c","size":1.0e2}],"extension":{"k":[1.0e2,{}]}}'
 """A number that is decoded comes out in another form."""
@@ -38,3 +38,31 @@ def test_values_are_decoded_for_the_keys_of_paths_alone() -> None:
     assert values_for(("columns.name", "displayName"), WIDE) == {
         "columns": [{"name": "c", "size": 100.0}]
     }
+
+
+@pytest.mark.parametrize(
+    ("path", "limit", "texts"),
+    [
+        ("name", 10, ["tables"]),
+        ("name", 3, ["tab"]),
+        ("name.x", 10, []),
+        ("none", 10, []),
+        ("size", 10, []),
+        ("synonyms", 10, ["one", "two"]),
+        ("synonyms", 4, ["one", "t"]),
+        ("synonyms", 3, ["one"]),
+        ("columns.name", 10, ["a", "b", "c", "d"]),
+        ("columns.name", 2, ["a", "b"]),
+        ("columns.type.name", 10, ["int"]),
+    ],
+)
+def test_texts_at_a_path_are_those_of_children_too_up_to_a_limit(
+    path: str, limit: int, texts: list[str]
+) -> None:
+    columns = [
+        {"name": "a", "children": [{"name": "c", "children": [{"name": "d"}]}]},
+        {"name": "b", "type": {"name": "int"}},
+        "text",
+    ]
+    body = {"name": "tables", "size": 1, "synonyms": ["one", 2, "two"], "columns": columns}
+    assert texts_at(body, path, limit) == texts
