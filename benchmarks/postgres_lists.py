@@ -20,7 +20,7 @@ from projections.entities.list_pages import MOST_BYTES, small_page
 from projections.entities.list_port import ListRequest
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.pages import PostgresListSql
-from projections.entities.postgres.tables import COLUMNS, INDEXES, TABLES, TYPES
+from projections.entities.postgres.tables import INDEXES, TABLES
 from projections.entities.sqlite.model import open_read_model
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.port import Generation, Pointer
@@ -31,16 +31,11 @@ _COUNT, _LARGE = 100_000, 1_000_000
 _PAGES, _ROUNDS, _BUILDS = 200, 9, 3
 _LIST = ListRequest(kind=KINDS["dataContract"], limit=10)
 _SETTINGS = ("plan_cache_mode = force_generic_plan", "jit = off", "enable_seqscan = off")
-_FINISHED = {
-    "entities": (f"{COLUMNS}, fqn_key", TYPES),
-    "scopes": (
-        "scope, kind, deleted, name, id, status, since",
-        ("text", "text", "int4", *["text"] * 3, "int8"),
-    ),
-    "counters": ("kind, scope, deleted, status, n", ("text", "text", "int4", "text", "int8")),
-    "digests": ("kind, n, sum", ("text", "int8", "bytea")),
-}
-"""Table -> columns of its finished rows, and their types."""
+_FILLED = (
+    "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = %b::regnamespace"
+    " AND relname <> 'checkpoint' ORDER BY relname"
+)
+"""Tables of a generation that a build fills; that of its checkpoint is made with its row."""
 
 
 def measure(workspace: Workspace, server: PostgresServer, large: bool) -> list[Figure]:
@@ -158,12 +153,11 @@ def _build(
     built: EntityTables,
 ) -> Figure:
     """Building a generation from the log, beside copying its finished rows into such tables."""
-    finished = {
-        table: link.cursor(binary=True)
-        .execute(built.within(f"SELECT {columns} FROM {{}}.{table}").encode())
-        .fetchall()
-        for table, (columns, _) in _FINISHED.items()
-    }
+    finished = {}
+    for (table,) in link.execute(_FILLED, (built.schema,)).fetchall():
+        cursor = link.cursor(binary=True)
+        rows = cursor.execute(built.within(f"SELECT * FROM {{}}.{table}").encode()).fetchall()
+        finished[table] = [column.type_code for column in cursor.description or ()], rows
     numbers = iter(range(2, 100))
 
     def ours() -> None:
@@ -178,11 +172,11 @@ def _build(
         with link.transaction():
             link.execute(f"CREATE SCHEMA {schema}".encode())
             link.execute(TABLES.replace("{schema}", schema).encode())
-            for table, (columns, types) in _FINISHED.items():
-                statement = f"COPY {schema}.{table} ({columns}) FROM STDIN (FORMAT binary, FREEZE)"
+            for table, (types, rows) in finished.items():
+                statement = f"COPY {schema}.{table} FROM STDIN (FORMAT binary, FREEZE)"
                 with link.cursor() as cursor, cursor.copy(statement.encode()) as copy:
                     copy.set_types(types)
-                    for row in finished[table]:
+                    for row in rows:
                         copy.write_row(row)
             link.execute(INDEXES.replace("{schema}", schema).encode())
         link.execute(f"DROP SCHEMA {schema} CASCADE".encode())

@@ -18,7 +18,6 @@ def opened_log(url: str, size: int = POOL_SIZE) -> Iterator[tuple[PostgresEventS
     open_event_log(url).close()
     address = read_address(url, writable=True)
     connections = Connections(address, size=size)
-    connections.open()
     with closing(PostgresEventStore(url, address, connections)) as store:
         yield store, connections
 

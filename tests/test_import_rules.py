@@ -54,7 +54,7 @@ PLANTED = [
     ("domain/writing/recent.py", "import sqlite3", DATABASE),
     ("domain/event_store/opening.py", "import sqlite3", DATABASE),
     ("domain/event_store/checks.py", "import eventsourcing", DATABASE),
-    ("domain/event_store/sqlite/log.py", "import psycopg_pool", DATABASE),
+    ("domain/event_store/sqlite/log.py", "import psycopg", DATABASE),
     ("domain/kinds/bodies/enumerations.py", "def f():\n    import psycopg.rows", DATABASE),
     ("projections/feeding/projector.py", "import eventsourcing.persistence", DATABASE),
     ("projections/search/documents/documents.py", "from sqlite3 import dbapi2", DATABASE),

@@ -16,15 +16,12 @@ from typing import TypeVar
 
 import msgspec
 
-from domain.edges import EDGE, edge_ends
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from domain.event_store.stored import LiveStreams
 from domain.machine.modules import command_of, environment
 from projections.entities import folding_process
 from projections.entities.folding_process import END, FoldedPart, fold_streams
-from projections.entities.past_changes import PastChanges
-from projections.entities.replaced_states import EndedMembership, ReplacedState, Step
 
 T = TypeVar("T")
 
@@ -67,69 +64,44 @@ def folded_parts(
         yield live, _made(pipes, live.with_purged(), size, msgspec.msgpack.Decoder(form))
 
 
-class LoadedPast:
-    """The past of all parts of a load, in which purged entities have none."""
-
-    def __init__(self, live: LiveStreams) -> None:
-        self._purged = frozenset(LiveStreams(live.head, live.purged).part(0, len(live.purged)))
-        self._changes = PastChanges()
-        self._gone: set[str] = set()
-        """Edges of which an end is purged."""
-
-    def kept(self, part: FoldedPart) -> tuple[list[ReplacedState], list[EndedMembership]]:
-        """Those of the replaced states and ended memberships of a part that are kept."""
-        changes, newest = self._changes, self._changes.newest
-        for kind, position in part.newest.items():
-            newest[kind] = max(position, newest.get(kind, 0))
-        replaced = []
-        for row in part.replaced:
-            if row.kind == EDGE:
-                if not self._purged.isdisjoint(edge_ends(row.fqn)):
-                    self._gone.add(row.id)
-                    continue
-            elif row.id in self._purged:
-                changes.forget((row,))
-                continue
-            replaced.append(row)
-        ended = [
-            row
-            for row in part.ended
-            if row[4] not in self._gone and (row[1] == EDGE or row[4] not in self._purged)
-        ]
-        changes.sum(replaced, ended, 1)
-        return replaced, ended
-
-    @property
-    def forgotten(self) -> list[Step]:
-        """Rows that add up to those of `forgotten`, with those of the parts."""
-        return self._changes.forgotten
-
-    @property
-    def pasts(self) -> list[tuple[str, int, int, bytes]]:
-        """The rows of `pasts`."""
-        return self._changes.pasts({})
-
-
 def _made(
     pipes: list[Connection], live: LiveStreams, size: int, decoder: msgspec.msgpack.Decoder[T]
 ) -> Iterator[T]:
-    """Ask the processes in turn, so that their answers come in the order of `live`."""
+    """Ask the processes in turn, so that their answers come in the order of `live`.
+
+    They are asked at once, and work until their first answers are taken.
+    """
     asked: deque[Connection] = deque()
     starts = iter(range(0, len(live), size))
 
     def ask(pipe: Connection) -> None:
         if (start := next(starts, None)) is not None:
-            pipe.send((live.part(start, size), live.head))
+            with _still_there():
+                pipe.send((live.part(start, size), live.head))
             asked.append(pipe)
 
-    try:
-        for pipe in pipes * _ASKED:
-            ask(pipe)
+    def answers() -> Iterator[T]:
         while asked:
             pipe = asked.popleft()
-            while (answer := pipe.recv_bytes()) != END:
+            while (answer := _answer(pipe)) != END:
                 yield decoder.decode(answer)
             ask(pipe)
+
+    for pipe in pipes * _ASKED:
+        ask(pipe)
+    return answers()
+
+
+def _answer(pipe: Connection) -> bytes:
+    with _still_there():
+        return pipe.recv_bytes()
+
+
+@contextmanager
+def _still_there() -> Iterator[None]:
+    """Raise StoreUnavailable where the other end of a pipe is gone."""
+    try:
+        yield
     except (EOFError, ConnectionResetError, BrokenPipeError):
         raise StoreUnavailable("a process that folds entities has ended") from None
 

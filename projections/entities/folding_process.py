@@ -5,6 +5,7 @@ of a FoldedPart; then ids, and how far to fold them. It imports no more than tha
 multiprocessing starts would import all of the program that asks.
 """
 
+import gc
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +27,7 @@ from projections.entities.replaced_states import (
     EndedMembership,
     Membership,
     ReplacedState,
-    Step,
+    Steps,
     held_state,
 )
 from projections.entities.stored_entity import StoredEntity, stored_entity
@@ -34,6 +35,7 @@ from projections.feeding.port import Folded
 
 PIECE_BYTES = 4_000_000
 """Bytes of JSON at which a list of folded entities ends; its last entity may go beyond them."""
+_COLLECT_AFTER = 100_000
 END = b"\xc0"
 """The mark after the last piece of those that were asked for together: nil, which is none."""
 
@@ -49,10 +51,10 @@ class FoldedPart(msgspec.Struct, frozen=True, array_like=True):
     """Rows of `history`."""
     ended: list[EndedMembership] = []
     """Rows of `history_scopes`."""
-    steps: list[Step] = []
-    """Changes of totals, as `PastChanges.steps`."""
-    forgotten: list[Step] = []
-    """Rows that add up to those of `forgotten`."""
+    added: Steps = {}
+    """As of PastChanges."""
+    taken_out: Steps = {}
+    """As of PastChanges."""
     coverage: list[CoverageStep] = []
     """Changes of coverage."""
     events: dict[tuple[int, str], int] = {}
@@ -113,8 +115,8 @@ class _Part:
             past.listed,
             past.replaced,
             past.ended,
-            past.steps,
-            past.forgotten,
+            past.added,
+            past.taken_out,
             past.coverage,
             self.events,
             past.newest,
@@ -125,6 +127,9 @@ def serve(pipe: "Connection") -> None:
     """Answer with what is made of each piece, and END, until the other process is gone."""
     make: Callable[[FoldedPart], object]
     address, make = pipe.recv()
+    # Only after many new objects: folding leaves no garbage that holds itself.
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)
     encode = msgspec.msgpack.Encoder().encode
     with closing(open_event_log(address, writable=False)) as log:
         while True:

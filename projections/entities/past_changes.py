@@ -3,7 +3,7 @@
 Nothing here depends on how many events a commit has.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
@@ -20,10 +20,12 @@ from projections.entities.replaced_states import (
     ScopeRow,
     Series,
     Step,
+    Steps,
     coverage_steps,
     held_state,
     memberships,
     replaced_state,
+    sorted_steps,
 )
 from projections.entities.stored_entity import added_digests, columns_digest
 
@@ -51,8 +53,10 @@ class PastChanges:
         them and others."""
         self.newest: dict[str, int] = {}
         """Kind -> position of the newest of the events that are about one."""
-        self._totals: Counter[tuple[Series, int]] = Counter()
-        self._forgotten: Counter[tuple[Series, int]] = Counter()
+        self.added: Steps = defaultdict(dict)
+        """Changes of totals."""
+        self.taken_out: Steps = defaultdict(dict)
+        """The share of purged entities in totals."""
         self._sums: dict[str, tuple[int, int]] = {}
         self.coverage: list[CoverageStep] = []
         """The changes of the numbers of entities on which keys of COVERED have content."""
@@ -79,8 +83,8 @@ class PastChanges:
     def forget(self, rows: Iterable[ReplacedState]) -> None:
         """Take what rows of purged entities counted for out of all totals."""
         for row in rows:
-            self.count(self._forgotten, row, row.since, 1)
-            self.count(self._forgotten, row, row.until, -1)
+            self.count(self.taken_out, row, row.since, 1)
+            self.count(self.taken_out, row, row.until, -1)
 
     def keep_edges(self, stored: set[str]) -> None:
         """Of the edges that are added keep those both ends of which are stored afterwards."""
@@ -106,7 +110,7 @@ class PastChanges:
     @property
     def steps(self) -> list[Step]:
         """The changes of totals: a series, a position, and what is added to it there."""
-        return [(*series, at, n) for (series, at), n in sorted(self._totals.items()) if n]
+        return sorted_steps(self.added)
 
     @property
     def series(self) -> list[Series]:
@@ -129,7 +133,7 @@ class PastChanges:
     @property
     def forgotten(self) -> list[Step]:
         """Rows to be added to `forgotten`: a series, a position, and a number."""
-        return [(*series, at, n) for (series, at), n in sorted(self._forgotten.items()) if n]
+        return sorted_steps(self.taken_out)
 
     def pasts(
         self, held: Mapping[str, tuple[int, int]], moved: Iterable[EndedMembership] = ()
@@ -164,20 +168,14 @@ class PastChanges:
 
     def count_total(self, of: HeldState, position: int, step: int) -> None:
         """Count a state in the totals of its kind from a position on."""
-        self.count(self._totals, of, position, step)
+        self.count(self.added, of, position, step)
 
-    def count(
-        self,
-        counter: Counter[tuple[Series, int]],
-        of: HeldState | ReplacedState,
-        position: int,
-        step: int,
-    ) -> None:
+    def count(self, steps: Steps, of: HeldState | ReplacedState, position: int, step: int) -> None:
         """Count a state in its series; edges are in none, as no list shows them."""
         if of.kind != EDGE:
-            counter[(of.kind, of.deleted, ANY_STATUS), position] += step
-            if of.status is not None:
-                counter[(of.kind, of.deleted, of.status), position] += step
+            for status in (ANY_STATUS,) if of.status is None else (ANY_STATUS, of.status):
+                added = steps[of.kind, of.deleted, status]
+                added[position] = added.get(position, 0) + step
 
 
 class Life:
@@ -214,6 +212,10 @@ class Life:
             if _listed_by(before) == _listed_by(state):
                 return
         now = memberships(state)
+        if not self._since:
+            # As for the first state of each entity: quicker than by the differences of two sets.
+            self._since = dict.fromkeys(now, position)
+            return
         self._end(self._since.keys() - now, position)
         for row in now - self._since.keys():
             self._since[row] = position
@@ -244,8 +246,7 @@ class Life:
             changes.unlisted += [row[:5] for row in self._stored]
             return
         changes.unlisted += [row[:5] for row in self._stored if self._since.get(row, 0) is not None]
-        begun = ((row, since) for row, since in self._since.items() if since is not None)
-        changes.listed += [(*row, since) for row, since in begun]
+        changes.listed += [(*row, since) for row, since in self._since.items() if since is not None]
 
     def give(self, changes: PastChanges) -> None:
         """Give what has ended so far."""

@@ -10,8 +10,8 @@ import msgspec
 from domain.edges import EDGE
 from domain.event_store.port import MAX_INTEGER, EventStore
 from domain.event_store.stored import LiveStreams
-from projections.entities.bulk_folding import LoadedPast
 from projections.entities.folding_process import fold_streams
+from projections.entities.loaded_past import LoadedPast
 from projections.entities.port import EntitySnapshot
 from projections.entities.replaced_states import ANY_STATUS, ReplacedState, Series
 from projections.entities.stored_entity import DIGEST_MODULUS, columns_digest

@@ -33,6 +33,8 @@ Series = tuple[str, int, str]
 """A total of entities: of a kind, in a deletion state, with a status or ANY_STATUS."""
 Step = tuple[str, int, str, int, int]
 """A series, a position, and a number there."""
+Steps = dict[Series, dict[int, int]]
+"""Series -> position -> a number that is added there, which may be 0."""
 
 
 class HeldState(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -120,6 +122,16 @@ def replaced_state(state: HeldState, until: int) -> ReplacedState:
         *(state.position, until, state.core, state.optional),
     )
     return ReplacedState(*columns, columns_digest(columns))
+
+
+def sorted_steps(steps: Steps) -> list[Step]:
+    """The steps that add anything, in the order of series and position."""
+    return [
+        (*series, at, n)
+        for series, added in sorted(steps.items())
+        for at, n in sorted(added.items())
+        if n
+    ]
 
 
 def coverage_steps(kind: str, before: int, after: int, position: int) -> list[CoverageStep]:

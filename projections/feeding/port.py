@@ -67,6 +67,13 @@ Note = Callable[[Entity | None, Entity], None]
 """Called with an entity before an event (None: at its creation) and after it, in log order."""
 
 
+NumberOf = Callable[[str | None], int | None]
+"""Gives the number of all changes of a read model, or of the last one that concerned a kind.
+
+None stands for an unknown number, as while such a change is being made.
+"""
+
+
 class ReadModel(Protocol):
     """The store of a projection, as the generations of every projection need it."""
 

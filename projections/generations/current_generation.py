@@ -126,12 +126,11 @@ class CurrentGeneration(Generic[M]):
 
         With a kind, it need not differ after a commit that concerned no entities of the kind.
         """
-        if self.definition.shows_commits_at_once and self._changes is not None:
-            number = self._changes.number(kind)
-            if number is not None:
-                if self._changes.number() != self._looked or self._opened is None:
-                    self._give_back(self._take())
-                return number
+        number = self._changes_so_far(kind)
+        if self.definition.shows_commits_at_once and number is not None:
+            if self._changes_so_far() != self._looked or self._opened is None:
+                self._give_back(self._take())
+            return number
         opened = self._take()
         try:
             return opened.generation.number, opened.model.revision()
@@ -143,9 +142,9 @@ class CurrentGeneration(Generic[M]):
         with self._lock:
             self._leave()
 
-    def _changes_so_far(self) -> int | None:
+    def _changes_so_far(self, kind: str | None = None) -> int | None:
         """Number of changes; None where it is unknown, or while a change is being made."""
-        return None if self._changes is None else self._changes.number()
+        return None if self._changes is None else self._changes.number(kind)
 
     def _take(self, *, look: bool = True) -> _Opened[M]:
         """The live generation; without `look`, the one that was found last, if there is one."""

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from domain.event_store.port import EventStore
-from projections.feeding.port import Progress, Projection, ReadModel
+from projections.feeding.port import NumberOf, Progress, Projection, ReadModel
 from projections.generations.port import Generations
 from projections.verification.run import Source
 
@@ -39,11 +39,9 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
 
     Raises Damaged when only building anew helps, else StoreUnavailable.
     """
-    share_states: Callable[[M, Callable[[], int | None]], None] = lambda model, number: None
-    """Lets reads of a read model share one state of it.
-
-    They may for as long as the function, which counts all changes, gives the same number; None
-    stands for an unknown one.
+    share_states: Callable[[M, NumberOf], None] = lambda model, number: None
+    """Lets reads of a read model share one state of it, as far as the numbers of changes tell that
+    it is as good as the newest one.
     """
     check: Callable[[M, Callable[[], None]], None] = lambda model, go_on: None
     """Reads the whole read model and raises Damaged when it has changed since it was written.

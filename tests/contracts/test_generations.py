@@ -52,9 +52,7 @@ def open_generations(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator
 
 
 def connections_to(server: PostgresServer) -> Connections:
-    connections = Connections(read_address(server.url("catalog"), writable=True))
-    connections.open()
-    return connections
+    return Connections(read_address(server.url("catalog"), writable=True))
 
 
 @pytest.fixture

@@ -41,7 +41,6 @@ class DatabaseSafe(Safe):
     def __init__(self, url: str) -> None:
         """Raise InvalidInput for an address that is not the URL of a database."""
         self._connections = Connections(read_address(url, writable=True), what=_WHAT, size=_SIZE)
-        self._connections.open()
         self._clock = ClockGuard()
 
     def name(self, document: str) -> str:

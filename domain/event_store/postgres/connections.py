@@ -1,20 +1,22 @@
-"""Connections to a database: a pool of them, which notices when the server changes."""
+"""Connections to a database: a stack of them, which notices when the server changes."""
 
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
-from weakref import WeakValueDictionary
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
+from typing import Any, NoReturn, TypeVar
 
 import psycopg
 from psycopg.errors import DiskFull, ReadOnlySqlTransaction
+from psycopg.pq import TransactionStatus
 from psycopg.types.numeric import Int8BinaryDumper
-from psycopg_pool import ConnectionPool, PoolTimeout
 
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.address import Address
+from domain.event_store.postgres.known_server import known_server
 from domain.event_store.postgres.link import Link
 
 T = TypeVar("T")
@@ -22,11 +24,12 @@ T = TypeVar("T")
 LOG = "the event log"
 POOL_SIZE = 8
 """Most connections of a process to the log, beside one for each snapshot and restore."""
-_IDLE_SECONDS = 60.0
 _TRUSTED_SECONDS = 1.0
 """Time after its last use for which a connection is taken to be alive without a check."""
-_ATTEMPT_SECONDS = 0.2
-"""Longest time of the pool's own attempt to connect, before another one is requested."""
+_PAUSE_SECONDS = 0.1
+"""Time between two attempts to connect."""
+_OPEN = {TransactionStatus.INTRANS, TransactionStatus.INERROR}
+"""States of a connection that has a transaction open."""
 
 _NO_WRITES = "its database takes no writes"
 _GREETING = """
@@ -44,61 +47,9 @@ statistics begin anew, as they do after every end that was not clean. What is ac
 power loss, whatever is set.
 """
 
-_PLACE = ("host", "hostaddr", "port", "dbname", "user", "application_name")
-"""The parameters by which two connections have the same server."""
-
 log = logging.getLogger("catalog.log")
-# The pool warns of each attempt that fails; that the database is away is told here, and once.
-logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 # psycopg warns of what fails behind the first error of a pipeline, which is raised.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
-
-
-class KnownServer:
-    """The server that was connected to last, and the epoch that began with it; for any thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._reported = ("", "", "")
-        self.epoch = 0
-        """A number that differs once the server was started anew, or another took its place.
-
-        So it differs after each loss of transactions that were not on disk.
-        """
-
-    def meet(self, timeline: str, started: str, recovered: str) -> int:
-        """Register the server of a new connection by what it reports; returns its epoch.
-
-        Raises psycopg.OperationalError for a server that was overtaken by another one.
-        """
-        with self._lock:
-            newest, *_ = self._reported
-            if timeline < newest:
-                raise psycopg.OperationalError(
-                    f"the server is on timeline {timeline}, and another was on {newest} already"
-                )
-            if self._reported != (timeline, started, recovered):
-                self._reported = timeline, started, recovered
-                self.epoch += 1
-            return self.epoch
-
-
-_known: WeakValueDictionary[tuple[str | None, ...], KnownServer] = WeakValueDictionary()
-_lock = threading.Lock()
-
-
-def known_server(address: Address) -> KnownServer:
-    """The KnownServer of an address, one object for all connections of the process.
-
-    If each pool knew a server of its own, one would go on with a primary that another one knows to
-    be overtaken.
-    """
-    place = tuple(address.parameters.get(name) for name in _PLACE)
-    with _lock:
-        server = _known.get(place)
-        if server is None:
-            server = _known[place] = KnownServer()
-        return server
 
 
 class Standby(psycopg.OperationalError):
@@ -106,10 +57,15 @@ class Standby(psycopg.OperationalError):
 
 
 class Connections:
-    """A pool of connections, each with the settings of the address and to the newest timeline."""
+    """Lends connections, each with the settings of the address and to the newest timeline.
+
+    They are a stack: the one that was given back last is taken first, so it is seldom too old to be
+    trusted. One is made when none is idle. A pool that looks after its connections in threads of
+    its own would take a tenth of the time of an append.
+    """
 
     wait_seconds = 2.0
-    """Longest time to wait for a connection of the pool."""
+    """Longest time to wait for a connection."""
     read_seconds, append_seconds = 30.0, 62.0
     """Longest time of the server for a read of the log, and for anything else.
 
@@ -117,6 +73,8 @@ class Connections:
     """
     check_seconds = 2.0
     """Longest time of the server for the check that a connection is alive."""
+    idle_seconds = 60.0
+    """Time for which a connection is kept that nobody uses, while others are used."""
     settle_seconds = 10.0
     """Longest time to find out the fate of an append whose connection broke."""
 
@@ -132,32 +90,22 @@ class Connections:
         self._server = known_server(address)
         self._is_lost = False
         """True if the database was out of reach at the last look, which is logged once."""
-        self._pool = ConnectionPool(
-            kwargs=self._parameters,
-            connection_class=Link,
-            min_size=0,
-            max_size=self._size,
-            open=False,
-            configure=self._greet,
-            max_idle=_IDLE_SECONDS,
-            # The pool tries again when somebody asks, and not later and later.
-            reconnect_timeout=_ATTEMPT_SECONDS,
-            num_workers=2,
-            name=what.replace(" ", "-"),
-        )
+        self._places: SimpleQueue[None] = SimpleQueue()
+        """One for each connection that may be taken; quicker than a semaphore."""
+        for _ in range(size):
+            self._places.put(None)
+        self._idle: deque[Link] = deque()
+        self._is_closed = False
 
     @property
     def epoch(self) -> int:
         """The epoch of the server, as all connections of the process know it; see `KnownServer`."""
         return self._server.epoch
 
-    def open(self) -> None:
-        """Start the pool; it connects when a connection is needed."""
-        self._pool.open()
-
     def close(self) -> None:
-        """Close all unused connections; none may be taken afterwards."""
-        self._pool.close()
+        """Close the connections: those in use, once they are given back."""
+        self._is_closed = True
+        self._close_idle()
 
     @contextmanager
     def use(self) -> Iterator[Link]:
@@ -174,21 +122,20 @@ class Connections:
     def take(self) -> Link:
         """A connection of this epoch, which the caller gives back; raises StoreUnavailable."""
         ends = time.monotonic() + self.wait_seconds
-        while True:
-            try:
-                connection = self._pool.getconn(timeout=_ATTEMPT_SECONDS)
-            except PoolTimeout:
-                if time.monotonic() >= ends:
-                    raise self._unavailable() from None
-                continue
-            if self.is_usable(connection):
-                connection.answers_within = self.append_seconds
-                connection.sync_was_cut = False
-                return connection
-            connection.close()
-            self.give_back(connection)
-            if time.monotonic() >= ends:
-                raise self._unavailable()
+        try:
+            self._places.get(timeout=self.wait_seconds)
+        except Empty:
+            raise StoreUnavailable(
+                f"{self._what} cannot be used now: all {self._size} connections are in use"
+            ) from None
+        try:
+            connection = self._idle_one() or self._connect(ends)
+        except BaseException:
+            self._places.put(None)
+            raise
+        connection.answers_within = self.append_seconds
+        connection.sync_was_cut = False
+        return connection
 
     def is_usable(self, connection: Link) -> bool:
         """True if a connection answers, and its server was not overtaken, as it may not know."""
@@ -197,11 +144,19 @@ class Connections:
     def give_back(self, connection: Link) -> None:
         """Return a connection of `take`, in whatever state it is."""
         connection.used_at = time.monotonic()
-        lost = connection.closed
-        self._pool.putconn(connection)
-        if lost:
-            # What has ended this connection has most likely ended the others.
-            self._pool.drain()
+        try:
+            _end_transaction(connection)
+            if connection.closed:
+                # What has ended this connection has most likely ended the others.
+                self._close_idle()
+            else:
+                self._idle.append(connection)
+                self._close_idle(connection.used_at - self.idle_seconds)
+                if self._is_closed:
+                    # Looked at last: who closed meanwhile may have found all connections in use.
+                    self._close_idle()
+        finally:
+            self._places.put(None)
 
     def ask(self, work: Callable[[Link], T], *, within: float | None = None) -> T:
         """The result of work that changes nothing; it is repeated on a new connection.
@@ -211,16 +166,22 @@ class Connections:
         """
         ends = time.monotonic() + self.wait_seconds
         while True:
-            with self.use() as connection:
+            connection = self.take()
+            try:
                 connection.answers_within = self.read_seconds if within is None else within
-                try:
-                    return work(connection)
-                except psycopg.Error as error:
-                    if not connection.closed or time.monotonic() >= ends:
-                        raise unavailable(error, what=self._what) from error
+                return work(connection)
+            except psycopg.Error as error:
+                if not connection.closed or time.monotonic() >= ends:
+                    self.refuse(error)
+            finally:
+                self.give_back(connection)
+
+    def refuse(self, error: psycopg.Error) -> NoReturn:
+        """Raise an error of the driver as one of the catalog."""
+        raise unavailable(error, what=self._what) from error
 
     def connect(self) -> Link:
-        """A connection outside the pool, for long use; raises StoreUnavailable."""
+        """A connection beside those that are lent, for long use; raises StoreUnavailable."""
         try:
             connection = Link.connect(**self._parameters)
             self._greet(connection)
@@ -235,12 +196,14 @@ class Connections:
             connection.adapters.register_dumper(int, Int8BinaryDumper)
             connection.add_notice_handler(connection.note_cut_sync)
             connection.session = connection.info.backend_pid
+            connection.answers_within = self.read_seconds
             timeline, started, recovered, _ = connection.one(_GREETING)
             if timeline is None:
                 raise Standby("the server is a standby, which takes no writes")
             connection.epoch = self._server.meet(timeline, started, recovered)
+            connection.answers_within = None
         except BaseException:
-            # The pool only lets go of it, and the server has so many places.
+            # The server has so many places.
             connection.close()
             raise
         with self._lock:
@@ -248,20 +211,56 @@ class Connections:
                 self._is_lost = False
                 log.warning("the database of the log answers again")
 
-    def _unavailable(self) -> StoreUnavailable:
-        """The reason why the pool has no connection to give."""
-        try:
-            self.connect().close()
-        except StoreUnavailable as error:
-            with self._lock:
-                was_lost, self._is_lost = self._is_lost, self._what == LOG
-            if self._is_lost and not was_lost:
-                log.error("the database of the log is out of reach", extra={"error": error.message})
-            why = "is a standby" if isinstance(error.__cause__, Standby) else "is away"
-            return StoreUnavailable(f"{self._what} cannot be used now: its database {why}")
-        return StoreUnavailable(
-            f"{self._what} cannot be used now: all {self._size} connections are in use"
-        )
+    def _idle_one(self) -> Link | None:
+        """An idle connection that is usable; None without one."""
+        with suppress(IndexError):
+            while True:
+                connection = self._idle.pop()
+                if self.is_usable(connection):
+                    return connection
+                connection.close()
+                # To ask each of the others would take as long again.
+                self._close_idle()
+        return None
+
+    def _close_idle(self, until: float = float("inf")) -> None:
+        """Close the connections that nobody has used since a time, by `time.monotonic`."""
+        with suppress(IndexError):
+            while self._idle[0].used_at < until:
+                self._idle.popleft().close()
+
+    def _connect(self, ends: float) -> Link:
+        """A new connection, for which the database is asked until a time."""
+        while True:
+            try:
+                return self.connect()
+            except StoreUnavailable as error:
+                if time.monotonic() >= ends:
+                    raise self._out_of_reach(error) from error
+            time.sleep(_PAUSE_SECONDS)
+
+    def _out_of_reach(self, error: StoreUnavailable) -> StoreUnavailable:
+        """The error for callers, in place of one whose message is for operators."""
+        with self._lock:
+            was_lost, self._is_lost = self._is_lost, self._what == LOG
+        if self._is_lost and not was_lost:
+            log.error("the database of the log is out of reach", extra={"error": error.message})
+        why = "is a standby" if isinstance(error.__cause__, Standby) else "is away"
+        return StoreUnavailable(f"{self._what} cannot be used now: its database {why}")
+
+
+def _end_transaction(connection: Link) -> None:
+    """Roll back what is open on a connection; it is closed where that is not to be done."""
+    status = connection.pgconn.transaction_status
+    if status == TransactionStatus.IDLE:
+        return
+    try:
+        if status in _OPEN:
+            connection.rollback()
+            return
+    except psycopg.Error:
+        pass
+    connection.close()
 
 
 def unavailable(error: psycopg.Error, why: str = "", what: str = LOG) -> StoreUnavailable:
@@ -291,7 +290,7 @@ def _is_alive(connection: Link, seconds: float) -> bool:
         return not connection.closed
     connection.answers_within = seconds
     try:
-        ConnectionPool.check_connection(connection)
+        connection.execute("")
     except psycopg.Error:
         return False
     return True

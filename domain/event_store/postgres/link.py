@@ -30,7 +30,7 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
     """
 
     used_at = 0.0
-    """Time of its last return to the pool, by `time.monotonic`."""
+    """Time at which it was given back last, by `time.monotonic`."""
 
     answers_within: float | None = None
     """Seconds that the server may take to answer; after that the connection is closed. None: any.

@@ -153,7 +153,7 @@ class PostgresEventStore(PostgresReads):
         return PostgresReactionMemory(name, self._connections)
 
     def close(self) -> None:
-        """Close the pool."""
+        """Close the connections."""
         self._connections.close()
 
     def _synced_epoch(self, position: int) -> int:
@@ -222,7 +222,6 @@ def open_postgres_log(url: str, *, writable: bool, make: bool) -> PostgresEventS
         check_version(version, address.schema)
         with translated_errors():
             read_known(link)
-    connections.open()
     return PostgresEventStore(url, address, connections)
 
 

@@ -92,7 +92,7 @@ _SIZE = "SELECT sum(pg_total_relation_size(t)) FROM unnest('{events,claims,answe
 
 
 class PostgresReads(EventStore):
-    """The reads of a log that take one connection of its pool."""
+    """The reads of a log that take one of its connections."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections

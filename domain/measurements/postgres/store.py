@@ -222,7 +222,7 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
             link.sync()
 
     def close(self) -> None:
-        """Close the pool; see `Measurements.close`."""
+        """Close the connections; see `Measurements.close`."""
         self._connections.close()
 
     def _store(self, bodies: Mapping[str, Mapping[Key, bytes]]) -> None:
@@ -294,5 +294,4 @@ def open_postgres_measurements(url: str, bounds: Bounds) -> PostgresMeasurements
     """The measurements beside the log at a URL; raises InvalidInput for a malformed URL."""
     address = read_address(url, writable=True)
     connections = Connections(address, what=_WHAT, size=_POOL_SIZE)
-    connections.open()
     return PostgresMeasurements(connections, bounds)

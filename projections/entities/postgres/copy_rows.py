@@ -60,9 +60,12 @@ def copy_part(part: FoldedPart) -> CopyPart:
     sums = dict[str, tuple[int, int]]()
     add_digests(sums, ((one.kind, 1, one.digest) for one in entities))
     rows, scopes = list[bytes](), list[bytes]()
+    # By id: the fields by which lists are sorted, and the status, which both tables have.
+    shared = dict[str, tuple[bytes, bytes]]()
     for one in entities:
         key = b"".join((_text(one.kind), _int4(4, one.deleted), _text(one.name), _text(one.id)))
         status = _NULL if one.status is None else _text(one.status)
+        shared[one.id] = key, status
         core, optional = one.core, one.optional
         rows += (
             *(_ENTITY_FIELDS, key, _text(one.fqn), status, _text(one.scopes)),
@@ -70,11 +73,9 @@ def copy_part(part: FoldedPart) -> CopyPart:
             *(_length(len(core)), core, _length(len(optional)), optional),
             *(_DIGEST, one.digest, _DIGEST, name_key(one.kind, one.fqn)),
         )
-    for scope, kind, deleted, name, entity_id, of_status, since in part.listed:
-        scopes += (
-            *(_SCOPE_FIELDS, _text(scope), _text(kind), _int4(4, deleted), _text(name)),
-            *(_text(entity_id), _NULL if of_status is None else _text(of_status), _int8(8, since)),
-        )
+    for scope, _, _, _, entity_id, _, since in part.listed:
+        key, status = shared[entity_id]
+        scopes += (_SCOPE_FIELDS, _text(scope), key, status, _int8(8, since))
     added = added_digests({}, sums)
     past = msgspec.structs.replace(part, entities=[], listed=[])
     return CopyPart(len(entities), b"".join(rows), b"".join(scopes), added, past)

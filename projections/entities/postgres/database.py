@@ -1,12 +1,9 @@
 """The tables of one generation in PostgreSQL, the connections that read them, and their errors."""
 
 import threading
-import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import lru_cache
-from queue import Empty, SimpleQueue
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -28,8 +25,6 @@ MOST_KEPT = 16
 """Connections of a process that large pages keep while they are sent, at most."""
 READERS = 8
 """Connections to read by that a process has at most, beside those that are kept for long."""
-_PAUSE_SECONDS = 0.1
-"""Seconds between two attempts to connect."""
 _LOOKERS = 4
 """Connections of a process to look at pointers and the like by."""
 _SETTINGS = "-c statement_timeout={} -c max_parallel_workers_per_gather=0"
@@ -62,106 +57,12 @@ def postgres_errors() -> Iterator[None]:
         raise_as_ours(error)
 
 
-class Readers:
-    """Lends the connections by which a process reads lists: a stack, quicker than a pool.
+class Readers(Connections):
+    """The connections by which a process reads lists."""
 
-    The one that was given back last is taken first, so it is seldom too old to be trusted; one is
-    made when none is idle. A pool that looks after its connections in threads of its own would take
-    half as long again as a page does.
-    """
-
-    def __init__(self, connections: Connections, answers_within: float) -> None:
-        """`answers_within`: seconds that the server may take for a statement."""
-        self._connections = connections
-        self._answers_within = answers_within
-        self._places: SimpleQueue[None] = SimpleQueue()
-        """One for each connection that may be taken; quicker than a semaphore."""
-        for _ in range(READERS):
-            self._places.put(None)
-        self._idle: deque[Link] = deque()
-        self._is_closed = False
-
-    def take(self) -> Link:
-        """A connection that the caller gives back; raises StoreUnavailable."""
-        ends = time.monotonic() + self._connections.wait_seconds
-        try:
-            self._places.get(timeout=self._connections.wait_seconds)
-        except Empty:
-            raise StoreUnavailable(
-                f"{WHAT} cannot be used now: all {READERS} connections are in use"
-            ) from None
-        try:
-            link = self._idle_one() or self._connect(ends)
-            link.answers_within = self._answers_within
-            return link
-        except BaseException:
-            self._places.put(None)
-            raise
-
-    def give_back(self, link: Link) -> None:
-        """Return a connection of `take`, which has no transaction open unless it is closed."""
-        link.used_at = time.monotonic()
-        if link.closed:
-            # What has ended this connection has most likely ended the others.
-            self._close_idle()
-        else:
-            self._idle.append(link)
-            if self._is_closed:
-                # Looked at last: who closed meanwhile may have found all connections in use.
-                self._close_idle()
-        self._places.put(None)
-
-    def ask(self, work: Callable[[Link], T]) -> T:
-        """Return the result of work that changes nothing; it is done again on a new connection.
-
-        Raises StoreUnavailable, also for psycopg's errors, and Superseded when tables are gone.
-        """
-        ends = time.monotonic() + self._connections.wait_seconds
-        while True:
-            link = self.take()
-            try:
-                return work(link)
-            except psycopg.Error as error:
-                if not link.closed or time.monotonic() >= ends:
-                    raise_as_ours(error)
-            finally:
-                self.give_back(link)
-
-    def close(self) -> None:
-        """Close the connections: those in use, once they are given back."""
-        self._is_closed = True
-        self._close_idle()
-
-    def _close_idle(self) -> None:
-        """Close the connections that nobody uses."""
-        with suppress(IndexError):
-            while True:
-                self._idle.pop().close()
-
-    def _idle_one(self) -> Link | None:
-        """An idle connection that still answers; None without one."""
-        with suppress(IndexError):
-            while True:
-                link = self._idle.pop()
-                if self._connections.is_usable(link):
-                    return link
-                link.close()
-                # To ask each of the others would take as long again.
-                self._close_idle()
-        return None
-
-    def _connect(self, ends: float) -> Link:
-        """A new connection, for which the database is asked until a time."""
-        while True:
-            try:
-                return self._connections.connect()
-            except StoreUnavailable as error:
-                # Its reason is for operators alone, whom the connections of the log tell it.
-                if time.monotonic() >= ends:
-                    raise StoreUnavailable(
-                        f"{WHAT} cannot be used now: its database is away"
-                    ) from error
-            time.sleep(_PAUSE_SECONDS)
+    def refuse(self, error: psycopg.Error) -> NoReturn:
+        """Raise Superseded where the tables are gone, else StoreUnavailable."""
+        raise_as_ours(error)
 
 
 class EntityDatabase:
@@ -183,9 +84,9 @@ class EntityDatabase:
         self.connections = Connections(address, what=WHAT, size=_LOOKERS)
         self.patience = most_seconds + grace_seconds
         """Seconds after which a server is given up that should have ended a statement."""
-        self.readers = Readers(self.connections, self.patience)
+        self.readers = Readers(address, what=WHAT, size=READERS)
+        self.readers.read_seconds = self.readers.append_seconds = self.patience
         self.kept = threading.BoundedSemaphore(MOST_KEPT)
-        self.connections.open()
 
     def close(self) -> None:
         """Close the connections; nothing may use the database afterwards."""
@@ -287,7 +188,7 @@ class EntityTables:
 
     @contextmanager
     def snapshot(self) -> Iterator[Link]:
-        """One state of the tables, live or not, on a connection outside the pool.
+        """One state of the tables, live or not, on a connection of its own.
 
         It is seen until the block ends, however long that takes.
         """

@@ -14,8 +14,9 @@ from psycopg import sql
 from domain.event_store.port import EventStore
 from domain.event_store.postgres.link import Link
 from domain.reading.moments import LogDays, recorded_moments
-from projections.entities.bulk_folding import LoadedPast, folded_parts
+from projections.entities.bulk_folding import folded_parts
 from projections.entities.daily_counts import DayCounts
+from projections.entities.loaded_past import LoadedPast
 from projections.entities.postgres.copy_rows import CopyPart, copy_in, copy_part, copy_tuples
 from projections.entities.postgres.database import EntityDatabase, EntityTables, postgres_errors
 from projections.entities.postgres.model import PostgresReadModel, no_writer
@@ -35,24 +36,14 @@ _SETTINGS = (
     # enough, and takes a fifth of the time.
     "SET LOCAL default_statistics_target = 20",
 )
-_TOTALS = """
+_COUNTERS = """
 INSERT INTO {}.counters SELECT kind, '', deleted, coalesce(status, ''), count(*)
     FROM {}.entities GROUP BY kind, deleted, status;
 INSERT INTO {}.counters SELECT kind, scope, deleted, coalesce(status, ''), count(*)
     FROM {}.scopes GROUP BY kind, scope, deleted, status;
-INSERT INTO {}.kind_totals SELECT kind, deleted, status, position,
-    sum(sum(n)) OVER (PARTITION BY kind, deleted, status ORDER BY position)
-    FROM total_steps GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
-INSERT INTO {}.forgotten SELECT kind, deleted, status, position, sum(n)
-    FROM forgotten_steps GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
 ANALYZE {}.history; ANALYZE {}.history_scopes;
 ANALYZE {}.entities; ANALYZE {}.scopes; ANALYZE {}.counters;
 """
-_STEPS = "".join(
-    f"CREATE TEMP TABLE {name}_steps (kind text, deleted integer, status text, position bigint,"
-    " n bigint) ON COMMIT DROP;"
-    for name in ("total", "forgotten")
-)
 
 
 def make(link: Link, schema: str) -> None:
@@ -78,7 +69,6 @@ def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progr
             raise Damaged(f"the log has no event at its head, position {live.head}")
         _run(link, *_SETTINGS)
         _make_tables(link, schema)
-        _run(link, _STEPS)
         done, sums = 0, dict[str, tuple[int, int]]()
         log_days = LogDays()
         moments = recorded_moments(log, live.head)
@@ -86,18 +76,18 @@ def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progr
         past, days = LoadedPast(live), DayCounts(log_days)
         for part in parts:
             copy_in(link, tables, part)
+            past.count(part.past)
             replaced, ended = past.kept(part.past)
             copy_tuples(link, tables, "{}.history", map(astuple, replaced))
             copy_tuples(link, tables, "{}.history_scopes", ended)
-            copy_tuples(link, tables, "total_steps", part.past.steps)
-            copy_tuples(link, tables, "forgotten_steps", part.past.forgotten)
             days.add_events(part.past.events)
             days.add_coverage(part.past.coverage)
             add_digests(sums, part.sums)
             done += part.number
             progress(done, len(live))
-        copy_tuples(link, tables, "forgotten_steps", past.forgotten)
-        _run(link, INDEXES.replace("{schema}", tables.schema), tables.within(_TOTALS))
+        copy_tuples(link, tables, "{}.kind_totals", past.totals())
+        copy_tuples(link, tables, "{}.forgotten", past.forgotten())
+        _run(link, INDEXES.replace("{schema}", tables.schema), tables.within(_COUNTERS))
         link.cursor().executemany(
             tables.within("INSERT INTO {}.digests VALUES (%b, %b, %b)"), added_digests({}, sums)
         )

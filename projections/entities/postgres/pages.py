@@ -193,7 +193,7 @@ class PostgresListReader(PageReader):
         return self._link is not None
 
     def begin(self, *, own: bool) -> None:
-        """Begin a transaction, on a connection that is not of the pool to keep it for long."""
+        """Begin a transaction, on a connection of its own to keep it for long."""
         self._link = self._tables.begin(own=own)
 
     def end(self) -> None:

@@ -17,18 +17,21 @@ from msgspec.structs import astuple
 from domain.event_store.port import EventStore
 from domain.machine import durable_files
 from domain.reading.moments import LogDays, recorded_moments
-from projections.entities.bulk_folding import LoadedPast, folded_parts
+from projections.entities.bulk_folding import folded_parts
 from projections.entities.daily_counts import DayCounts
 from projections.entities.folding_process import FoldedPart
+from projections.entities.loaded_past import LoadedPast
 from projections.entities.sqlite.database import sqlite_errors
 from projections.entities.sqlite.tables import (
     ADD_TO_DAY,
+    FORGET,
     INDEXES,
     INSERT_DIGEST,
     INSERT_ENTITY,
     INSERT_MOMENT,
     INSERT_PAST,
     INSERT_REPLACED,
+    INSERT_TOTAL,
     PAGE_BYTES,
     TABLES,
 )
@@ -43,17 +46,10 @@ INSERT INTO counters SELECT kind, '', deleted, coalesce(status, ''), count(*)
     FROM entities GROUP BY kind, deleted, status;
 INSERT INTO counters SELECT kind, scope, deleted, coalesce(status, ''), count(*)
     FROM scopes GROUP BY kind, scope, deleted, status;
-INSERT INTO kind_totals SELECT kind, deleted, status, position,
-    sum(sum(n)) OVER (PARTITION BY kind, deleted, status ORDER BY position)
-    FROM loaded_steps GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
-INSERT INTO forgotten SELECT kind, deleted, status, position, sum(n)
-    FROM loaded_forgotten GROUP BY kind, deleted, status, position HAVING sum(n) <> 0;
 """
 _LOADED = {
     "scopes": "scope, kind, deleted, name, id, status, since",
     "ended": "scope, kind, deleted, name, id, until, since, status",
-    "steps": "kind, deleted, status, position, n",
-    "forgotten": "kind, deleted, status, position, n",
 }
 """Columns of tables that hold rows in the order of the load until they are sorted."""
 
@@ -94,22 +90,19 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
         connection.executemany(INSERT_MOMENT, log_days.noting(moments))
         past, days = LoadedPast(live), DayCounts(log_days)
         for part in parts:
+            past.count(part)
             replaced, ended = past.kept(part)
             connection.executemany(INSERT_ENTITY, map(astuple, part.entities))
             connection.executemany(INSERT_REPLACED, map(astuple, replaced))
-            for name, rows in (
-                ("scopes", part.listed),
-                ("ended", ended),
-                ("steps", part.steps),
-                ("forgotten", part.forgotten),
-            ):
+            for name, rows in (("scopes", part.listed), ("ended", ended)):
                 _put(connection, name, rows)
             days.add_events(part.events)
             days.add_coverage(part.coverage)
             add_digests(sums, ((one.kind, 1, one.digest) for one in part.entities))
             done += len(part.entities)
             progress(done, len(live))
-        _put(connection, "forgotten", past.forgotten)
+        connection.executemany(INSERT_TOTAL, past.totals())
+        connection.executemany(FORGET, past.forgotten())
         connection.executemany(INSERT_DIGEST, added_digests({}, sums))
         connection.executemany(INSERT_PAST, past.pasts)
         connection.executemany(ADD_TO_DAY, days.rows)

@@ -1,4 +1,4 @@
-"""One state of the file for the pages that an event loop reads in the same iteration."""
+"""One state of the file for the pages that an event loop reads one after the other."""
 
 import asyncio
 import sqlite3
@@ -14,29 +14,46 @@ _MOST = 256
 class LoopState:
     """A transaction, and the ends of the lists that were read in its state of the file.
 
-    It ends with the iteration of the loop. To begin and to end one takes as long as to read five
-    entities; if it were held for longer, the write-ahead log could not be used again meanwhile.
+    To begin and to end one takes as long as to read five entities, and SQLite gives up its map of
+    the file where the state is another one than before: its pages are mapped anew, one by one. So a
+    transaction is held while its state has the newest entities of all kinds that are asked for, to
+    the end of a slice of time. Meanwhile the write-ahead log cannot be used again from its
+    beginning. For that there are slices in which transactions end with the iteration of the loop.
     """
+
+    slice_seconds, slices = 1.0, 4
+    """Length of a slice of time, and how many there are for one without held transactions."""
 
     def __init__(self, connection: sqlite3.Connection, loop: asyncio.AbstractEventLoop) -> None:
         """`connection` is of these transactions alone."""
         self.connection = connection
         self.loop = loop
+        self._most_bytes = 0
         self._number: int | None = None
+        self._ending: asyncio.Handle | None = None
         self._version: tuple[int] | None = None
         self._ends: dict[str, ListEnds] = {}
         """By `ListRequest.identity`."""
 
-    def begin(self, number: int | None) -> None:
-        """Begin a transaction, unless there is one from the same number of changes.
+    def begin(self, needed: int | None, latest: Callable[[], int | None], most_bytes: int) -> None:
+        """Begin a transaction, unless there is one that has the change with the number `needed`.
 
-        The number is None where that of all changes is not known.
+        `latest` gives the number of all changes. Both are None where they are not known. To read a
+        value of more than `most_bytes` raises sqlite3.DataError.
         """
-        if number is not None and number == self._number:
+        if most_bytes != self._most_bytes:
+            self.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, most_bytes)
+            self._most_bytes = most_bytes
+        if needed is not None and self._number is not None and needed <= self._number:
             return
         self._end()
+        number = latest()
         self.connection.execute("BEGIN")
-        self.loop.call_soon(self._end)
+        place, passed = divmod(self.loop.time(), self.slice_seconds)
+        if place % self.slices and number is not None:
+            self._ending = self.loop.call_later(self.slice_seconds - passed, self._end)
+        else:
+            self._ending = self.loop.call_soon(self._end)
         # It differs once another connection has changed the file.
         version = self.connection.execute("PRAGMA data_version").fetchone()
         if version != self._version:
@@ -56,6 +73,9 @@ class LoopState:
 
     def _end(self) -> None:
         self._number = None
+        if self._ending is not None:
+            self._ending.cancel()
+            self._ending = None
         # It is closed with the read model.
         with suppress(sqlite3.ProgrammingError):
             if self.connection.in_transaction:

@@ -1,7 +1,7 @@
 """The port of the sorted read model over a SQLite file."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from projections.entities.sqlite.database import EntityDatabase, sqlite_errors
 from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
 from projections.entities.sqlite.tables import read_digests
-from projections.feeding.port import Checkpoint, moved_on
+from projections.feeding.port import Checkpoint, NumberOf, moved_on
 
 _BY_ID, _BY_FQN = (
     "SELECT core, optional, position, last_event, deleted FROM entities"
@@ -94,13 +94,10 @@ class SqliteReadModel(SortedReadModel):
 
     def __init__(self, database: EntityDatabase) -> None:
         self.database = database
-        self._number: Callable[[], int | None] = lambda: None
+        self._number: NumberOf = lambda kind: None
 
-    def share_states(self, number: Callable[[], int | None]) -> None:
-        """Have pages share a state of the file, while the number of changes is the same.
-
-        It is None where it is not known, as while a change is being made.
-        """
+    def share_states(self, number: NumberOf) -> None:
+        """Have pages share a state of the file, while the numbers of changes let them."""
         self._number = number
 
     def checkpoint_and_fingerprint(self) -> Checkpoint:

@@ -1,7 +1,7 @@
 """Pages of lists, read from SQLite."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -15,6 +15,7 @@ from projections.entities.list_selections import Of, Shape
 from projections.entities.list_sql import Beyond, ListSql, Statement
 from projections.entities.page_reading import ANY_LENGTH, PageReader
 from projections.entities.sqlite.database import EntityDatabase, raise_as_ours
+from projections.feeding.port import NumberOf
 
 _SAME_ENTITY = "e.kind = k.kind AND e.deleted = k.deleted AND e.name = k.name AND e.id = k.id"
 
@@ -107,9 +108,9 @@ class SqliteListReader(PageReader):
         database: EntityDatabase,
         request: ListRequest,
         place: Place | None,
-        number: Callable[[], int | None] = lambda: None,
+        number: NumberOf = lambda kind: None,
     ) -> None:
-        """`number` counts the changes of the file; None is an unknown one."""
+        """`number` counts the changes of the file."""
         super().__init__(_SQL, request, place)
         self._database = database
         self._number = number
@@ -159,23 +160,29 @@ class SqliteListReader(PageReader):
 
     def read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
         """The rows of a statement about entities, and True if the bound in bytes ended them."""
-        connection, rows, size = self._connection, list[ListedEntity](), 0
+        connection = self._connection
         longest = ANY_LENGTH if self._is_own else most_bytes
         unbounded = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
         try:
-            for row in connection.execute(*statement):
-                rows.append(row)
-                size += len(row[2]) if len(row) == 3 else size_of(row)
-                if size >= most_bytes:
-                    return rows, True
-        except sqlite3.DataError:
-            return rows, True
+            return self._read(statement, most_bytes)
         finally:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
             if self._is_own:
                 # Many lists may wait for their clients: each without the pages of the file it has
                 # read.
                 connection.execute("PRAGMA shrink_memory")
+
+    def _read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
+        """As `read`, on a connection whose values are bounded already."""
+        rows, size = list[ListedEntity](), 0
+        try:
+            for row in self._connection.execute(*statement):
+                rows.append(row)
+                size += len(row[2]) if len(row) == 3 else size_of(row)
+                if size >= most_bytes:
+                    return rows, True
+        except sqlite3.DataError:
+            return rows, True
         return rows, False
 
     def read_range(self, most_bytes: int) -> WholePage | None:
@@ -188,18 +195,24 @@ class SqliteListReader(PageReader):
             # One row more than the page holds says that the list goes on.
             rows, cut_off = self.read(self._rows(self._request.limit + 1, most_bytes), most_bytes)
             return self.page_of(total, rows, behind=behind, cut_off=cut_off)
-        state.begin(self._number())
+        request = self._request
+        # What a filter names may be of any kind.
+        kind = None if request.filters else request.kind.name
+        state.begin(self._number(kind), partial(self._number, None), most_bytes)
         own, self._connection = self._connection, state.connection
         try:
             ends = state.ends(self._request.identity, self._read_ends)
             return self._read_between(ends, most_bytes)
+        except sqlite3.DataError:
+            # A name or an id has so many bytes already.
+            return None
         finally:
             self._connection = own
 
     def _read_between(self, ends: ListEnds, most_bytes: int) -> WholePage | None:
         """The page of a list with these ends."""
         place, backward = self._place, self._request.backward
-        rows, cut_off = self.read(self._rows(self._request.limit, most_bytes), most_bytes)
+        rows, cut_off = self._read(self._rows(self._request.limit, most_bytes), most_bytes)
         if cut_off:
             return None
         ahead = behind = False

@@ -18,6 +18,7 @@ from domain.errors import StoreUnavailable
 from domain.kinds.registry import KINDS
 from projections.entities import bulk_folding
 from projections.entities.folding_process import FoldedPart
+from projections.entities.replaced_states import sorted_steps
 from projections.feeding.port import Damaged
 from projections.generations.building import build
 from projections.search import bulk_build as search_load
@@ -93,8 +94,9 @@ def itself(part: FoldedPart) -> FoldedPart:
 def rows_of(parts: list[FoldedPart]) -> Iterator[str]:
     """What parts have beside entities, whatever parts they came in."""
     for part in parts:
-        for name in ("listed", "replaced", "ended", "steps", "forgotten"):
+        for name in ("listed", "replaced", "ended"):
             yield from (f"{name} {row}" for row in getattr(part, name))
+        yield from (f"added {step}" for step in sorted_steps(part.added))
 
 
 @pytest.mark.parametrize("size", [2, 1000])

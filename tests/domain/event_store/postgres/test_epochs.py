@@ -520,7 +520,6 @@ def test_pools_of_a_process_know_one_server(
     """Or the one would go on with a primary that the other one knows to be overtaken."""
     address = read_address(postgres.url(schema), writable=True)
     with closing(Connections(address, what="lists")) as lists:
-        lists.open()
         with lists.use() as link:
             assert lists.is_usable(link)
         before, elsewhere = store.epoch(), other.epoch()

@@ -53,7 +53,6 @@ def connections(log: EventStore) -> Connections:
 
 @pytest.fixture
 def store(connections: Connections) -> Iterator[PostgresMeasurements]:
-    connections.open()
     with closing(PostgresMeasurements(connections, BOUNDS)) as store:
         yield store
 

@@ -45,7 +45,7 @@ def model(postgres: PostgresServer, database: EntityDatabase) -> Iterator[Postgr
 
 @pytest.fixture
 def impatient(database: EntityDatabase) -> None:
-    database.connections.wait_seconds = 0.1
+    database.connections.wait_seconds = database.readers.wait_seconds = 0.1
 
 
 def cut(postgres: PostgresServer) -> None:
@@ -68,8 +68,9 @@ def test_page_is_read_again_when_its_connection_was_cut(
 def hasty(postgres: PostgresServer) -> Iterator[EntityDatabase]:
     """Gives a server up soon that hangs, and asks again for as long as another answers late."""
     with closing(EntityDatabase(postgres.url("catalog"), grace_seconds=0.2 - 10)) as database:
-        database.connections.check_seconds = database.connections.read_seconds = 0.2
-        database.connections.wait_seconds = 300.0
+        for connections in (database.connections, database.readers):
+            connections.check_seconds = connections.read_seconds = 0.2
+            connections.wait_seconds = 300.0
         yield database
 
 

@@ -1,4 +1,4 @@
-"""Pages that share a state of the file within an iteration of the event loop."""
+"""Pages that share a state of the file, within an iteration of the event loop or for longer."""
 
 import asyncio
 import sqlite3
@@ -14,6 +14,9 @@ from projections.generations.port import ChangeCounter
 from tests.projections.conftest import Fixture
 
 SERVICES = ListRequest(kind=KINDS["databaseService"], limit=10)
+DATABASES = ListRequest(kind=KINDS["database"], limit=10)
+NEVER, ALWAYS = 1, 2**60
+"""Numbers of slices of time, so that a state is held for longer than an iteration, or not."""
 
 
 class Counted:
@@ -29,8 +32,19 @@ class Counted:
     def create(self, *names: str) -> None:
         for name in names:
             self.catalog.create("databaseService", name, serviceType="Mysql")
-        with self.changes.changing():
+        with self.changes.changing({"databaseService"}):
             self.catalog.project()
+
+    def create_database(self, name: str, service: str) -> None:
+        self.catalog.create("database", name, service=service)
+        with self.changes.changing({"database"}):
+            self.catalog.project()
+
+    def hold(self, slices: int) -> None:
+        """Have the pages of this loop share states by slices of time."""
+        state = self.model.database.loop_state
+        assert state is not None
+        state.slices = slices
 
     def page(self, request: ListRequest = SERVICES) -> tuple[int, list[str]]:
         """The total of a list, and the names on its page."""
@@ -58,6 +72,7 @@ def counted(catalog: Fixture) -> Counted:
 
 def test_pages_of_one_iteration_share_a_transaction(counted: Counted) -> None:
     async def iteration() -> None:
+        counted.hold(NEVER)
         counted.page()
         await asyncio.sleep(0)
         counted.trace(counted.connection())
@@ -130,6 +145,7 @@ def test_page_is_of_one_state_whatever_is_committed_meanwhile(counted: Counted) 
 
 def test_shared_state_does_not_keep_the_write_ahead_log(counted: Counted) -> None:
     async def iteration() -> None:
+        counted.hold(NEVER)
         counted.page()
         counted.page()
         await asyncio.sleep(0)
@@ -138,6 +154,57 @@ def test_shared_state_does_not_keep_the_write_ahead_log(counted: Counted) -> Non
         assert settle.fetchone() == (0, 0, 0)
 
     asyncio.run(iteration())
+
+
+def test_state_is_held_until_what_is_listed_changes(counted: Counted) -> None:
+    async def iterations() -> None:
+        counted.hold(ALWAYS)
+        counted.page()
+        await asyncio.sleep(0)
+        counted.create_database("x", "a")
+        counted.trace(counted.connection())
+        assert counted.page() == (3, ["a", "b", "c"])
+        assert all("FROM entities" in statement for statement in counted.statements)
+
+        # A page that needs a newer state has one, which the others share.
+        assert counted.page(DATABASES) == (1, ["x"])
+        counted.trace(counted.connection())
+        assert counted.page() == (3, ["a", "b", "c"])
+        counted.create("d")
+        assert counted.page() == (4, ["a", "b", "c", "d"])
+        assert counted.statements.count("BEGIN") == 1
+
+    asyncio.run(iterations())
+
+
+def test_filtered_page_shows_all_changes(counted: Counted) -> None:
+    """What a filter names may be of any kind."""
+
+    async def iterations() -> None:
+        counted.hold(ALWAYS)
+        named = msgspec.structs.replace(DATABASES, filters={"service": "d"})
+        assert counted.page(named) == (0, [])
+        counted.create("d")
+        counted.trace(counted.connection())
+        assert counted.page(named) == (0, [])
+        assert counted.statements[:2] == ["ROLLBACK", "BEGIN"]
+
+    asyncio.run(iterations())
+
+
+def test_held_state_ends_with_its_slice_of_time(counted: Counted) -> None:
+    async def iterations() -> None:
+        counted.hold(ALWAYS)
+        state = counted.model.database.loop_state
+        assert state is not None
+        state.slice_seconds = 0.05
+        counted.page()
+        assert counted.connection().in_transaction
+        async with asyncio.timeout(60):
+            while counted.connection().in_transaction:
+                await asyncio.sleep(0)
+
+    asyncio.run(iterations())
 
 
 def test_model_may_be_closed_within_an_iteration(counted: Counted) -> None:
@@ -193,6 +260,6 @@ def test_pages_of_uncounted_changes_share_no_transaction(catalog: Fixture) -> No
         assert uncounted.page() == (2, ["a", "b"])
 
     uncounted = Counted(catalog)
-    uncounted.model.share_states(lambda: None)
+    uncounted.model.share_states(lambda kind: None)
     uncounted.create("a")
     asyncio.run(iteration())
