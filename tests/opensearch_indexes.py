@@ -17,7 +17,7 @@ from projections.search.opensearch.engine import OpenSearchEngine
 from tests.waiting import until
 
 PATIENCE = 120.0
-"""Seconds that a node may take for a look or a search in tests."""
+"""Seconds that a node may take for a look or a search in tests, or to have what was written."""
 
 
 class SharedIndex:

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.opensearch_server import OpenSearchServer
 from tests.api.conftest import Client, running
+from tests.opensearch_indexes import PATIENCE
 from tests.opensearch_relay import Relay
 from tests.waiting import until
 
@@ -28,7 +29,7 @@ def relay(opensearch: OpenSearchServer) -> Iterator[Relay]:
 @pytest.fixture
 def client(relay: Relay, tmp_path: Path) -> Iterator[Client]:
     url = f"http://127.0.0.1:{relay.port}/p{uuid4().hex}"
-    with running(tmp_path, search_url=url) as started:
+    with running(tmp_path, search_url=url, patience=PATIENCE) as started:
         yield started
 
 
