@@ -16,7 +16,7 @@ from benchmarks.direct_catalog import DirectCatalog
 from domain.event_store.opening import open_event_log
 from domain.kinds.registry import KINDS
 from projections.feeding.passing import CheckpointWaiters
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, over_files, running
 from tests.projections.read_models import ME
 
 SERVICES = "/v1/services/databaseServices"
@@ -135,6 +135,7 @@ def test_position_that_the_log_never_gave_is_waited_for_and_refused(
     assert impatient.request("GET", path).status_code == 200
 
 
+@over_files
 def test_read_waits_for_what_another_process_has_appended(tmp_path: Path) -> None:
     with (
         # However busy the machine is.
@@ -150,6 +151,7 @@ def test_read_waits_for_what_another_process_has_appended(tmp_path: Path) -> Non
             assert f'"name":"{name}"' in response.text
 
 
+@over_files
 def test_plain_reads_at_a_position_are_answered_at_once(tmp_path: Path) -> None:
     with running(tmp_path) as client:
         made = client.request("POST", SERVICES, json={"name": "a", "serviceType": "Mysql"})
