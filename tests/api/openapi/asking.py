@@ -49,6 +49,9 @@ FORMATS = {
 }
 """Format -> texts that have it, for what no pattern describes."""
 
+OF_HISTORY = ("/versions", "/versions/{version}", "/diff")
+"""Endings of the paths that answer of what was deleted too."""
+
 
 @contextmanager
 def formats() -> Iterator[None]:
@@ -123,8 +126,10 @@ class Asking:
             self.answers.setdefault(label, Counter())[interaction.response.status_code] += 1
         for case_id, checks in recorder.checks.items():
             for check in checks:
+                case = recorder.cases[case_id].value
+                if check.name == "use_after_free" and case.path.endswith(OF_HISTORY):
+                    continue
                 if check.failure_info is not None:
-                    case = recorder.cases[case_id].value
                     answer = recorder.interactions[case_id].response.content[:1_000]
                     self.failures.append(
                         f"{case.operation.label} {check.name}: {check.failure_info.failure.message}"
