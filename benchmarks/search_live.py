@@ -9,7 +9,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from urllib.parse import quote
@@ -23,6 +23,9 @@ from benchmarks.search import documents
 from benchmarks.search_questions import Sample
 from benchmarks.workspace import Workspace, catch_up
 from benchmarks.workspace import load as load_lines
+from domain.judging.judge import Judge
+from domain.measurements.bounds import Bounds
+from domain.measurements.opening import measurements_at
 from projections.search.engine import EngineQuery
 from projections.search.language import text
 from projections.wiring.stores import Stores, open_stores
@@ -78,13 +81,23 @@ def _prepare(directory: Path, count: int) -> list[str]:
     stores = open_stores(directory)
     try:
         load_lines(stores.log, lines(count))
-        catch_up(stores)
         shapes = Sample(islice(documents(stores.log), 0, None, max(1, count // 10_000))).shapes(40)
+        _judge(directory, stores)
+        catch_up(stores)
         usual = ("common term", "AND of two", "OR of three", "phrase", "prefix cust*")
         asked = [q for s in shapes if s.name in usual or "plain" in s.name for q in s.questions]
         return [_SEARCH + quote(question.text) for question in asked]
     finally:
         stores.close()
+
+
+def _judge(directory: Path, stores: Stores) -> None:
+    """Judge all contracts, which a server would go on with beside the first searches."""
+    bounds = Bounds(days=1, most_bytes=1_000_000)
+    with closing(measurements_at(directory, None, bounds)) as measurements:
+        judge = Judge(stores.log, measurements)
+        while judge.step():
+            pass
 
 
 def _finds(reader: Stores, sought: EngineQuery) -> bool:

@@ -66,20 +66,26 @@ class SoughtWords:
         """The first of several words -> typed text, all of them, whether the last is only begun."""
         self._patterns: list[Any] = []
         """Compiled expressions, as `TermPattern.runs` makes them."""
+        self._pieces: set[str] = set()
+        """For each pattern a text that stands in every word which fits it, be it as a plural; empty
+        where none is known."""
         self._slips: dict[str, list[_Slipped]] = {}
         """First letter -> words that begin with it, in which slips are forgiven."""
         remember = lru_cache(_REMEMBERED)
         self._typed = remember(partial(_typed, self._words, self._begun))
-        self._marks_in = remember(partial(_marks_in, self._typed))
-        self._slipped_from = remember(partial(_slipped_from, self._slips))
         self._fits_pattern = remember(partial(_fits, self._patterns))
+        self._marks_in = remember(partial(_marks_in, self._typed, self._pattern_marks))
+        self._slipped_from = remember(partial(_slipped_from, self._slips))
         for leaf in leaves:
             self._add(leaf)
-        hints = sorted({_literal(word) for word in (*self._words, *self._begun, *self._rows)})
+        sought = (*self._words, *self._begun, *self._rows)
+        hints = sorted(self._pieces.union(map(_literal, sought)))
         either = "|".join(map(re.escape, hints)) or _NEVER
-        self._hint = re.compile(f"(?:{either})[a-z0-9]*")
+        # Patterns are also held against words with what joins them.
+        self._joiners = "_-" if self._patterns else ""
+        self._hint = re.compile(f"(?:{either})[a-z0-9{self._joiners}]*")
         """Finds what stands in every lowered text with any of the words, to the end of a word."""
-        self._are_hinted = all(map(str.isalnum, hints)) and not (self._wholes or self._patterns)
+        self._are_hinted = all(map(str.isalnum, hints)) and not self._wholes
         """True if a text without a hint has none of the words, however JSON writes it."""
 
     def _add(self, leaf: Node) -> None:
@@ -105,6 +111,7 @@ class SoughtWords:
     def _add_pattern(self, pattern: TermPattern) -> None:
         if len(self._patterns) < MAX_PATTERNS:
             self._patterns.append(pattern.runs())
+            self._pieces.add(max(pattern.pieces or ("",), key=len).removesuffix("y"))
 
     def _add_row(self, text: str, parts: tuple[str, ...], *, begun: bool) -> None:
         if len(parts) > 1:
@@ -132,7 +139,7 @@ class SoughtWords:
         begins = list(accumulate([len(text) + 1 for text in texts], initial=0))
         for hint in self._hint.finditer(lower):
             begin, end = hint.span()
-            while begin and lower[begin - 1].isalnum():
+            while begin and (lower[begin - 1].isalnum() or lower[begin - 1] in self._joiners):
                 begin -= 1
             if parts := self._marks_in(joined[begin:end]):
                 at = bisect_right(begins, begin) - 1
@@ -160,11 +167,13 @@ class SoughtWords:
                     if _is_row([own[2] for own in row], parts, begun):
                         met.add(text_typed)
                         marks.append((begin, row[-1][1]))
-        if self._patterns:
-            marks += [
-                (begin, end) for begin, end, token in _tokens(text) if self._fits_pattern(token)
-            ]
-        return marks
+        return [*marks, *self._pattern_marks(text)]
+
+    def _pattern_marks(self, text: str) -> Marks:
+        """The places of what fits a pattern."""
+        if not self._patterns:
+            return []
+        return [(begin, end) for begin, end, token in _tokens(text) if self._fits_pattern(token)]
 
     def has_slips(self, met: set[str]) -> bool:
         """Return True if there are words to look for that may be slipped and were not met."""
@@ -207,12 +216,17 @@ def _typed(words: Typed, begun: Typed, token: str) -> frozenset[str]:
 
 
 def _marks_in(
-    typed_of: Callable[[str], frozenset[str]], word: str
+    typed_of: Callable[[str], frozenset[str]], pattern_marks: Callable[[str], Marks], word: str
 ) -> tuple[tuple[int, int, frozenset[str]], ...]:
-    """The parts of a word that were typed: where each begins and ends, and the typed texts."""
-    return tuple(
+    """The parts of a word that were typed: where each begins and ends, and the typed texts.
+
+    What fits a pattern has no typed text.
+    """
+    parts = [
         (begin, end, typed) for begin, end, token in places(word) if (typed := typed_of(token))
-    )
+    ]
+    parts += [(begin, end, frozenset()) for begin, end in pattern_marks(word)]
+    return tuple(parts)
 
 
 def _slipped_from(slips: Mapping[str, list[_Slipped]], token: str) -> frozenset[str]:

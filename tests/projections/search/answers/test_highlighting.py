@@ -68,6 +68,25 @@ def test_words_are_marked_as_they_are_found(q, expected):
     assert found == ({} if expected is None else {"name": [expected]})
 
 
+@pytest.mark.parametrize(
+    ("q", "expected"),
+    [
+        ("company*", "Two [companies], their raw-[company]_id, foxies, accompany-x and É"),
+        ("*xy", "Two companies, their raw-company_id, [foxies], accompany-x and É"),
+        ("raw-*", "Two companies, their [raw-company_id], foxies, accompany-x and É"),
+        ("*omp*y*", "Two [companies], their [raw-company_id], foxies, [accompany-x] and É"),
+        ("t?o", "[Two] companies, their raw-company_id, foxies, accompany-x and É"),
+        ("é*", "Two companies, their raw-company_id, foxies, accompany-x and [É]"),
+    ],
+)
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_patterns_mark_words_and_what_joins_them(q, expected, is_ascii):
+    if is_ascii:
+        expected = expected.replace("[É]", "E").replace("É", "E")
+    texts = marked(q, description=expected.replace("[", "").replace("]", ""))
+    assert texts == ({"description": [expected]} if "[" in expected else {})
+
+
 def test_highlights_are_of_each_path_with_the_words():
     assert marked("customer", name="x", description="A customer.", columns=COLUMNS) == {
         "description": ["A [customer]."],
