@@ -27,6 +27,7 @@ from domain.judging.judge import Judge
 from domain.measurements.bounds import Bounds
 from domain.measurements.opening import measurements_at
 from projections.search.engine import EngineQuery
+from projections.search.index.engine import WhooshEngine
 from projections.search.language import text
 from projections.wiring.stores import Stores, open_stores
 
@@ -34,6 +35,8 @@ BUDGET_MS = 10.0
 _ENTITIES, _WRITES = 100_000, 100
 _CLIENTS, _SECONDS, _WRITES_PER_SECOND = 100, 10, 20
 _SLOW_CLIENTS = 4
+_INDEX = "search-1"
+"""The search index of a data directory made here."""
 _PATIENCE = 600.0
 _LIST = "/v1/tables?limit=10"
 _SEARCH = "/v1/search/query?size=10&q="
@@ -89,6 +92,15 @@ def _prepare(directory: Path, count: int) -> list[str]:
         return [_SEARCH + quote(question.text) for question in asked]
     finally:
         stores.close()
+        _settle(directory)
+
+
+def _settle(directory: Path) -> None:
+    """Do the merges that are due: another process sums their files before it shows new commits."""
+    engine = WhooshEngine.open(directory / _INDEX)
+    engine.merges.wake()
+    engine.merges.wait()
+    engine.close()
 
 
 def _judge(directory: Path, stores: Stores) -> None:
