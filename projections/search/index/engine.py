@@ -29,6 +29,7 @@ from projections.search.index.merge.merge_thread import (
     MergeThread,
     full_merges,
     next_merge,
+    small_merge,
 )
 from projections.search.index.search_commit import search
 from projections.search.matching.deadline import Clock, Deadline
@@ -58,7 +59,10 @@ class WhooshEngine(SearchEngine):
         self._follower = CommitFollower(storage)
         self._writer = CommitWriter(storage, self._follower)
         self._merging = threading.Lock()
+        self._in_merge: frozenset[str] = frozenset()
+        """Ids of the segments that are being merged under the lock."""
         self.merges = MergeThread(lambda check: self._merge_next(next_merge, check))
+        self._small_merges = MergeThread(self._merge_small)
         self.rebuild_reason: str | None = None
         """Reason why the index was begun anew when it was opened, None when it was not."""
 
@@ -104,6 +108,7 @@ class WhooshEngine(SearchEngine):
     def close(self) -> None:
         """Release files and abandon merges; a search that is running ends on its own."""
         self.merges.close()
+        self._small_merges.close()
         self._follower.close()
         self._writer.close()
 
@@ -186,11 +191,20 @@ class WhooshEngine(SearchEngine):
     # Merging
 
     def _merge_some(self, segments: Sequence[Segment]) -> None:
-        """Have merges begin where the segments of a commit need some."""
+        """Have merges begin where the segments of a commit need some.
+
+        Waits for them where there are too many segments.
+        """
         if _chosen(next_merge, segments):
             self.merges.wake()
-            if any(len(alike) > 2 * MAX_SEGMENTS for alike in _apart(segments)):
-                self.merges.wait()
+            too_many = _are_too_many(segments)
+            if self._in_merge or too_many:
+                # Small ones do not wait for a merge of large ones, which takes seconds.
+                self._small_merges.wake()
+            if too_many:
+                self._small_merges.wait()
+                if _are_too_many(self._follower.existing().segments.values()):
+                    self.merges.wait()
 
     def compact(self) -> None:
         """Merge everything into as few segments as searching large ones allows.
@@ -212,14 +226,31 @@ class WhooshEngine(SearchEngine):
                 return False
             opened = self._follower.proven(check)
             group = _chosen(choose, opened.segments.values())
-            if group:
-                self._writer.merge(opened, group, check)
+            self._in_merge = frozenset(segment.segment_id() for segment in group)
+            try:
+                if group:
+                    self._writer.merge(opened, group, check)
+            finally:
+                self._in_merge = frozenset()
             return bool(group)
+
+    def _merge_small(self, check: Callable[[], None]) -> bool:
+        """Merge small segments beside a merge of others; False when there are few of them."""
+        opened = self._follower.proven(check)
+        others = (s for name, s in opened.segments.items() if name not in self._in_merge)
+        group = _chosen(small_merge, others)
+        if group:
+            self._writer.merge(opened, group, check)
+        return bool(group)
 
 
 def _chosen(choose: Choose, segments: Iterable[Segment]) -> list[Segment]:
     """Apply `choose` to the segments of current states, or else to those of replaced states."""
     return next((group for alike in _apart(segments) if (group := choose(alike))), [])
+
+
+def _are_too_many(segments: Iterable[Segment]) -> bool:
+    return any(len(alike) > 2 * MAX_SEGMENTS for alike in _apart(segments))
 
 
 def _apart(segments: Iterable[Segment]) -> tuple[list[Segment], list[Segment]]:

@@ -36,8 +36,7 @@ def next_merge(segments: Sequence[Segment]) -> list[Segment]:
     classes: dict[int, list[Segment]] = {}
     small = sorted((s for s in segments if s.doc_count() <= MAX_DOCUMENTS), key=Segment.doc_count)
     for segment in small:
-        larger = max(0, segment.doc_count().bit_length() - _SMALL_BITS)
-        classes.setdefault(-(-larger // _BITS), []).append(segment)
+        classes.setdefault(_class_of(segment), []).append(segment)
     for group in classes.values():
         if len(group) >= MERGE_AT and len(fitting := _fitting(group)) > 1:
             return fitting
@@ -47,6 +46,18 @@ def next_merge(segments: Sequence[Segment]) -> list[Segment]:
     if len(segments) > MAX_SEGMENTS and len(group := _fitting(small)) > 1:
         return group[: len(segments) // 2]
     return []
+
+
+def small_merge(segments: Sequence[Segment]) -> list[Segment]:
+    """The segments of the least class of sizes that should become one, which takes milliseconds."""
+    small = [segment for segment in segments if _class_of(segment) == 0]
+    return small if len(small) >= MERGE_AT else []
+
+
+def _class_of(segment: Segment) -> int:
+    """The class of sizes of a segment, 0 for the least."""
+    larger = max(0, segment.doc_count().bit_length() - _SMALL_BITS)
+    return -(-larger // _BITS)
 
 
 def _fitting(segments: Sequence[Segment]) -> list[Segment]:

@@ -264,6 +264,34 @@ def test_many_small_commits_leave_few_segments(tmp_path):
     engine.close()
 
 
+def test_small_segments_are_merged_beside_a_merge_of_large_ones(tmp_path):
+    started, go_on = threading.Event(), threading.Event()
+
+    def wait_first():
+        if not started.is_set():
+            started.set()
+            assert go_on.wait(60)
+
+    engine = WhooshEngine(BesideMerges(tmp_path, wait_first), writable=True)
+    engine.reset()
+    large = 600 * merge_thread.MERGE_AT
+    for low in range(0, large, 600):
+        commit(engine, documents(*range(low, low + 600)), low + 600)
+    assert started.wait(60)
+    small = 2 * merge_thread.MAX_SEGMENTS + 20
+    for number in range(large, large + small):
+        commit(engine, documents(number), number + 1)
+    sizes = sorted(s.doc_count() for s in segments(Directory(tmp_path)))
+    assert sizes[-merge_thread.MERGE_AT :] == [600] * merge_thread.MERGE_AT
+    assert sum(sizes) == engine.count() == large + small
+    assert len(sizes) <= 2 * merge_thread.MAX_SEGMENTS
+    go_on.set()
+    engine.merges.wait()
+    assert large in [s.doc_count() for s in segments(Directory(tmp_path))]
+    assert found(engine) == {f"id{n}": 1_000 + n for n in range(large + small)}
+    engine.close()
+
+
 def test_batch_larger_than_a_segment_makes_several(engine, storage, writer):
     writer.make_inverter = partial(Inverter, max_documents=10)
     writer.apply(DocumentChanges(documents(*range(25)), 1, (0, "")))
