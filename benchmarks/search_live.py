@@ -51,6 +51,7 @@ def figures_of(workspace: Workspace, count: int, writes: int, duration: int) -> 
     """All figures on a catalog of this size."""
     directory = workspace.fresh()
     paths = _prepare(directory, count)
+    _settle(directory)
     searchable = _searchable(directory, writes)
     command = [sys.executable, "-m", "api.commands", "serve", "--port", "0"]
     with running(directory, [*command, "--data", str(directory)], role="admin") as server:
@@ -92,7 +93,6 @@ def _prepare(directory: Path, count: int) -> list[str]:
         return [_SEARCH + quote(question.text) for question in asked]
     finally:
         stores.close()
-        _settle(directory)
 
 
 def _settle(directory: Path) -> None:

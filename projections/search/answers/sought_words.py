@@ -167,7 +167,8 @@ class SoughtWords:
                     if _is_row([own[2] for own in row], parts, begun):
                         met.add(text_typed)
                         marks.append((begin, row[-1][1]))
-        return [*marks, *self._pattern_marks(text)]
+        marks += self._pattern_marks(text)
+        return marks
 
     def _pattern_marks(self, text: str) -> Marks:
         """The places of what fits a pattern."""

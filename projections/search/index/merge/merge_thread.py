@@ -27,8 +27,8 @@ FULL_DOCUMENTS = 250_000
 DEAD_SHARE = 0.2
 """Segments with more dead documents than this are written anew."""
 _SMALL_BITS, _BITS = 9, 3
-"""Segments of less than 2 ** 9 documents, which are merged in one time, are one class of sizes; in
-each further class are those of up to 2 ** 3 times as many."""
+"""Segments of less than 2 ** 9 documents are one class of sizes: to merge them takes about as long
+however few they have. In each further class are those of up to 2 ** 3 times as many."""
 
 
 def next_merge(segments: Sequence[Segment]) -> list[Segment]:
@@ -49,9 +49,8 @@ def next_merge(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def small_merge(segments: Sequence[Segment]) -> list[Segment]:
-    """The segments of the least class of sizes that should become one, which takes milliseconds."""
-    small = [segment for segment in segments if _class_of(segment) == 0]
-    return small if len(small) >= MERGE_AT else []
+    """The next merge of segments of the least class of sizes alone, which takes milliseconds."""
+    return next_merge([segment for segment in segments if _class_of(segment) == 0])
 
 
 def _class_of(segment: Segment) -> int:
