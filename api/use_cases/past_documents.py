@@ -59,9 +59,15 @@ class PastDocuments:
         self._most_events = most_events
 
     def __call__(self, ids: Sequence[str]) -> dict[str, bytes]:
-        """Id -> full JSON; raises InvalidInput once there are more events than may be."""
-        read = ((entity_id, self._document(entity_id)) for entity_id in ids)
-        return {entity_id: body for entity_id, body in read if body is not None}
+        """Id -> full JSON of the first entity that was there.
+
+        It may take long, and the next may not be needed. Raises InvalidInput once there are more
+        events than may be.
+        """
+        for entity_id in ids:
+            if (body := self._document(entity_id)) is not None:
+                return {entity_id: body}
+        return {}
 
     def _document(self, entity_id: str) -> bytes | None:
         claim = self._stores.log.claim_by_id(entity_id)

@@ -31,6 +31,9 @@ from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, ReadModel
 from projections.verification.report import Difference
 
+DOCUMENTS_BYTES = 256 * 1024
+"""Bytes of documents that are read together."""
+
 
 class EntityTooLarge(Exception):
     """An entity has more bytes than the caller wants to read."""
@@ -185,8 +188,14 @@ class SortedReadModel(ReadModel, Protocol):
         more than half of that.
         """
 
-    def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
-        """Id -> JSON with every field that the entity has; ids that are not stored are left out."""
+    def documents(
+        self, entity_ids: Iterable[str], most_bytes: int = DOCUMENTS_BYTES
+    ) -> dict[str, bytes]:
+        """Id -> JSON with every field that the entity has, of the first of these entities in order.
+
+        Once they have `most_bytes` no further one is read: an entity may have megabytes. Ids that
+        are not stored are left out.
+        """
 
     def edges(self, past: PastOfList | None = None) -> AbstractContextManager[EdgeReader]:
         """One consistent state of the lineage, which is held until the block ends.

@@ -258,16 +258,18 @@ class PlainReadModel:
                 )
         return None
 
-    def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
-        return {
-            one: json.dumps(
-                {**json.loads(self.stored[one].core), **json.loads(self.stored[one].optional)},
-                separators=(",", ":"),
-                ensure_ascii=False,
-            ).encode()
-            for one in entity_ids
-            if one in self.stored
-        }
+    def documents(
+        self, entity_ids: Iterable[str], most_bytes: int = 256 * 1024
+    ) -> dict[str, bytes]:
+        read: dict[str, bytes] = {}
+        for one in entity_ids:
+            if one in self.stored and sum(map(len, read.values())) < most_bytes:
+                read[one] = json.dumps(
+                    {**json.loads(self.stored[one].core), **json.loads(self.stored[one].optional)},
+                    separators=(",", ":"),
+                    ensure_ascii=False,
+                ).encode()
+        return read
 
     @contextmanager
     def edges(self, past: PastOfList | None = None) -> Iterator[PlainEdges]:

@@ -202,6 +202,25 @@ def test_documents_are_found_by_id_and_by_name(model: SortedReadModel) -> None:
     } == {uuid(1): {**json.loads(one.core), "tags": [], "columns": [{"name": "id"}]}}
 
 
+def test_documents_are_read_in_the_order_of_their_ids_until_they_are_enough(
+    model: SortedReadModel,
+) -> None:
+    fill(model, *(stored(n, f"e{n}", description="x" * 10_000) for n in range(120)))
+    asked = [uuid(n) for n in (999, *range(119, -1, -1))]
+
+    def read(most_bytes: int) -> list[str]:
+        return [*model.documents(asked, most_bytes)]
+
+    assert read(1) == asked[1:2]
+    assert read(10_000) == asked[1:2]
+    assert read(35_000) == asked[1:5]
+    assert read(1_000_000) == asked[1 : 1 + len(read(1_000_000))]
+    assert 95 < len(read(1_000_000)) <= 100
+    assert read(10_000_000) == asked[1:]
+    assert 25 < len(model.documents(iter(asked))) < 28
+    assert model.documents([uuid(999)]) == model.documents([]) == {}
+
+
 def test_document_above_a_size_is_not_read(model: SortedReadModel) -> None:
     fill(model, stored(1, "a", description="x" * 1_000))
 

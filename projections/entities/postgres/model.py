@@ -24,7 +24,13 @@ from projections.entities.daily_counts import (
 )
 from projections.entities.list_port import ListRequest, PastOfList, edges_as_of
 from projections.entities.list_sql import Statement
-from projections.entities.port import EdgeReader, EntityTooLarge, SortedReadModel, StoredDocument
+from projections.entities.port import (
+    DOCUMENTS_BYTES,
+    EdgeReader,
+    EntityTooLarge,
+    SortedReadModel,
+    StoredDocument,
+)
 from projections.entities.postgres.commit import PostgresCommit, spelled
 from projections.entities.postgres.database import DIGESTS, EntityTables, postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
@@ -54,8 +60,11 @@ _DOCUMENT = {
 }
 """Gives NULL for what no entity has, and for the JSON of one that is too large."""
 _DOCUMENTS = (
-    "SELECT stored.* FROM (SELECT) one LEFT JOIN (SELECT id, core, optional FROM {}.entities"
-    " WHERE id = ANY (%b::text[])) stored ON true"
+    "SELECT stored.* FROM (SELECT) one LEFT JOIN (SELECT id, core, optional FROM"
+    " (SELECT *, sum(size) OVER (ORDER BY place ROWS UNBOUNDED PRECEDING) - size AS before FROM"
+    " (SELECT e.id, core, optional, place, octet_length(core) + octet_length(optional) AS size"
+    " FROM unnest(%b::text[]) WITH ORDINALITY asked (id, place)"
+    " JOIN {}.entities e ON e.id = asked.id) sized) summed WHERE before < %b) stored ON true"
 )
 """Gives NULL where it finds nothing."""
 _DELETED = (
@@ -195,15 +204,18 @@ class PostgresReadModel(SortedReadModel):
             raise EntityTooLarge
         return StoredDocument(core, optional, position, last_event, bool(deleted))
 
-    def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
-        """Id -> JSON with every field that the entity has; ids that are not stored are left out."""
+    def documents(
+        self, entity_ids: Iterable[str], most_bytes: int = DOCUMENTS_BYTES
+    ) -> dict[str, bytes]:
+        """Id -> JSON with every field, of the first of these entities; see the port."""
         left = deque(each for each in entity_ids if "\0" not in each)
         documents: dict[str, bytes] = {}
-        while left:
+        while left and most_bytes > 0:
             part = [left.popleft() for _ in range(min(_AT_ONCE, len(left)))]
-            rows = self.tables.ask_live((_DOCUMENTS, (part,)))
+            rows = self.tables.ask_live((_DOCUMENTS, (part, most_bytes)))
             read = {each: with_all_fields(*json) for each, *json in rows if each is not None}
             documents |= {each: read[each] for each in part if each in read}
+            most_bytes -= sum(map(len, read.values()))
         return documents
 
     @contextmanager

@@ -22,7 +22,13 @@ from projections.entities.daily_counts import (
     EventCounts,
 )
 from projections.entities.list_port import ListRequest, PastOfList, edges_as_of
-from projections.entities.port import EdgeReader, EntityTooLarge, SortedReadModel, StoredDocument
+from projections.entities.port import (
+    DOCUMENTS_BYTES,
+    EdgeReader,
+    EntityTooLarge,
+    SortedReadModel,
+    StoredDocument,
+)
 from projections.entities.pruning import prune
 from projections.entities.replaced_states import EntityChange
 from projections.entities.scopes import former_scope
@@ -38,6 +44,11 @@ _BY_ID, _BY_FQN = (
     "SELECT core, optional, position, last_event, deleted FROM entities"
     f" WHERE kind = ? AND {column} = ?"
     for column in ("id", "fqn")
+)
+_DOCUMENTS = (
+    # A CROSS JOIN keeps the order of the ids.
+    "SELECT e.id, e.core, e.optional FROM json_each(?) one CROSS JOIN entities e"
+    " ON e.id = one.value"
 )
 _BY_FORMER = "SELECT id FROM scopes WHERE scope = ? AND kind = ?"
 
@@ -181,17 +192,19 @@ class SqliteReadModel(SortedReadModel):
         core, optional, position, last_event, deleted = row
         return StoredDocument(core, optional, position, last_event, bool(deleted))
 
-    def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
-        """Id -> JSON with every field that the entity has; ids that are not stored are left out."""
+    def documents(
+        self, entity_ids: Iterable[str], most_bytes: int = DOCUMENTS_BYTES
+    ) -> dict[str, bytes]:
+        """Id -> JSON with every field, of the first of these entities; see the port."""
         documents: dict[str, bytes] = {}
+        size = 0
+        asked = msgspec.json.encode([*entity_ids]).decode()
         with sqlite_errors():
-            connection = self.database.connection
-            for entity_id in entity_ids:
-                row = connection.execute(
-                    "SELECT core, optional FROM entities WHERE id = ?", (entity_id,)
-                ).fetchone()
-                if row is not None:
-                    documents[entity_id] = with_all_fields(*row)
+            for entity_id, *fields in self.database.connection.execute(_DOCUMENTS, (asked,)):
+                documents[entity_id] = whole = with_all_fields(*fields)
+                size += len(whole)
+                if size >= most_bytes:
+                    break
         return documents
 
     @contextmanager

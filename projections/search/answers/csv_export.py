@@ -16,7 +16,7 @@ import msgspec
 
 from domain.errors import InvalidInput, StoreUnavailable
 from projections.search.answers.queries import SearchRequest, engine_query
-from projections.search.documents.sources import ReadSources, object_reader
+from projections.search.documents.sources import ReadSources, in_turn, object_reader
 from projections.search.engine import EngineHit, EngineHits, Searches, Sort
 from projections.search.restriction import Visibility
 
@@ -133,9 +133,10 @@ def _rows(
     """The rows of the first hits, which are taken away, until enough was read for one turn."""
     rows = []
     read = written = 0
+    documents = in_turn(read_sources, [hit.id for hit in left])
     while left and read <= bounds.read_bytes and written <= bounds.part:
         hit = left.popleft()
-        entity_json = read_sources((hit.id,)).get(hit.id, b"")
+        entity_json = next(documents) or b""
         read += len(entity_json)
         shown = entity_json and visibility.show(hit.kind, entity_json)
         if shown:

@@ -1,7 +1,8 @@
 """Searches: a request checked, carried out by an engine, answered as JSON bytes."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import repeat
 from typing import Any
 
 import msgspec
@@ -139,7 +140,7 @@ def search_response(
     query, parsed = engine_query(request, visibility)
     page = engine.search(query, object_reader(read_sources))
     sources = BoundedSources(read_sources)
-    hits = _hits(request, page, read_sources, sources, visibility, Highlighter(query.tree))
+    hits = _hits(request, page, sources, visibility, Highlighter(query.tree))
     answered: dict[str, Any] = {
         "took": int((clock() - started) * 1000),
         "timed_out": page.timed_out,
@@ -282,7 +283,6 @@ def _sort(request: SearchRequest) -> Sort | None:
 def _hits(
     request: SearchRequest,
     page: EngineHits,
-    read_sources: ReadSources,
     sources: BoundedSources,
     visibility: Visibility,
     highlighter: Highlighter,
@@ -290,18 +290,22 @@ def _hits(
     included, shown_fields = request.include_source_fields, request.shown_fields
     narrowed = bool(included or request.exclude_source_fields or shown_fields)
     with_source = request.fetch_source or narrowed
-    stored: Mapping[str, bytes] = {}
+    documents: Iterable[bytes | None] = repeat(b"")
+    if with_source or request.get_hierarchy:
+        documents = sources.read([hit.id for hit in page.hits])
     chains = {}
     if request.get_hierarchy:
-        stored = sources.read([hit.id for hit in page.hits])
-        kept = {hit.id: (hit.kind, stored[hit.id]) for hit in page.hits if hit.id in stored}
-        chains = ancestors(kept, read_sources, visibility.show)
+        documents = [*documents]
+        kept = {
+            hit.id: (hit.kind, stored)
+            for hit, stored in zip(page.hits, documents, strict=True)
+            if stored is not None
+        }
+        chains = ancestors(kept, sources.read, visibility.show)
     hits: list[dict[str, Any]] = []
-    for hit in page.hits:
-        if with_source and not request.get_hierarchy:
-            # One at a time: what is left of a document may be far less than all of it.
-            stored = sources.read([hit.id])
-        if (with_source or request.get_hierarchy) and hit.id not in stored:
+    # What is left of a document may be far less than all of it.
+    for hit, stored in zip(page.hits, documents, strict=False):
+        if stored is None:
             continue
         shown: dict[str, Any] = {
             "_index": KINDS[hit.kind].index,
@@ -309,7 +313,7 @@ def _hits(
             "_score": hit.score,
         }
         if with_source:
-            shown_json = visibility.show(hit.kind, with_common_keys(stored[hit.id]))
+            shown_json = visibility.show(hit.kind, with_common_keys(stored))
             if shown_json is None:
                 continue
             whole = source(hit.kind, shown_json)

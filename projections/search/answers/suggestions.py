@@ -118,8 +118,8 @@ def suggestions(
         timed_out = page.timed_out
         sources = BoundedSources(read_sources)
         told: set[str] = set()
-        for hit in page.hits:
-            whole = sources.read((hit.id,)).get(hit.id)
+        wholes = sources.read([hit.id for hit in page.hits])
+        for hit, whole in zip(page.hits, wholes, strict=True):
             shown = whole and visibility.show(hit.kind, whole)
             text = leaves.suggested(values_for(paths, shown), paths) if shown else None
             if not shown or text is None or keyword(text) in told:

@@ -3,6 +3,7 @@
 The objects inside it are read for queries that ask for several things of the same one.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from types import MappingProxyType
@@ -25,7 +26,10 @@ _LONGEST_PATH = 256
 EVERYTHING = "*"
 
 ReadSources = Callable[[Sequence[str]], Mapping[str, bytes]]
-"""Ids -> the full JSON of those entities that are still there."""
+"""Ids, no two the same -> the full JSON of the first of those entities that are still there.
+
+Whoever reads them gives as many as may be held together, and one at least, if there are any.
+"""
 
 Show = Callable[[str, bytes], bytes | None]
 """Kind and JSON of an entity -> what the caller may see of it, None for nothing."""
@@ -49,6 +53,19 @@ Each is made when it is asked for, so that whoever asks may stop at any of them.
 """
 
 
+def in_turn(read_sources: ReadSources, ids: Sequence[str]) -> Iterator[bytes | None]:
+    """The documents in the order of their ids, None for one that is not there any more.
+
+    Few of them are held at a time: each may have megabytes.
+    """
+    left = deque(ids)
+    while left:
+        read = dict(read_sources(left))
+        are_gone = not read
+        while left and (read or are_gone):
+            yield read.pop(left.popleft(), None)
+
+
 class BoundedSources:
     """Reads the documents of one answer, up to MAX_SOURCES bytes of them."""
 
@@ -56,23 +73,20 @@ class BoundedSources:
         self._read = read_sources
         self._size = 0
 
-    def read(self, ids: Sequence[str]) -> dict[str, bytes]:
-        """The documents that are still there by id; raises InvalidInput when they are too much."""
-        stored: dict[str, bytes] = {}
-        for entity_id in ids:  # one at a time, as each may have megabytes
-            for whole in self._read((entity_id,)).values():
-                self.count(len(whole))
-                stored[entity_id] = whole
-        return stored
+    def read(self, ids: Sequence[str]) -> Iterator[bytes | None]:
+        """The documents as `in_turn` gives them; raises InvalidInput when they are too much."""
+        for whole in in_turn(self._read, ids):
+            self.count(len(whole or b""))
+            yield whole
 
     def count(self, size: int) -> None:
         """Count bytes that an answer repeats of a document; raises InvalidInput as `read` does."""
         self._size += size
         if self._size > MAX_SOURCES:
             raise InvalidInput(
-                f"the documents of all hits have more than {MAX_SOURCES // 1_000_000} MB: ask for"
-                " fewer with size or topHitsSize, for none with fetchSource=false or without"
-                " sourceFields"
+                "the documents of all hits, with getHierarchy also of what they stand below, have"
+                f" more than {MAX_SOURCES // 1_000_000} MB: ask for fewer with size or topHitsSize,"
+                " for none with fetchSource=false or without sourceFields"
             )
 
 
@@ -209,36 +223,39 @@ def texts_of(objects: Iterable[Mapping[str, Any]], key: str, limit: int) -> list
 
 def ancestors(
     hits: Mapping[str, tuple[str, bytes]],
-    read_sources: ReadSources,
+    read: Callable[[Sequence[str]], Iterable[bytes | None]],
     show: Show = lambda _, entity_json: entity_json,
 ) -> dict[str, list[dict[str, Any]]]:
     """Id -> references of its ancestors, from the root down; `hits` maps ids to kind and JSON.
 
-    Parents are read level by level, one call for all hits; `show` says what may be seen of each.
+    Parents are read level by level, those of all hits together, by `read`, which gives documents as
+    `in_turn` does; `show` says what may be seen of each. Raises what `read` raises.
     """
     chains: dict[str, list[dict[str, Any]]] = {entity_id: [] for entity_id in hits}
-    known: dict[str, bytes] = {}
-    level = {entity_id: _parent(*hit) for entity_id, hit in hits.items()}
+    known: dict[str, tuple[dict[str, Any] | None, dict[str, Any] | None]] = {}
+    """Id of an ancestor -> the reference that is shown of it, and its own parent."""
+    parents = {entity_id: _parent(*hit) for entity_id, hit in hits.items()}
     for _ in range(MAX_ANCESTORS):
         level = {
             entity_id: parent
-            for entity_id, parent in level.items()
+            for entity_id, parent in parents.items()
             if parent and all(parent["id"] != seen["id"] for seen in chains[entity_id])
         }
-        wanted = {parent["id"] for parent in level.values() if parent} - known.keys()
         if not level:
             break
-        known.update(read_sources(sorted(wanted)))
-        after: dict[str, dict[str, Any] | None] = {}
+        wanted = {parent["id"]: parent for parent in level.values()}
+        new = sorted(wanted.keys() - known.keys())
+        for parent_id, whole in zip(new, read(new), strict=True):
+            if whole is not None:
+                parent = wanted[parent_id]
+                shown = show(parent["type"], whole)
+                reference = None if shown is None else _reference(parent, shown)
+                known[parent_id] = reference, _parent(parent["type"], whole)
+        parents = {}
         for entity_id, parent in level.items():
-            if parent is None or parent["id"] not in known:
-                continue
-            parent_json = known[parent["id"]]
-            shown = show(parent["type"], parent_json)
-            if shown is not None:
-                chains[entity_id].insert(0, _reference(parent, shown))
-            after[entity_id] = _parent(parent["type"], parent_json)
-        level = after
+            reference, parents[entity_id] = known.get(parent["id"], (None, None))
+            if reference is not None:
+                chains[entity_id].insert(0, reference)
     return chains
 
 

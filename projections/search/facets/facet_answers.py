@@ -100,7 +100,7 @@ class FacetWriter:
             known = self._narrowed[key]
             self._sources.count(len(known or b""))
             return known
-        entity_json = self._sources.read([hit.id]).get(hit.id)
+        entity_json = next(self._sources.read((hit.id,)))
         visible = entity_json and self._visibility.show(hit.kind, entity_json)
         narrowed = None
         if visible:

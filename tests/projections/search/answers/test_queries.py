@@ -218,13 +218,13 @@ def test_search_for_a_page_gives_values_and_what_its_text_asks_for(shop):
     assert parsed == text.parsed("name:dim_customer")
 
 
-def test_documents_are_read_and_narrowed_one_by_one(shop):
+def test_no_more_documents_are_held_than_are_read_together(shop):
     # All would be in memory at once, though little of each is shown.
     steps = []
 
     def read(ids):
         steps.append(list(ids))
-        return shop.read_sources(ids)
+        return shop.read_sources([ids[0]])
 
     def narrowed(*given):
         steps.append("narrowed")
@@ -236,7 +236,7 @@ def test_documents_are_read_and_narrowed_one_by_one(shop):
         found = search(request, shop.engine, read)
     ids = [hit["_id"] for hit in json.loads(found.body)["hits"]["hits"]]
     assert len(ids) > 2
-    assert steps == [step for each in ids for step in ([each], "narrowed")]
+    assert steps == [step for place in range(len(ids)) for step in (ids[place:], "narrowed")]
 
 
 def test_source_has_the_keys_that_clients_look_for(shop):
@@ -546,16 +546,32 @@ def test_documents_of_an_answer_are_bounded(shop):
     held = {"documents": 0}
 
     def read_large(ids):
-        held["documents"] += len(ids)
-        return {entity_id: b'{"name":"%b"}' % (b"a" * 20_000_000) for entity_id in ids}
+        held["documents"] += 1
+        return {ids[0]: b'{"name":"%b"}' % (b"a" * 20_000_000)}
 
     with pytest.raises(
-        InvalidInput, match="all hits have more than 64 MB: ask for fewer with size"
+        InvalidInput, match=r"all hits, .* more than 64 MB: ask for fewer with size"
     ):
         search(SearchRequest(q=""), shop.engine, read_large)
     body = search(SearchRequest(q="", fetch_source=False), shop.engine, read_large).body
     assert len(json.loads(body)["hits"]["hits"]) == 5
     assert held["documents"] == 4  # the fourth is the one that goes beyond
+
+
+def test_documents_above_the_hits_count_too(catalog, entity):
+    parents = [entity(f"s{n}", "databaseSchema", fqn=f"s{n}") for n in range(5)]
+    catalog.add(*(entity(f"t{n}", databaseSchema=_ref(each)) for n, each in enumerate(parents)))
+    large = {each.id: b'{"name":"%b"}' % (b"a" * 20_000_000) for each in parents}
+    read = []
+
+    def read_sources(ids):
+        read.append(ids[0])
+        return catalog.read_sources(ids) or {ids[0]: large[ids[0]]}
+
+    request = SearchRequest(q="*", get_hierarchy=True, fetch_source=False)
+    with pytest.raises(InvalidInput, match="with getHierarchy also of what they stand below"):
+        search(request, catalog.engine, read_sources)
+    assert len(read) == 1 + 4  # the tables, and the fourth of the schemas goes beyond
 
 
 def highlighted(shop, q, **parameters):

@@ -1,6 +1,7 @@
 """Entities as search documents, and what `_source` shows of them."""
 
 import json
+from functools import partial
 
 import pytest
 
@@ -11,7 +12,13 @@ from projections.search.documents.documents import (
     document,
     nested_objects,
 )
-from projections.search.documents.sources import ancestors, narrow, source, with_common_keys
+from projections.search.documents.sources import (
+    ancestors,
+    in_turn,
+    narrow,
+    source,
+    with_common_keys,
+)
 from projections.search.language.field_types import is_prose, is_whole
 from projections.visibility.field_paths import indexed_path
 
@@ -241,12 +248,14 @@ def test_ancestors_are_read_level_by_level():
         return {i: stored[i] for i in ids if i in stored}
 
     hits = {"t": ("table", stored["t"]), "u": ("user", b"{}")}
-    chains = ancestors(hits, read)
+    chains = ancestors(hits, partial(in_turn, read))
     shown = [(step["id"], step["type"]) for step in chains["t"]]
     assert shown == [("d", "database"), ("s", "databaseSchema")]
     assert chains["u"] == []
     assert calls == [["s"], ["d"], ["gone"]]
-    databases = ancestors(hits, read, lambda kind, json: json if kind == "database" else None)
+    databases = ancestors(
+        hits, partial(in_turn, read), lambda kind, json: json if kind == "database" else None
+    )
     assert [step["id"] for step in databases["t"]] == ["d"]
 
 
@@ -257,5 +266,5 @@ def test_ancestors_of_a_circle_end():
     def read(ids):
         return {i: stored[i] for i in ids}
 
-    chains = ancestors({"a": ("domain", stored["a"])}, read)
+    chains = ancestors({"a": ("domain", stored["a"])}, partial(in_turn, read))
     assert [step["id"] for step in chains["a"]] == ["a", "b"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from projections.search.documents.sources import narrow, texts_at, values_for
+from projections.search.documents.sources import in_turn, narrow, texts_at, values_for
 
 WIDE = b'{"name":"a","columns":[{"name":"c","size":1.0e2}],"extension":{"k":[1.0e2,{}]}}'
 """A number that is decoded comes out in another form."""
@@ -66,3 +66,23 @@ def test_texts_at_a_path_are_those_of_children_too_up_to_a_limit(
     ]
     body = {"name": "tables", "size": 1, "synonyms": ["one", 2, "two"], "columns": columns}
     assert texts_at(body, path, limit) == texts
+
+
+@pytest.mark.parametrize("together", [1, 2, 3, 9])
+def test_documents_come_in_turn_and_none_for_those_that_are_gone(together):
+    stored = {"a": b"A", "c": b"C", "d": b"D", "f": b"F"}
+    asked = []
+
+    def read(ids):
+        asked.append(len(ids))
+        there = [each for each in ids if each in stored]
+        return {each: stored[each] for each in there[:together]}
+
+    ids = ("gone", "d", "a", "b", "c", "e", "f", "g", "h")
+    turns = in_turn(read, ids)
+    assert asked == []
+    assert next(turns) is None
+    assert [*turns] == [b"D", b"A", None, b"C", None, b"F", None, None]
+    # The last time, nothing is there any more.
+    assert len(asked) == -(-len(stored) // together) + 1
+    assert [*in_turn(read, ())] == []
