@@ -1,10 +1,10 @@
 """Highlights: the words of a query where they stand in the texts of a hit, as OpenMetadata tells.
 
 The text around the tags is escaped for HTML, so that a page may show it as it is. Only documents as
-the caller sees them are looked at, and only up to `MAX_BYTES` of an answer.
+the caller sees them are looked at, and only up to `MAX_BYTES` of an answer, for `MAX_SECONDS`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
 from itertools import islice
@@ -18,6 +18,7 @@ from projections.search.analysis import compose
 from projections.search.answers.sought_words import Marks, SoughtWords, first_marked
 from projections.search.documents.sources import objects_at, texts_of, values_by_key
 from projections.search.language.field_types import field_type
+from projections.search.matching.deadline import OutOfTime
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
 
@@ -25,6 +26,8 @@ BEGIN, END = '<span class="text-highlighter">', "</span>"
 MAX_BYTES = 500_000
 """JSON of the hits of an answer that is looked at, from the first hit on; a hit that does not fit
 has no highlights."""
+MAX_SECONDS = 0.5
+"""Seconds that the highlights of an answer may take after its search."""
 MAX_CHARACTERS = 4_000
 """Characters of the texts at one path of a hit that are looked at."""
 MAX_FRAGMENTS = 5
@@ -69,8 +72,13 @@ class _Texts(dict[str, list[str]]):
 class Highlighter:
     """Highlights the words of one query in the hits of one answer, in their order."""
 
-    def __init__(self, node: Node, most_bytes: int = MAX_BYTES) -> None:
-        """`node` asks for nothing that the caller may not see."""
+    def __init__(
+        self, node: Node, check: Callable[[], None] = lambda: None, most_bytes: int = MAX_BYTES
+    ) -> None:
+        """`node` asks for nothing that the caller may not see; `check` raises OutOfTime."""
+        self._check = check
+        self.timed_out = False
+        """True once there was no time left: no hit has highlights from then on."""
         leaves = dict.fromkeys(_wanted(node))
         self._leaves: dict[str | None, list[Node]] = {}
         for leaf in leaves:
@@ -86,6 +94,14 @@ class Highlighter:
         if not self._leaves or len(visible_json) > self._left:
             return {}
         self._left -= len(visible_json)
+        try:
+            self._check()
+            return self._highlights(kind, visible_json)
+        except OutOfTime:
+            self.timed_out = True
+            return {}
+
+    def _highlights(self, kind: str, visible_json: bytes) -> Highlights:
         plan = self._plans.get(kind)
         if plan is None:
             plan = self._plans[kind] = self._plan(kind)
@@ -125,7 +141,7 @@ class Highlighter:
         words = self._words.get(field)
         if words is None:
             leaves = [leaf for key in {None, field} for leaf in self._leaves.get(key, ())]
-            words = self._words[field] = SoughtWords(leaves)
+            words = self._words[field] = SoughtWords(leaves, self._check)
         return words
 
 

@@ -13,7 +13,7 @@ from domain.kinds.registry import KINDS
 from domain.openmetadata.status_names import StatusNames
 from projections.search import named_statuses, tree
 from projections.search.aggregations import Aggregation
-from projections.search.answers.highlighting import Highlighter
+from projections.search.answers.highlighting import MAX_SECONDS, Highlighter
 from projections.search.documents.documents import SORTABLE, SortValue
 from projections.search.documents.sources import (
     BoundedSources,
@@ -34,6 +34,7 @@ from projections.search.language import filter_json, text
 from projections.search.language.dates import Now
 from projections.search.language.field_values import whole_value
 from projections.search.language.fields import Fields
+from projections.search.matching.deadline import Deadline
 from projections.search.restriction import EVERYTHING, Hidden, Visibility
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
@@ -140,10 +141,11 @@ def search_response(
     query, parsed = engine_query(request, visibility)
     page = engine.search(query, object_reader(read_sources))
     sources = BoundedSources(read_sources)
-    hits = _hits(request, page, sources, visibility, Highlighter(query.tree))
+    highlighter = Highlighter(query.tree, Deadline(MAX_SECONDS, clock).check)
+    hits = _hits(request, page, sources, visibility, highlighter)
     answered: dict[str, Any] = {
         "took": int((clock() - started) * 1000),
-        "timed_out": page.timed_out,
+        "timed_out": page.timed_out or highlighter.timed_out,
         "_shards": {"total": 1, "successful": 1, "failed": 0, "skipped": 0},
         "hits": {
             "total": {"value": page.total, "relation": page.relation},

@@ -56,7 +56,11 @@ class _Slipped(msgspec.Struct, frozen=True):
 class SoughtWords:
     """The leaves of a query that look at one path."""
 
-    def __init__(self, leaves: Iterable[Node]) -> None:
+    def __init__(self, leaves: Iterable[Node], check: Callable[[], None] = lambda: None) -> None:
+        """`check` is called for each text and for each word that is new; what it raises is raised
+        by whatever looks for words.
+        """
+        self._check = check
         self._wholes: set[str] = set()
         self._words: dict[str, set[str]] = {}
         """A word and its stem -> the typed texts that are this word."""
@@ -73,9 +77,9 @@ class SoughtWords:
         """First letter -> words that begin with it, in which slips are forgiven."""
         remember = lru_cache(_REMEMBERED)
         self._typed = remember(partial(_typed, self._words, self._begun))
-        self._fits_pattern = remember(partial(_fits, self._patterns))
+        self._fits_pattern = remember(partial(_fits, self._patterns, check))
         self._marks_in = remember(partial(_marks_in, self._typed, self._pattern_marks))
-        self._slipped_from = remember(partial(_slipped_from, self._slips))
+        self._slipped_from = remember(partial(_slipped_from, self._slips, check))
         for leaf in leaves:
             self._add(leaf)
         sought = (*self._words, *self._begun, *self._rows)
@@ -141,6 +145,7 @@ class SoughtWords:
             begin, end = hint.span()
             while begin and (lower[begin - 1].isalnum() or lower[begin - 1] in self._joiners):
                 begin -= 1
+            self._check()
             if parts := self._marks_in(joined[begin:end]):
                 at = bisect_right(begins, begin) - 1
                 if at not in marked and len(marked) == most:
@@ -153,6 +158,7 @@ class SoughtWords:
 
     def marks(self, text: str, met: set[str]) -> Marks:
         """Return the places of words in a text, but for slips; adds to `met` what was typed."""
+        self._check()
         if self._wholes and keyword(text) in self._wholes:
             return [(0, len(text))]
         marks: Marks = []
@@ -184,6 +190,7 @@ class SoughtWords:
 
     def slipped(self, text: str, met: set[str]) -> Marks:
         """Return the places in a text of words that are a few slips from those not yet met."""
+        self._check()
         return [
             (begin, end) for begin, end, token in _tokens(text) if self._slipped_from(token) - met
         ]
@@ -230,8 +237,11 @@ def _marks_in(
     return tuple(parts)
 
 
-def _slipped_from(slips: Mapping[str, list[_Slipped]], token: str) -> frozenset[str]:
+def _slipped_from(
+    slips: Mapping[str, list[_Slipped]], check: Callable[[], None], token: str
+) -> frozenset[str]:
     """The typed texts that the token is a few slips from."""
+    check()
     return frozenset(
         each.text
         for each in (*slips.get(token[:1], ()), *slips.get("", ()))
@@ -239,7 +249,8 @@ def _slipped_from(slips: Mapping[str, list[_Slipped]], token: str) -> frozenset[
     )
 
 
-def _fits(patterns: Iterable[Any], token: str) -> bool:
+def _fits(patterns: Iterable[Any], check: Callable[[], None], token: str) -> bool:
+    check()
     lines = [f"{form}{TERM_END}".encode() for form in {token, stem(token)}]
     return any(run.match(line) is not None for run in patterns for line in lines)
 
@@ -265,21 +276,29 @@ def _is_row(held: Sequence[str], parts: Sequence[str], begun: bool) -> bool:
 def is_near(token: str, slipped: _Slipped) -> bool:
     """Return True if a token is as few slips from the word as are forgiven, and begins like it."""
     word, distance = slipped.word, slipped.distance
-    if (
-        not token.startswith(slipped.start)
-        or abs(len(token) - len(word)) > distance
-        or max(len(token), len(word)) > _LONGEST
-    ):
+    return (
+        token.startswith(slipped.start)
+        and max(len(token), len(word)) <= _LONGEST
+        and _are_within(token, word, distance)
+    )
+
+
+def _are_within(one: str, other: str, slips: int) -> bool:
+    """Return True if it takes at most so many slips to make one word of the other.
+
+    A slip adds, leaves out or replaces a letter, or exchanges two neighbours. The letters that two
+    words begin with alike need none, so the first slip is at the first letters that differ.
+    """
+    if one == other:
+        return True
+    if not slips or abs(len(one) - len(other)) > slips:
         return False
-    before: list[int] = []
-    line = list(range(len(word) + 1))
-    for i, letter in enumerate(token, 1):
-        two_before, before, line = before, line, [i]
-        for j, other in enumerate(word, 1):
-            cost = min(before[j] + 1, line[j - 1] + 1, before[j - 1] + (letter != other))
-            if i > 1 and j > 1 and letter == word[j - 2] and token[i - 2] == other:
-                cost = min(cost, two_before[j - 2] + 1)
-            line.append(cost)
-        if min(line) > distance and min(before) > distance:
-            return False
-    return line[-1] <= distance
+    pairs = enumerate(zip(one, other, strict=False))
+    same = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    one, other = one[same:], other[same:]
+    return (
+        _are_within(one[1:], other[1:], slips - 1)
+        or _are_within(one[1:], other, slips - 1)
+        or _are_within(one, other[1:], slips - 1)
+        or (one[:2] == other[1::-1] and len(one) > 1 and _are_within(one[2:], other[2:], slips - 1))
+    )

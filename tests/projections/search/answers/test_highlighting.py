@@ -14,6 +14,7 @@ from projections.search.analysis import compose, places, tokens
 from projections.search.answers.highlighting import BEGIN, END, FRAGMENT, MAX_FRAGMENTS, Highlighter
 from projections.search.answers.sought_words import MAX_PATTERNS, SoughtWords, first_marked
 from projections.search.language.patterns import TermPattern
+from projections.search.matching.deadline import OutOfTime
 from tests.depth import examples
 from tests.query_texts import parse
 
@@ -135,10 +136,64 @@ def test_slips_are_looked_for_where_the_word_itself_is_not():
 
 def test_work_is_bounded_by_the_answer_and_by_the_path():
     body = msgspec.json.encode({"name": "customer", "description": "x" * 4_000 + " customer"})
-    highlighter = Highlighter(parse("customer"), 2 * len(body) + 10)
+    highlighter = Highlighter(parse("customer"), most_bytes=2 * len(body) + 10)
     found = [highlighter.highlights("table", body) for _ in range(3)]
     assert found == [{"name": [f"{BEGIN}customer{END}"]}] * 2 + [{}]
     assert highlighter.highlights("table", b'{"name":"customer"}') == {}
+
+
+def slips(one, other):
+    """How many letters are added, left out, replaced or exchanged with a neighbour, in all."""
+    table = [[0] * (len(other) + 1) for _ in range(len(one) + 1)]
+    for i in range(len(one) + 1):
+        for j in range(len(other) + 1):
+            ways = [0] if i == j == 0 else []
+            if i:
+                ways.append(table[i - 1][j] + 1)
+            if j:
+                ways.append(table[i][j - 1] + 1)
+            if i and j:
+                ways.append(table[i - 1][j - 1] + (one[i - 1] != other[j - 1]))
+            if i > 1 and j > 1 and one[i - 2 : i] == other[j - 2 : j][::-1]:
+                ways.append(table[i - 2][j - 2] + 1)
+            table[i][j] = min(ways)
+    return table[-1][-1]
+
+
+@given(
+    st.text("abc", min_size=1, max_size=9),
+    st.text("abc", min_size=1, max_size=9),
+    st.sampled_from((1, 2)),
+    st.sampled_from(("", "abcabcab")),
+)
+@settings(max_examples=examples(300))
+def test_words_are_marked_as_many_slips_away_as_are_forgiven(typed, held, distance, start):
+    typed, held = start + typed, start + held
+    words = SoughtWords([tree.Fuzzy(None, typed, distance, 0)])
+    near = slips(typed, held) <= distance
+    assert words.slipped(held, set()) == [(0, len(held))] * 2 * near
+
+
+def test_hits_have_no_highlights_once_there_is_no_time():
+    steps = []
+
+    def check():
+        steps.append("step")
+        if len(steps) > 40:
+            raise OutOfTime
+
+    highlighter = Highlighter(parse("custmer~2"), check)
+    body = msgspec.json.encode({"name": "customer", "columns": COLUMNS})
+    found = [highlighter.highlights("table", body) for _ in range(9)]
+    assert found[0]["name"] == [f"{BEGIN}customer{END}"]
+    assert found[-1] == {}
+    assert highlighter.timed_out
+    # One text of many words does not keep it from noticing.
+    steps.clear()
+    highlighter = Highlighter(parse("custmer~2"), check)
+    body = msgspec.json.encode({"name": " ".join(f"curtain{n}x" for n in range(99))})
+    assert highlighter.highlights("table", body) == {}
+    assert (highlighter.timed_out, len(steps)) == (True, 41)
 
 
 def test_patterns_are_compiled_once_and_no_more_than_some_of_them(monkeypatch):

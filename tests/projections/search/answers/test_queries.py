@@ -574,6 +574,20 @@ def test_documents_above_the_hits_count_too(catalog, entity):
     assert len(read) == 1 + 4  # the tables, and the fourth of the schemas goes beyond
 
 
+def test_an_answer_without_time_for_highlights_says_so(shop):
+    request = SearchRequest(q="name:orders")
+    ticks = iter(range(99))  # a second for each look at the clock
+    late = search(request, shop.engine, shop.read_sources, clock=lambda: next(ticks))
+    whole = search(request, shop.engine, shop.read_sources)
+    hits, marked = (json.loads(each.body)["hits"]["hits"] for each in (late, whole))
+    assert all("highlight" in hit for hit in marked)
+    assert hits == [{k: v for k, v in hit.items() if k != "highlight"} for hit in marked] != []
+    assert json.loads(late.body)["timed_out"]
+    assert not late.complete
+    assert not json.loads(whole.body)["timed_out"]
+    assert whole.complete
+
+
 def highlighted(shop, q, **parameters):
     """Name of each hit -> its highlights, tags as brackets."""
     hits = shop.respond(q, **parameters)["hits"]["hits"]
