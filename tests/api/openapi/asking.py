@@ -66,9 +66,10 @@ def formats() -> Iterator[None]:
 def load(client: Client, world: World) -> Any:
     """The document as schemathesis sees it."""
     config = SchemathesisConfig(seed=SEED)
-    acceptance = config.projects.default.checks.positive_data_acceptance
-    # The entity may be of another version than If-Match says.
-    acceptance.expected_statuses = [*acceptance.expected_statuses, "412"]
+    checks = config.projects.default.checks
+    for check in (checks.positive_data_acceptance, checks.negative_data_rejection):
+        # The entity may be of another version than If-Match says, whatever else is wrong.
+        check.expected_statuses = [*check.expected_statuses, "412"]
     schema = schemathesis.openapi.from_asgi(
         "/docs/openapi.json", http_only(client.http.app), config=config
     )
