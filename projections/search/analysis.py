@@ -2,12 +2,13 @@
 
 A name is split at everything that is no letter or digit, at case changes and between letters and
 digits; its parts take successive positions. The whole name, and each of its dotted or slashed
-segments, is a further token at the position of its first part. All tokens are lower-cased.
+segments, is a further token at the position of its first part. All tokens are lower-cased. A
+combining mark, such as a vowel sign, belongs to the letter before it.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import msgspec
@@ -82,7 +83,7 @@ def _of_chunk(chunk: str, prose: bool) -> Tokens:
     """The tokens of what stands between spaces."""
     parts: list[str] = []
     wholes: list[tuple[str, int]] = []
-    for segment in _SEGMENT.findall(chunk):
+    for segment in _found(_SEGMENT, chunk):
         first = len(parts)
         parts += _parts(segment)
         if len(parts) - first > 1:
@@ -99,15 +100,47 @@ _of_short = lru_cache(16_384)(_of_chunk)
 def _longer(segment: str, at: int, wholes: list[tuple[str, int]]) -> None:
     """Add the segment, and each word in it that case or digits split."""
     wholes.append((fold(segment)[:_MAX_TOKEN], at))
-    for word in _WORD.findall(segment):
+    for word in _found(_WORD, segment):
         size = sum(1 for _ in _parts(word))
         if size > 1:
             wholes.append((fold(word)[:_MAX_TOKEN], at))
         at += size
 
 
+def _found(pattern: re.Pattern[str], text: str) -> Iterable[str]:
+    """What is found in a text, with the combining marks behind and inside it."""
+    if text.isascii():
+        return pattern.findall(text)
+    return [text[start:end] for start, end in _spans(pattern, text)]
+
+
+def _spans(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """Yield the beginning and the end of what `_found` gives."""
+    if text.isascii():
+        yield from (match.span() for match in pattern.finditer(text))
+        return
+    first = last = -1
+    for match in pattern.finditer(text):
+        start, end = match.span()
+        while end < len(text) and _is_mark(text[end]):
+            end += 1
+        if start != last:
+            if first >= 0:
+                yield first, last
+            first = start
+        last = end
+    if first >= 0:
+        yield first, last
+
+
+def _is_mark(character: str) -> bool:
+    """Return True for a combining mark, other than those that choose how an emoji is drawn."""
+    is_combining = unicodedata.category(character) in ("Mn", "Mc")
+    return is_combining and not "\ufe00" <= character <= "\ufe0f"
+
+
 def _parts(text: str) -> Iterator[str]:
-    for word in _WORD.findall(text):
+    for word in _found(_WORD, text):
         if word.isascii():
             for part in _ASCII_PART.findall(word):
                 yield part.lower()
@@ -132,16 +165,16 @@ def _cuts(word: str) -> Iterator[tuple[int, int]]:
 
 def places(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield the beginning, the end and the token of each part of a composed text (`compose`)."""
-    for word in _WORD.finditer(text):
-        first = word.start()
-        for start, end in _cuts(word[0]):
-            yield first + start, first + end, fold(word[0][start:end])
+    for first, last in _spans(_WORD, text):
+        word = text[first:last]
+        for start, end in _cuts(word):
+            yield first + start, first + end, fold(word[start:end])
 
 
 def segments(text: str) -> Iterator[tuple[int, int, str]]:
     """The same of the words with `_` and `-` in them, which stay whole beside their parts."""
-    for segment in _SEGMENT.finditer(text):
-        yield segment.start(), segment.end(), fold(segment[0])
+    for start, end in _spans(_SEGMENT, text):
+        yield start, end, fold(text[start:end])
 
 
 def compose(text: str) -> str:

@@ -11,8 +11,8 @@ from projections.search.searched_paths import PathsNoted, restricted
 
 log = logging.getLogger("catalog.search")
 
-VERSION = 5
-"""Raised whenever the same states give other documents."""
+VERSION = 6
+"""Raised whenever the same states give other documents, or these other terms."""
 
 
 class EntityDocuments(Mapping[str, SearchDocument | None]):

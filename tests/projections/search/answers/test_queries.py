@@ -588,6 +588,23 @@ def test_an_answer_without_time_for_highlights_says_so(shop):
     assert whole.complete
 
 
+@pytest.mark.parametrize(
+    ("q", "marked"),
+    [
+        ("हिन्दी", "[हिन्दी] तालिका"),
+        ("description:हि*", "[हिन्दी] तालिका"),
+        ("description:ह*", "[हिन्दी] तालिका"),
+        ('"हिन्दी तालिका"', "[हिन्दी तालिका]"),
+        ("description:न*", None),
+        ("description:दी", None),
+    ],
+)
+def test_words_with_vowel_signs_are_found_and_marked_whole(catalog, entity, q, marked):
+    catalog.add(entity("t", description="हिन्दी तालिका"), entity("other", description="ग्राहक"))
+    found = highlighted(catalog, q)
+    assert found == ({} if marked is None else {"t": {"description": [marked]}})
+
+
 def highlighted(shop, q, **parameters):
     """Name of each hit -> its highlights, tags as brackets."""
     hits = shop.respond(q, **parameters)["hits"]["hits"]
