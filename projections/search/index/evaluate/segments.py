@@ -231,15 +231,10 @@ class Snapshot:
     """The segments of one commit, with figures over all of them."""
 
     def __init__(
-        self,
-        views: Sequence[SegmentView],
-        generation: int,
-        *,
-        most_bytes: int = MAX_REMEMBERED_BYTES,
+        self, views: Sequence[SegmentView], *, most_bytes: int = MAX_REMEMBERED_BYTES
     ) -> None:
         """Remembered results take at most so many bytes."""
         self.views = tuple(views)
-        self.generation = generation
         self.documents = sum(view.count for view in self.views)
         """Living documents, soft-deleted ones included."""
         self.memory = _memory_of(sum(view.size for view in self.views), most_bytes)
