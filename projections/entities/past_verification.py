@@ -27,20 +27,20 @@ _SIDES = ("entities", "lists")
 
 _COUNTED = f"""
 SELECT kind, deleted, status, {{counts}} FROM (
-    SELECT kind, deleted, status, position AS since, {MAX_INTEGER} AS until FROM {{schema}}entities
-    UNION ALL SELECT kind, deleted, status, since, until FROM {{schema}}history) were
+    SELECT kind, deleted, status, position AS since, {MAX_INTEGER} AS until FROM {{}}.entities
+    UNION ALL SELECT kind, deleted, status, since, until FROM {{}}.history) were
 WHERE kind <> '{EDGE}' GROUP BY kind, deleted, status
 """
 """Gives the totals at some positions, counted in one scan; NULL stands for no status."""
 _COUNT_AT = "count(*) FILTER (WHERE since <= {0} AND until > {0})"
 _KEPT = """
 WITH asked (position) AS (VALUES {positions}),
-series AS MATERIALIZED (SELECT DISTINCT kind, deleted, status FROM {schema}kind_totals)
+series AS MATERIALIZED (SELECT DISTINCT kind, deleted, status FROM {}.kind_totals)
 SELECT asked.position, s.kind, s.deleted, s.status,
-    CAST(coalesce((SELECT t.n FROM {schema}kind_totals t
+    CAST(coalesce((SELECT t.n FROM {}.kind_totals t
         WHERE (t.kind, t.deleted, t.status) = (s.kind, s.deleted, s.status)
         AND t.position <= asked.position ORDER BY t.position DESC LIMIT 1), 0)
-    - coalesce((SELECT sum(t.n) FROM {schema}forgotten t
+    - coalesce((SELECT sum(t.n) FROM {}.forgotten t
         WHERE (t.kind, t.deleted, t.status) = (s.kind, s.deleted, s.status)
         AND t.position <= asked.position), 0) AS int8)
 FROM asked CROSS JOIN series s
@@ -175,17 +175,20 @@ def _shown(value: Any) -> Any:
 
 
 def totals_at(
-    ask: Callable[[str], Iterable[tuple[Any, ...]]], positions: Sequence[int], schema: str = ""
+    ask: Callable[[str], Iterable[tuple[Any, ...]]], positions: Sequence[int]
 ) -> list[tuple[dict[Series, int], dict[Series, int]]]:
-    """The totals of all kinds at positions, counted and as they are kept; `ask` runs SQL."""
+    """The totals of all kinds at positions, counted and as they are kept.
+
+    `ask` gives the rows of a statement, in which `{}.` stands before tables.
+    """
     counts = ", ".join(map(_COUNT_AT.format, positions))
     counted: list[Counter[Series]] = [Counter() for _ in positions]
-    for kind, deleted, status, *numbers in ask(_COUNTED.format(schema=schema, counts=counts)):
+    for kind, deleted, status, *numbers in ask(_COUNTED.replace("{counts}", counts)):
         for totals, n in zip(counted, numbers, strict=True):
             for each in {ANY_STATUS, status or ANY_STATUS}:
                 totals[kind, deleted, each] += n
     kept: dict[int, dict[Series, int]] = {position: {} for position in positions}
     asked = ", ".join(f"({position})" for position in positions)
-    for position, *series, n in ask(_KEPT.format(schema=schema, positions=asked)):
+    for position, *series, n in ask(_KEPT.replace("{positions}", asked)):
         kept[position][tuple(series)] = n
     return [(dict(totals), kept[at]) for totals, at in zip(counted, positions, strict=True)]

@@ -37,7 +37,7 @@ from projections.entities.sqlite.commit import SqliteCommit, spelled
 from projections.entities.sqlite.database import EntityDatabase, sqlite_errors
 from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
-from projections.entities.sqlite.tables import read_digests
+from projections.entities.stored_entity import HELD_DIGESTS, held_digests
 from projections.feeding.port import Checkpoint, NumberOf, moved_on
 
 _BY_ID, _BY_FQN = (
@@ -150,8 +150,7 @@ class SqliteReadModel(SortedReadModel):
 
     def digests(self) -> dict[str, tuple[int, int]]:
         """Kind -> number of its entities, and the sum of their digests modulo 2**128."""
-        with sqlite_errors():
-            return read_digests(self.database.connection)
+        return held_digests(self.ask(HELD_DIGESTS))
 
     def read_list(self, request: ListRequest, place: Place | None) -> SqliteListReader:
         """Begin to read the page of `request`; `place` is what the request's cursor stands for."""
