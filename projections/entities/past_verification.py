@@ -14,7 +14,7 @@ from projections.entities.folding_process import fold_streams
 from projections.entities.loaded_past import LoadedPast
 from projections.entities.port import EntitySnapshot
 from projections.entities.replaced_states import ANY_STATUS, ReplacedState, Series
-from projections.entities.stored_entity import DIGEST_MODULUS, columns_digest
+from projections.entities.stored_entity import add_digests, columns_digest
 from projections.verification.report import Difference, FieldPair
 
 _STREAMS = 1_000
@@ -63,13 +63,14 @@ def past_differences(log: EventStore, snapshot: EntitySnapshot) -> Iterator[Diff
     sums: Sums = {}
     for due, held in _paired(replay.replaced(), snapshot.replaced()):
         if held is not None:
-            _add(sums, held.kind, _digest(held))
+            add_digests(sums, [(held.kind, 1, _digest(held))])
         if due is None or held is None or not due.digest == held.digest == _digest(held):
             yield _wrong_state(due, held)
     ended: Sums = {}
     for row in snapshot.ended():
-        _add(sums, row[1], columns_digest(row))
-        _add(ended, row[1], columns_digest(row))
+        membership = row[1], 1, columns_digest(row)
+        add_digests(sums, [membership])
+        add_digests(ended, [membership])
     yield from _wrong_sums("memberships that ended", replay.ended, ended)
     yield from _wrong_sums("kept number and digest", sums, dict(snapshot.pasts()))
     draw = random.Random(snapshot.position)
@@ -107,7 +108,7 @@ class _Replay:
                 replaced, ended = past.kept(part)
                 for row in ended:
                     if row[5] > self._horizon:
-                        _add(self.ended, row[1], columns_digest(row))
+                        add_digests(self.ended, [(row[1], 1, columns_digest(row))])
                 yield from (state for state in replaced if state.until > self._horizon)
 
 
@@ -137,11 +138,6 @@ def _key(row: ReplacedState) -> tuple[str, int]:
 def _digest(row: ReplacedState) -> bytes:
     """The digest of what is stored, whatever digest is stored with it."""
     return columns_digest(msgspec.structs.astuple(row)[:-1])
-
-
-def _add(sums: Sums, kind: str, digest: bytes) -> None:
-    n, total = sums.get(kind, (0, 0))
-    sums[kind] = n + 1, (total + int.from_bytes(digest, "big")) % DIGEST_MODULUS
 
 
 def _wrong_sums(what: str, due: Sums, held: Sums) -> Iterator[Difference]:
