@@ -12,14 +12,13 @@ from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
 from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
-from projections.entities.commit import write_entities, write_moments
+from projections.entities.commit import write_entities
 from projections.entities.cursors import Place
 from projections.entities.daily_counts import (
     COUNTS,
     LIVE_TOTALS,
     NO_EVENTS,
     DailyFigures,
-    DayCounts,
     EventCounts,
 )
 from projections.entities.list_port import ListRequest, PastOfList, edges_as_of
@@ -256,10 +255,7 @@ class PostgresReadModel(SortedReadModel):
                 )
                 if moved.rowcount != 1:
                     raise moved_on("sorted read model", after)
-                session = PostgresCommit(link, self.tables)
-                days = DayCounts(write_moments(session, moments))
-                days.add_events(events)
-                write_entities(session, entities, days)
+                write_entities(PostgresCommit(link, self.tables), entities, moments, events)
         except Superseded as gone:
             raise Damaged(gone.message) from gone
 

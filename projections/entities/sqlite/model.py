@@ -11,14 +11,13 @@ import msgspec
 from domain.edges import EDGE
 from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
-from projections.entities.commit import write_entities, write_moments
+from projections.entities.commit import write_entities
 from projections.entities.cursors import Place
 from projections.entities.daily_counts import (
     COUNTS,
     LIVE_TOTALS,
     NO_EVENTS,
     DailyFigures,
-    DayCounts,
     EventCounts,
 )
 from projections.entities.list_port import ListRequest, PastOfList, edges_as_of
@@ -240,10 +239,7 @@ class SqliteReadModel(SortedReadModel):
                 moved = connection.execute(_BEGIN, (position, fingerprint)).rowcount
             if not moved:
                 raise moved_on("sorted read model", after)
-            session = SqliteCommit(connection)
-            days = DayCounts(write_moments(session, moments))
-            days.add_events(events)
-            write_entities(session, entities, days)
+            write_entities(SqliteCommit(connection), entities, moments, events)
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteEntitySnapshot]:
