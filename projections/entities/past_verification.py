@@ -95,7 +95,7 @@ class _Replay:
         self._position = position
         self._horizon = horizon
         self.ended: Sums = {}
-        """Of the memberships that have ended, once all of `replaced` are taken."""
+        """The sums of the memberships that have ended, once all of `replaced` is taken."""
 
     def replaced(self) -> Iterator[ReplacedState]:
         """The replaced states, in order of ids and of their ends."""

@@ -28,7 +28,7 @@ class SqlSnapshot(ABC):
         return held_digests(self._rows(HELD_DIGESTS))
 
     def pasts(self) -> dict[str, tuple[int, int]]:
-        """Kind -> number and digest of both, as kept while commits were applied."""
+        """Kind -> number and digest of what is kept of its past, as commits have summed them up."""
         return held_digests(self._rows("SELECT kind, n, sum FROM {}.pasts WHERE n <> 0"))
 
     def totals_at(

@@ -146,7 +146,7 @@ def places(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def segments(text: str) -> Iterator[tuple[int, int, str]]:
-    """The same of the words with `_` and `-` in them, which stay whole beside their parts."""
+    """Yield the beginning, the end and the token of each word, of which `_` and `-` are a part."""
     for segment in _SEGMENT.finditer(text):
         yield segment.start(), segment.end(), fold(segment[0])
 
