@@ -49,7 +49,8 @@ _CHECK_SECONDS = 0.1
 _M_ARENA_MAX = -8
 """The parameter of mallopt(3) for the number of arenas, from glibc's malloc.h."""
 _M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD = -3, -1
-"""Those for the bytes from which memory is mapped alone, and of free memory that is kept."""
+"""Its parameters for the size from which on memory is mapped alone, and for how much free memory
+is kept."""
 _ARENAS = 2
 _MAPPED_ALONE = 4 * 1024 * 1024
 """More than the numbers of a search over a million entities take, which are allocated often."""

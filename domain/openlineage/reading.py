@@ -246,7 +246,6 @@ class _Job:
 
     def __init__(self, job: Job, run: Run | None, told: Told) -> None:
         self.name = JobName(job.namespace, job.name)
-        self._told = told
         self._facets = facets = Facets(job.facets, place("job", job.namespace, job.name), told)
         self._run = of_run = Facets(run.facets if run else Raw(b"{}"), "the run", told)
         kind = facets.read("jobType", read.JobType) or read.JobType()

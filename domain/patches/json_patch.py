@@ -20,7 +20,7 @@ _REQUIRED_MEMBERS = {
     "test": ("value",),
 }
 MAX_OPERATIONS = 10_000
-"""Of a patch that a caller sends."""
+"""The most operations of a patch that a caller sends."""
 MAX_COPIED = 10_000_000
 """Bytes of JSON that the copies of one patch may make: as many as an entity may have."""
 _CONTAINERS = frozenset({dict, list})

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from domain.aggregate.entity import Entity
 
 MAX_BYTES = 64_000_000
-"""Of the bodies remembered in one place."""
+"""The most bytes of bodies that one `RecentEntities` remembers."""
 
 
 class RecentEntities:

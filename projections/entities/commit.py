@@ -9,7 +9,7 @@ from domain.edges import edge_ends
 from domain.reading.moments import LogDays, Moment
 from projections.entities.commit_changes import CommitChanges
 from projections.entities.commit_session import CommitSession
-from projections.entities.daily_counts import DayCounts
+from projections.entities.daily_counts import DayCounts, EventCounts
 from projections.entities.past_changes import PastChanges
 from projections.entities.replaced_states import EntityChange, HeldState, ReplacedState, memberships
 from projections.entities.stored_entity import held_digests
@@ -17,7 +17,7 @@ from projections.entities.stored_entity import held_digests
 _NEWEST_MOMENT = "SELECT at, position FROM {}.moments ORDER BY at DESC LIMIT 1"
 
 
-def write_moments(session: CommitSession, moments: Sequence[Moment]) -> LogDays:
+def _write_moments(session: CommitSession, moments: Sequence[Moment]) -> LogDays:
     """Add those moments that are later than all that are stored; returns the days of a commit."""
     newest = session.rows(_NEWEST_MOMENT)
     later = [each for each in moments if not newest or each[0] > newest[0][0]]
@@ -26,9 +26,14 @@ def write_moments(session: CommitSession, moments: Sequence[Moment]) -> LogDays:
 
 
 def write_entities(
-    session: CommitSession, entities: Mapping[str, EntityChange], days: DayCounts
+    session: CommitSession,
+    entities: Mapping[str, EntityChange],
+    moments: Sequence[Moment],
+    events: EventCounts,
 ) -> None:
-    """Store what became of entities, by id; `days` have the events of the commit."""
+    """Store what became of entities, by id; `moments` and `events` are those of the commit."""
+    days = DayCounts(_write_moments(session, moments))
+    days.add_events(events)
     sql = session.sql
     rows = session.rows_of(sql.held, [(entity_id,) for entity_id in entities])
     held = {one.id: one for one in (HeldState(*row) for row in rows)}

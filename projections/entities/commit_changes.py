@@ -12,10 +12,10 @@ WHOLE_KIND = ""
 WRONG_COUNTERS = """
 WITH due AS (
     SELECT kind, {empty} AS scope, deleted, coalesce(status, '') AS status, count(*) AS n
-    FROM {schema}entities GROUP BY 1, 3, 4
+    FROM {}.entities GROUP BY 1, 3, 4
     UNION ALL SELECT kind, scope, deleted, coalesce(status, ''), count(*)
-    FROM {schema}scopes GROUP BY 1, 2, 3, 4),
-held AS (SELECT kind, scope, deleted, status, n FROM {schema}counters WHERE n <> 0),
+    FROM {}.scopes GROUP BY 1, 2, 3, 4),
+held AS (SELECT kind, scope, deleted, status, n FROM {}.counters WHERE n <> 0),
 wrong AS (
     SELECT kind, scope, deleted, status FROM (SELECT * FROM held EXCEPT SELECT * FROM due) more
     UNION SELECT kind, scope, deleted, status FROM (SELECT * FROM due EXCEPT SELECT * FROM held) x)

@@ -20,7 +20,7 @@ _FOR_URL, _FROM_URL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/
 _BACKWARD, _INCLUSIVE, _PINNED = 1, 2, 4
 """Bits of a cursor's first byte."""
 _POSITION_BYTES = 8
-"""Of a pinned cursor, behind the id: the position of the log that its list is of."""
+"""Bytes of the position that a pinned cursor has behind the id: that of the past of its list."""
 _ALPHABET = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
 _MAX_CHARACTERS = (_HEAD_BYTES + _POSITION_BYTES + 4 * MAX_NAME_LENGTH) * 4 // 3 + 4
 _AT_FLAGS = 11

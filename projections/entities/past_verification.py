@@ -14,7 +14,7 @@ from projections.entities.folding_process import fold_streams
 from projections.entities.loaded_past import LoadedPast
 from projections.entities.port import EntitySnapshot
 from projections.entities.replaced_states import ANY_STATUS, ReplacedState, Series
-from projections.entities.stored_entity import DIGEST_MODULUS, columns_digest
+from projections.entities.stored_entity import add_digests, columns_digest
 from projections.verification.report import Difference, FieldPair
 
 _STREAMS = 1_000
@@ -27,20 +27,20 @@ _SIDES = ("entities", "lists")
 
 _COUNTED = f"""
 SELECT kind, deleted, status, {{counts}} FROM (
-    SELECT kind, deleted, status, position AS since, {MAX_INTEGER} AS until FROM {{schema}}entities
-    UNION ALL SELECT kind, deleted, status, since, until FROM {{schema}}history) were
+    SELECT kind, deleted, status, position AS since, {MAX_INTEGER} AS until FROM {{}}.entities
+    UNION ALL SELECT kind, deleted, status, since, until FROM {{}}.history) were
 WHERE kind <> '{EDGE}' GROUP BY kind, deleted, status
 """
 """Gives the totals at some positions, counted in one scan; NULL stands for no status."""
 _COUNT_AT = "count(*) FILTER (WHERE since <= {0} AND until > {0})"
 _KEPT = """
 WITH asked (position) AS (VALUES {positions}),
-series AS MATERIALIZED (SELECT DISTINCT kind, deleted, status FROM {schema}kind_totals)
+series AS MATERIALIZED (SELECT DISTINCT kind, deleted, status FROM {}.kind_totals)
 SELECT asked.position, s.kind, s.deleted, s.status,
-    CAST(coalesce((SELECT t.n FROM {schema}kind_totals t
+    CAST(coalesce((SELECT t.n FROM {}.kind_totals t
         WHERE (t.kind, t.deleted, t.status) = (s.kind, s.deleted, s.status)
         AND t.position <= asked.position ORDER BY t.position DESC LIMIT 1), 0)
-    - coalesce((SELECT sum(t.n) FROM {schema}forgotten t
+    - coalesce((SELECT sum(t.n) FROM {}.forgotten t
         WHERE (t.kind, t.deleted, t.status) = (s.kind, s.deleted, s.status)
         AND t.position <= asked.position), 0) AS int8)
 FROM asked CROSS JOIN series s
@@ -63,13 +63,14 @@ def past_differences(log: EventStore, snapshot: EntitySnapshot) -> Iterator[Diff
     sums: Sums = {}
     for due, held in _paired(replay.replaced(), snapshot.replaced()):
         if held is not None:
-            _add(sums, held.kind, _digest(held))
+            add_digests(sums, [(held.kind, 1, _digest(held))])
         if due is None or held is None or not due.digest == held.digest == _digest(held):
             yield _wrong_state(due, held)
     ended: Sums = {}
     for row in snapshot.ended():
-        _add(sums, row[1], columns_digest(row))
-        _add(ended, row[1], columns_digest(row))
+        membership = row[1], 1, columns_digest(row)
+        add_digests(sums, [membership])
+        add_digests(ended, [membership])
     yield from _wrong_sums("memberships that ended", replay.ended, ended)
     yield from _wrong_sums("kept number and digest", sums, dict(snapshot.pasts()))
     draw = random.Random(snapshot.position)
@@ -94,7 +95,7 @@ class _Replay:
         self._position = position
         self._horizon = horizon
         self.ended: Sums = {}
-        """Of the memberships that have ended, once all of `replaced` are taken."""
+        """The sums of the memberships that have ended, once all of `replaced` is taken."""
 
     def replaced(self) -> Iterator[ReplacedState]:
         """The replaced states, in order of ids and of their ends."""
@@ -107,7 +108,7 @@ class _Replay:
                 replaced, ended = past.kept(part)
                 for row in ended:
                     if row[5] > self._horizon:
-                        _add(self.ended, row[1], columns_digest(row))
+                        add_digests(self.ended, [(row[1], 1, columns_digest(row))])
                 yield from (state for state in replaced if state.until > self._horizon)
 
 
@@ -137,11 +138,6 @@ def _key(row: ReplacedState) -> tuple[str, int]:
 def _digest(row: ReplacedState) -> bytes:
     """The digest of what is stored, whatever digest is stored with it."""
     return columns_digest(msgspec.structs.astuple(row)[:-1])
-
-
-def _add(sums: Sums, kind: str, digest: bytes) -> None:
-    n, total = sums.get(kind, (0, 0))
-    sums[kind] = n + 1, (total + int.from_bytes(digest, "big")) % DIGEST_MODULUS
 
 
 def _wrong_sums(what: str, due: Sums, held: Sums) -> Iterator[Difference]:
@@ -175,17 +171,20 @@ def _shown(value: Any) -> Any:
 
 
 def totals_at(
-    ask: Callable[[str], Iterable[tuple[Any, ...]]], positions: Sequence[int], schema: str = ""
+    ask: Callable[[str], Iterable[tuple[Any, ...]]], positions: Sequence[int]
 ) -> list[tuple[dict[Series, int], dict[Series, int]]]:
-    """The totals of all kinds at positions, counted and as they are kept; `ask` runs SQL."""
+    """The totals of all kinds at positions, counted and as they are kept.
+
+    `ask` gives the rows of a statement, in which `{}.` stands before tables.
+    """
     counts = ", ".join(map(_COUNT_AT.format, positions))
     counted: list[Counter[Series]] = [Counter() for _ in positions]
-    for kind, deleted, status, *numbers in ask(_COUNTED.format(schema=schema, counts=counts)):
+    for kind, deleted, status, *numbers in ask(_COUNTED.replace("{counts}", counts)):
         for totals, n in zip(counted, numbers, strict=True):
             for each in {ANY_STATUS, status or ANY_STATUS}:
                 totals[kind, deleted, each] += n
     kept: dict[int, dict[Series, int]] = {position: {} for position in positions}
     asked = ", ".join(f"({position})" for position in positions)
-    for position, *series, n in ask(_KEPT.format(schema=schema, positions=asked)):
+    for position, *series, n in ask(_KEPT.replace("{positions}", asked)):
         kept[position][tuple(series)] = n
     return [(dict(totals), kept[at]) for totals, at in zip(counted, positions, strict=True)]

@@ -88,7 +88,7 @@ class EntitySnapshot(Protocol):
         """The ended memberships that are stored, in any order."""
 
     def pasts(self) -> Mapping[str, tuple[int, int]]:
-        """Kind -> number and digest of both, as kept while commits were applied."""
+        """Kind -> number and digest of what is kept of its past, as commits have summed them up."""
 
     def totals_at(
         self, positions: Sequence[int]

@@ -74,95 +74,65 @@ TotalsRow = tuple[str, int, str, int, int | None]
 """A row from _TOTALS."""
 
 
-class PruningStep:
-    """One step of the horizon: the positions that it passes, and the rows that it removes."""
-
-    def __init__(self, checkpoint: int, before: Horizon, upto: int, most: int) -> None:
-        """The horizon goes on from `before` to `upto`, by `most` positions at most."""
-        self.before = before
-        self.upto = min(upto, checkpoint, before.position + most)
-        self.most = most
-        self._days = LogDays()
-        self._known_from = 0
-        """The first position of which the day is known."""
-        self.horizon = before
-
-    @property
-    def moves(self) -> bool:
-        """True if the horizon moves at all."""
-        return self.upto > self.before.position
-
-    def bound(self, reached: int | None) -> None:
-        """End the step with the position from _REACHED, if there is one."""
-        self.upto = self.upto if reached is None else reached
-
-    @property
-    def time(self) -> int:
-        """The time after which the step's moments come."""
-        return self.before.at if self.before.position else -MAX_INTEGER
-
-    @property
-    def day(self) -> int:
-        """The time at which the day of the horizon before the step began."""
-        return self.before.at // DAY * DAY
-
-    def see(self, day_began: Sequence[Moment], moments: Iterable[Moment]) -> None:
-        """Take note of the moments from _MOMENTS, and of the one from _DAY_BEGAN."""
-        passed = [each for each in moments if each[1] <= self.upto]
-        if not self.before.position:
-            day_began = ()
-        self._days = LogDays([*day_began, *passed])
-        self._known_from = min((position for _, position in (*day_began, *passed)), default=0)
-        at = passed[-1][0] if passed else self.before.at
-        self.horizon = Horizon(self.upto, at)
-
-    def superseded(self, rows: Iterable[TotalsRow]) -> list[tuple[str, int, str, int]]:
-        """Series and position of the totals that another one of the same day follows.
-
-        `rows` are those from _TOTALS.
-        """
-        return [
-            (kind, deleted, status, before)
-            for kind, deleted, status, position, before in rows
-            if before is not None
-            and before >= self._known_from
-            and self._days.of(before) == self._days.of(position)
-        ]
-
-
 def prune(session: CommitSession, upto: int, most: int) -> Horizon:
     """Take one step of the horizon; see the port."""
     begun = session.rows(session.sql.begun)
     if not begun:
         return Horizon()
     ((checkpoint, *horizon),) = begun
-    step = PruningStep(checkpoint, Horizon(*horizon), upto, most)
-    if step.moves:
-        ((reached,),) = session.rows(_REACHED, step.before.position, step.upto)
-        step.bound(reached)
-        step.see(session.rows(_DAY_BEGAN, step.day), session.rows(_MOMENTS, step.time, step.most))
-        _remove(session, step)
-        session.run(_MOVE, step.horizon.position, step.horizon.at)
-    return step.horizon
+    before = Horizon(*horizon)
+    upto = min(upto, checkpoint, before.position + most)
+    if upto <= before.position:
+        return before
+    ((reached,),) = session.rows(_REACHED, before.position, upto)
+    if reached is not None:
+        upto = reached
+    began: list[Moment] = []
+    after = -MAX_INTEGER
+    if before.position:
+        began, after = session.rows(_DAY_BEGAN, before.at // DAY * DAY), before.at
+    passed = [each for each in session.rows(_MOMENTS, after, most) if each[1] <= upto]
+    _remove(session, (before.position, upto), [*began, *passed])
+    reached_at = passed[-1][0] if passed else before.at
+    session.run(_MOVE, upto, reached_at)
+    return Horizon(upto, reached_at)
 
 
-def _remove(session: CommitSession, step: PruningStep) -> None:
-    sql, span = session.sql, (step.before.position, step.upto)
+def _remove(session: CommitSession, span: tuple[int, int], moments: Sequence[Moment]) -> None:
+    """Remove the past between two positions; `moments` are as in `_superseded`."""
+    sql = session.sql
     rows = [ReplacedState(*row) for row in session.rows(_ENDED, *span)]
     keys = [(*row[:5], state.until) for state in rows for row in memberships(state)]
     changes = PastChanges()
     changes.sum(rows, session.rows_of(sql.remove_ended_at, keys), -1)
     held = held_digests(session.rows_of(sql.pasts, [(kind,) for kind in changes.kinds]))
-    superseded = step.superseded(session.rows(_TOTALS, *span))
-    forgotten, together = put_together(session.rows(_FORGOTTEN, step.upto))
+    totals = _superseded(session.rows(_TOTALS, *span), moments)
+    forgotten, together = put_together(session.rows(_FORGOTTEN, span[1]))
     session.run(_REMOVE, *span)
     for statement, written in (
         (sql.put_pasts, changes.pasts(held)),
-        (sql.remove_totals, superseded),
+        (sql.remove_totals, totals),
         (sql.remove_forgotten, [row[:4] for row in forgotten]),
         (sql.forget, together),
     ):
         session.write(statement, written)
+
+
+def _superseded(
+    rows: Iterable[TotalsRow], moments: Sequence[Moment]
+) -> list[tuple[str, int, str, int]]:
+    """Series and position of the totals that another one of the same day follows.
+
+    `rows` are those from _TOTALS, `moments` the first one of the day on which they begin, if any
+    came before them, and those among them.
+    """
+    days = LogDays(moments)
+    known_from = min((position for _, position in moments), default=0)
+    return [
+        (kind, deleted, status, before)
+        for kind, deleted, status, position, before in rows
+        if before is not None and before >= known_from and days.of(before) == days.of(position)
+    ]
 
 
 def put_together(rows: Iterable[Step]) -> tuple[list[Step], list[Step]]:

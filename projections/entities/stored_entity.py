@@ -53,6 +53,9 @@ class StoredEntity(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Digest of all other fields, 16 bytes."""
 
 
+COLUMNS = ", ".join(StoredEntity.__struct_fields__)
+HELD_DIGESTS = "SELECT kind, n, sum FROM {}.digests WHERE n > 0 ORDER BY kind"
+"""Gives kind, number and digest of the kinds that have entities."""
 _scopes = msgspec.json.Decoder(list[str])
 _columns = msgspec.msgpack.Encoder()
 

@@ -20,7 +20,7 @@ from projections.feeding import process_lock
 POLL_SECONDS = 0.01
 """Seconds between two looks at the log for events that other processes append."""
 ALONE_SECONDS = 0.1
-"""The same where no other process serves: those that import wait for no projection."""
+"""Seconds between two such looks where no other process serves: imports wait for no projection."""
 PROGRESS_SECONDS = 0.5
 """Seconds between two times that the progress of a building is shared with other processes."""
 _FIRST_BACKOFF, _LAST_BACKOFF = 0.05, 5.0

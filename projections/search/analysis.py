@@ -59,6 +59,13 @@ def tokens(text: str, prose: bool = False) -> Tokens:
     return (_of_usual if len(text) <= _LONG else _of_long)(text, prose)
 
 
+def single_token(text: str, analysed: Tokens) -> str:
+    """The token of all of a text that is one word, or one name; empty for a text of several."""
+    if len(analysed.parts) == 1 or (analysed.wholes and len(text.split()) == 1):
+        return analysed.wholes[0][0] if analysed.wholes else analysed.parts[0]
+    return ""
+
+
 def _of_text(text: str, prose: bool) -> Tokens:
     text = compose(text)
     parts: list[str] = []
@@ -172,7 +179,7 @@ def places(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def segments(text: str) -> Iterator[tuple[int, int, str]]:
-    """The same of the words with `_` and `-` in them, which stay whole beside their parts."""
+    """Yield the beginning, the end and the token of each word, of which `_` and `-` are a part."""
     for start, end in _spans(_SEGMENT, text):
         yield start, end, fold(text[start:end])
 

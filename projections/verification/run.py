@@ -102,7 +102,6 @@ class _Run:
     """One verification in progress: its inputs, and the result so far."""
 
     def __init__(self, log: EventStore, request: Request, pool: ThreadPoolExecutor) -> None:
-        self._log = log
         self._request = request
         self._pool = pool
         self._whole = request.sample is None

@@ -30,7 +30,7 @@ class Piece(msgspec.Struct, frozen=True):
     sort: Literal["same", "changed", "folded"]
     """Folded is a part that both have and that is not shown."""
     text: str
-    """Of a folded part, how many words it has."""
+    """The text; of a folded part the number of its words."""
 
 
 Marked = tuple[Piece, ...]

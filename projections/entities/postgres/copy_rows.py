@@ -14,11 +14,7 @@ from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
 from projections.entities.folding_process import FoldedPart
 from projections.entities.postgres.database import EntityTables
-from projections.entities.postgres.tables import COLUMNS
-from projections.entities.stored_entity import (
-    add_digests,
-    added_digests,
-)
+from projections.entities.stored_entity import COLUMNS, add_digests, added_digests
 
 _ENTITIES = f"COPY {{}}.entities ({COLUMNS}, fqn_key) FROM STDIN (FORMAT binary, FREEZE)"
 _SCOPES = (

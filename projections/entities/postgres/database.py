@@ -18,7 +18,6 @@ from projections.feeding.port import Superseded
 
 WHAT = "the sorted read model"
 """The store that cannot be used, in the messages of errors."""
-DIGESTS = "SELECT kind, n, sum FROM {}.digests WHERE n > 0 ORDER BY kind"
 _GONE = (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)
 T = TypeVar("T")
 MOST_KEPT = 16

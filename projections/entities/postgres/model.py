@@ -12,14 +12,13 @@ from domain.event_store.postgres.link import Link
 from domain.kinds.names import name_key
 from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
-from projections.entities.commit import write_entities, write_moments
+from projections.entities.commit import write_entities
 from projections.entities.cursors import Place
 from projections.entities.daily_counts import (
     COUNTS,
     LIVE_TOTALS,
     NO_EVENTS,
     DailyFigures,
-    DayCounts,
     EventCounts,
 )
 from projections.entities.list_port import ListRequest, PastOfList, edges_as_of
@@ -32,14 +31,14 @@ from projections.entities.port import (
     StoredDocument,
 )
 from projections.entities.postgres.commit import PostgresCommit, spelled
-from projections.entities.postgres.database import DIGESTS, EntityTables, postgres_errors
+from projections.entities.postgres.database import EntityTables, postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
 from projections.entities.pruning import prune
 from projections.entities.replaced_states import EntityChange
 from projections.entities.scopes import former_scope
 from projections.entities.single_entities import with_all_fields
-from projections.entities.stored_entity import held_digests
+from projections.entities.stored_entity import HELD_DIGESTS, held_digests
 from projections.feeding.port import Checkpoint, Damaged, Superseded, moved_on
 
 _DOCUMENT = {
@@ -168,7 +167,7 @@ class PostgresReadModel(SortedReadModel):
 
     def digests(self) -> dict[str, tuple[int, int]]:
         """Kind -> number of its entities, and the sum of their digests modulo 2**128."""
-        return held_digests(self.tables.ask((DIGESTS, ())))
+        return held_digests(self.tables.ask((HELD_DIGESTS, ())))
 
     def read_list(self, request: ListRequest, place: Place | None) -> PostgresListReader:
         """Begin to read the page of `request`; `place` is what the request's cursor stands for."""
@@ -256,10 +255,7 @@ class PostgresReadModel(SortedReadModel):
                 )
                 if moved.rowcount != 1:
                     raise moved_on("sorted read model", after)
-                session = PostgresCommit(link, self.tables)
-                days = DayCounts(write_moments(session, moments))
-                days.add_events(events)
-                write_entities(session, entities, days)
+                write_entities(PostgresCommit(link, self.tables), entities, moments, events)
         except Superseded as gone:
             raise Damaged(gone.message) from gone
 

@@ -1,20 +1,17 @@
 """One consistent state of the sorted read model in PostgreSQL, as verification reads it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from domain.event_store.port import MAX_INTEGER
 from domain.event_store.postgres.link import Link
 from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
-from projections.entities.commit_changes import WRONG_COUNTERS
-from projections.entities.daily_counts import DayCount
-from projections.entities.past_verification import totals_at
-from projections.entities.postgres.database import DIGESTS, EntityTables, postgres_errors
-from projections.entities.postgres.tables import COLUMNS
-from projections.entities.replaced_states import EndedMembership, ReplacedState, Series
-from projections.entities.stored_entity import StoredEntity, held_digests
-from projections.entities.verification_source import wrong_list, wrong_total
+from projections.entities.postgres.database import EntityTables, postgres_errors
+from projections.entities.replaced_states import EndedMembership, ReplacedState
+from projections.entities.sql_snapshot import SqlSnapshot
+from projections.entities.stored_entity import COLUMNS, StoredEntity
+from projections.entities.verification_source import wrong_list
 from projections.verification.report import Difference
 
 _PART_BYTES = 8_000_000
@@ -67,11 +64,11 @@ SELECT scope, kind, id, name FROM (
 ORDER BY 1, 2, 3
 """
 
-_WRONG_COUNTERS = WRONG_COUNTERS.format(schema="{}.", empty="'' COLLATE \"C\"")
 
-
-class PostgresEntitySnapshot:
+class PostgresEntitySnapshot(SqlSnapshot):
     """The rows that a connection sees in its open transaction."""
+
+    empty_text = "'' COLLATE \"C\""
 
     def __init__(self, tables: EntityTables, link: Link) -> None:
         self._tables = tables
@@ -103,10 +100,6 @@ class PostgresEntitySnapshot:
                 # What is missing at the end is not stored, or was too much for one statement.
                 part = part[part.index(rows[-1][3]) + 1 :] if rows else []
 
-    def digests(self) -> dict[str, tuple[int, int]]:
-        """Kind -> number and digest of its entities, as kept while commits were applied."""
-        return held_digests(self._rows(DIGESTS))
-
     def moments(self) -> Iterator[Moment]:
         """The moments that are stored, in log order."""
         before = -MAX_INTEGER
@@ -129,27 +122,12 @@ class PostgresEntitySnapshot:
             yield from rows
             after = rows[-1][:6]
 
-    def pasts(self) -> dict[str, tuple[int, int]]:
-        """Kind -> number and digest of both, as kept while commits were applied."""
-        return held_digests(self._rows("SELECT kind, n, sum FROM {}.pasts WHERE n <> 0"))
-
-    def totals_at(
-        self, positions: Sequence[int]
-    ) -> Sequence[tuple[Mapping[Series, int], Mapping[Series, int]]]:
-        """The totals of all kinds at some positions: counted, and as they are kept."""
-        return totals_at(self._rows, positions, "{}.")
-
-    def days(self) -> Iterator[DayCount]:
-        """The counts of days that are stored."""
-        yield from self._rows("SELECT * FROM {}.days")
-
     def list_differences(self) -> Iterator[Difference]:
         """Yield the rows of `scopes` and the counters that differ from the entities."""
         for sql, listed in ((_MISSING, False), (_STRAY, True)):
             for row in self._rows(sql):
                 yield wrong_list(*row, listed=listed)
-        for row in self._rows(_WRONG_COUNTERS):
-            yield wrong_total(*row)
+        yield from self.wrong_totals()
 
     def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         with postgres_errors():

@@ -4,8 +4,9 @@ They are those of the model in SQLite. Texts are in the order of their bytes, wh
 points. Names that are looked up by are keyed by a digest, because an index takes no long texts.
 """
 
-from operator import attrgetter
 from typing import Any
+
+from msgspec.structs import astuple
 
 from domain.kinds.names import name_key
 from projections.entities.stored_entity import StoredEntity
@@ -78,20 +79,13 @@ CREATE INDEX kind_totals_by_position ON {schema}.kind_totals (position);
 CREATE INDEX forgotten_by_position ON {schema}.forgotten (position);
 """
 """Made after a load, which sorts what it would otherwise insert row by row."""
-COLUMNS = (
-    "kind, deleted, name, id, fqn, status, scopes, covered, position, last_event, core, optional,"
-    " digest"
-)
-"""Those of a StoredEntity, in its order."""
 TYPES = (
     "text", "int4", "text", "text", "text", "text", "text", "int4", "int8", "text", "bytea",
     "bytea", "bytea", "bytea",
 )  # fmt: skip
-"""Of COLUMNS, and of the key of the qualified name behind them."""
-
-_columns: Any = attrgetter(*StoredEntity.__struct_fields__)
+"""Of the fields of a StoredEntity, and of the key of its qualified name behind them."""
 
 
 def entity_row(one: StoredEntity) -> tuple[Any, ...]:
-    """The row of an entity: COLUMNS, and the key of its qualified name."""
-    return (*_columns(one), name_key(one.kind, one.fqn))
+    """The row of an entity: its fields, and the key of its qualified name."""
+    return (*astuple(one), name_key(one.kind, one.fqn))

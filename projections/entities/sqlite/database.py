@@ -26,7 +26,7 @@ Its thread is often that of a request, which waits no longer than 2 s for lists.
 _WAL_PAGES = 4_000
 """Pages of the write-ahead log from which on a commit moves them into the file."""
 _FEW_WAL_PAGES = 250
-"""The same for a short transaction."""
+"""Pages of the log from which on the commit of a short transaction does so."""
 
 
 def raise_as_ours(error: sqlite3.DatabaseError) -> NoReturn:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from projections.entities.sqlite.model import SqliteReadModel
 from projections.entities.sqlite.snapshot import READ_ENTITIES, SqliteEntitySnapshot
-from projections.entities.sqlite.tables import read_digests
 from projections.entities.stored_entity import add_digests, columns_digest
 from projections.feeding.port import Damaged
 
@@ -32,9 +31,10 @@ def check(model: SqliteReadModel, go_on: Callable[[], None]) -> None:
             if columns_digest(tuple(columns)) != digest:
                 raise Damaged(f"the sorted read model is damaged: {columns[0]} {columns[3]}")
             add_digests(sums, [(columns[0], 1, digest)])
-        if sums != read_digests(connection):
+        snapshot = SqliteEntitySnapshot(connection)
+        if sums != snapshot.digests():
             raise Damaged("the sorted read model is damaged: rows are missing, or too many")
-        for difference in SqliteEntitySnapshot(connection).list_differences():
+        for difference in snapshot.list_differences():
             raise Damaged(f"the sorted read model is damaged: {difference.sort} {difference.name}")
 
 

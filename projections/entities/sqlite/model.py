@@ -11,14 +11,13 @@ import msgspec
 from domain.edges import EDGE
 from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
-from projections.entities.commit import write_entities, write_moments
+from projections.entities.commit import write_entities
 from projections.entities.cursors import Place
 from projections.entities.daily_counts import (
     COUNTS,
     LIVE_TOTALS,
     NO_EVENTS,
     DailyFigures,
-    DayCounts,
     EventCounts,
 )
 from projections.entities.list_port import ListRequest, PastOfList, edges_as_of
@@ -37,7 +36,7 @@ from projections.entities.sqlite.commit import SqliteCommit, spelled
 from projections.entities.sqlite.database import EntityDatabase, sqlite_errors
 from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
-from projections.entities.sqlite.tables import read_digests
+from projections.entities.stored_entity import HELD_DIGESTS, held_digests
 from projections.feeding.port import Checkpoint, NumberOf, moved_on
 
 _BY_ID, _BY_FQN = (
@@ -150,8 +149,7 @@ class SqliteReadModel(SortedReadModel):
 
     def digests(self) -> dict[str, tuple[int, int]]:
         """Kind -> number of its entities, and the sum of their digests modulo 2**128."""
-        with sqlite_errors():
-            return read_digests(self.database.connection)
+        return held_digests(self.ask(HELD_DIGESTS))
 
     def read_list(self, request: ListRequest, place: Place | None) -> SqliteListReader:
         """Begin to read the page of `request`; `place` is what the request's cursor stands for."""
@@ -241,10 +239,7 @@ class SqliteReadModel(SortedReadModel):
                 moved = connection.execute(_BEGIN, (position, fingerprint)).rowcount
             if not moved:
                 raise moved_on("sorted read model", after)
-            session = SqliteCommit(connection)
-            days = DayCounts(write_moments(session, moments))
-            days.add_events(events)
-            write_entities(session, entities, days)
+            write_entities(SqliteCommit(connection), entities, moments, events)
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteEntitySnapshot]:

@@ -1,22 +1,19 @@
 """One consistent state of the sorted read model in SQLite, as verification reads it."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
-from projections.entities.commit_changes import WRONG_COUNTERS
-from projections.entities.daily_counts import DayCount
-from projections.entities.past_verification import totals_at
-from projections.entities.replaced_states import EndedMembership, ReplacedState, Series
+from projections.entities.replaced_states import EndedMembership, ReplacedState
+from projections.entities.sql_snapshot import SqlSnapshot
 from projections.entities.sqlite.database import sqlite_errors
-from projections.entities.sqlite.tables import read_digests
-from projections.entities.stored_entity import StoredEntity, held_digests
-from projections.entities.verification_source import wrong_list, wrong_total
+from projections.entities.stored_entity import COLUMNS, StoredEntity
+from projections.entities.verification_source import wrong_list
 from projections.verification.report import Difference
 
-_COLUMNS = ", ".join(StoredEntity.__struct_fields__)
-READ_ENTITIES = f"SELECT {_COLUMNS} FROM entities"
+READ_ENTITIES = f"SELECT {COLUMNS} FROM entities"
 """Gives the columns of a StoredEntity, in its order."""
 _SAID_AND_LISTED = """
 FROM entities e INDEXED BY sqlite_autoindex_entities_1
@@ -47,10 +44,8 @@ SELECT scope, kind, id, name FROM (
     EXCEPT SELECT s.scope, s.kind, s.deleted, s.name, s.id {_SAID_AND_LISTED})
 """
 
-_WRONG_COUNTERS = WRONG_COUNTERS.format(schema="", empty="''")
 
-
-class SqliteEntitySnapshot:
+class SqliteEntitySnapshot(SqlSnapshot):
     """The rows that a connection sees in its open transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -66,70 +61,44 @@ class SqliteEntitySnapshot:
 
     def ids(self) -> Iterator[str]:
         """The ids of all entities, ascending."""
-        with sqlite_errors():
-            for (entity_id,) in self._connection.execute("SELECT id FROM entities ORDER BY id"):
-                yield entity_id
+        for (entity_id,) in self._rows("SELECT id FROM entities ORDER BY id"):
+            yield entity_id
 
     def entities(self, ids: Sequence[str] | None) -> Iterator[StoredEntity]:
         """Those of these entities that are stored, in the order of `ids`; None: all, by id."""
-        with sqlite_errors():
-            if ids is None:
-                for row in self._connection.execute(f"{READ_ENTITIES} ORDER BY id"):
-                    yield StoredEntity(*row)
-                return
-            for entity_id in ids:
-                for row in self._connection.execute(f"{READ_ENTITIES} WHERE id = ?", (entity_id,)):
-                    yield StoredEntity(*row)
-
-    def digests(self) -> dict[str, tuple[int, int]]:
-        """Kind -> number and digest of its entities, as kept while commits were applied."""
-        with sqlite_errors():
-            return read_digests(self._connection)
+        if ids is None:
+            for row in self._rows(f"{READ_ENTITIES} ORDER BY id"):
+                yield StoredEntity(*row)
+            return
+        for entity_id in ids:
+            for row in self._rows(f"{READ_ENTITIES} WHERE id = ?", entity_id):
+                yield StoredEntity(*row)
 
     def moments(self) -> Iterator[Moment]:
         """The moments that are stored, in log order."""
-        with sqlite_errors():
-            yield from self._connection.execute("SELECT at, position FROM moments ORDER BY at")
+        return self._rows("SELECT at, position FROM moments ORDER BY at")
 
     def replaced(self) -> Iterator[ReplacedState]:
         """The replaced states that are stored, in order of ids and of their ends."""
-        with sqlite_errors():
-            for row in self._connection.execute("SELECT * FROM history ORDER BY id, until"):
-                yield ReplacedState(*row)
+        for row in self._rows("SELECT * FROM history ORDER BY id, until"):
+            yield ReplacedState(*row)
 
     def ended(self) -> Iterator[EndedMembership]:
         """The ended memberships that are stored, in any order."""
-        with sqlite_errors():
-            yield from self._connection.execute("SELECT * FROM history_scopes")
-
-    def pasts(self) -> dict[str, tuple[int, int]]:
-        """Kind -> number and digest of both, as kept while commits were applied."""
-        with sqlite_errors():
-            rows = self._connection.execute("SELECT kind, n, sum FROM pasts WHERE n <> 0")
-            return held_digests(rows)
-
-    def totals_at(
-        self, positions: Sequence[int]
-    ) -> Sequence[tuple[Mapping[Series, int], Mapping[Series, int]]]:
-        """The totals of all kinds at some positions: counted, and as they are kept."""
-        with sqlite_errors():
-            return totals_at(self._connection.execute, positions)
-
-    def days(self) -> Iterator[DayCount]:
-        """The counts of days that are stored."""
-        with sqlite_errors():
-            yield from self._connection.execute("SELECT * FROM days")
+        return self._rows("SELECT * FROM history_scopes")
 
     def list_differences(self) -> Iterator[Difference]:
         """Yield the rows of `scopes` and the counters that differ from the entities."""
+        ((missing, stray),) = self._rows(_WRONG_SCOPES)
+        for sql, count, listed in ((_MISSING_SCOPES, missing, False), (_STRAY_SCOPES, stray, True)):
+            if count:
+                for row in self._rows(sql):
+                    yield wrong_list(*row, listed=listed)
+        yield from self.wrong_totals()
+
+    def _rows(self, sql: str, *values: Any) -> Iterator[Any]:
         with sqlite_errors():
-            missing, stray = self._connection.execute(_WRONG_SCOPES).fetchone()
-            for sql, count, listed in (
-                (_MISSING_SCOPES, missing, False),
-                (_STRAY_SCOPES, stray, True),
-            ):
-                if count:
-                    for row in self._connection.execute(sql):
-                        yield wrong_list(*row, listed=listed)
-            for row in self._connection.execute(_WRONG_COUNTERS):
-                yield wrong_total(*row)
+            # `yield from` would close the cursor of a reader that stopped early: an error if the
+            # connection was closed before.
+            for row in self._connection.execute(sql.replace("{}.", ""), values):  # noqa: UP028
+                yield row

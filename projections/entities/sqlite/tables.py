@@ -16,10 +16,6 @@ the number and the sum of the digests of its rows in those two tables. `days` ha
 row of `checkpoint` has the horizon up to which that was done.
 """
 
-import sqlite3
-
-from projections.entities.stored_entity import held_digests
-
 TABLES = """
 CREATE TABLE IF NOT EXISTS entities (
     kind TEXT NOT NULL, deleted INTEGER NOT NULL, name TEXT NOT NULL, id TEXT NOT NULL,
@@ -94,10 +90,3 @@ PAGE_BYTES = 16_384
 of them would overflow a page of the usual size."""
 MOST_WAL_BYTES = 64 * 1024 * 1024
 """Size to which the write-ahead log is cut once nobody keeps the snapshot that made it grow."""
-
-
-def read_digests(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
-    """Kind -> number of its rows and sum of their digests, of the kinds that have rows."""
-    return held_digests(
-        connection.execute("SELECT kind, n, sum FROM digests WHERE n > 0 ORDER BY kind")
-    )

@@ -57,7 +57,7 @@ def exact_term(path: str, value: Scalar) -> str | None:
         return scalar_term(path, value)
     if len(value) > MAX_KEYWORD:
         return None
-    return f"{path}.keyword{SEPARATOR}{keyword(value)}"
+    return f"{path}{KEYWORD}{keyword(value)}"
 
 
 def written_value(value: str) -> str:
@@ -138,7 +138,7 @@ def _terms(field: str, value: str) -> ValueTerms:
     if is_whole(path):
         return ((WHOLE, whole_term(path, value)),)
     whole = keyword(value)
-    terms = [(EXACT, f"{path}.keyword{SEPARATOR}{whole}")]
+    terms = [(EXACT, f"{path}{KEYWORD}{whole}")]
     if whole in ("true", "false"):
         terms.append((EXACT, f"{path}{SEPARATOR}{whole}"))
     if (number := as_number(value)) is not None:

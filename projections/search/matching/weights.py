@@ -18,11 +18,11 @@ from projections.search.documents.documents import SORTABLE
 from projections.search.language.field_types import is_prose
 
 K1 = 1.2
-"""Of one path: how fast repetition stops to count."""
+"""The frequency of a word in one path at which it has half of the weight that it can reach."""
 B = 0.75
 """Share, from 0 to 1, by which each word of a value longer than usual says less."""
 K = 12.0
-"""Of all search fields together: the weight at which half of the highest impact is reached."""
+"""The weight in all search fields together at which half of the highest impact is reached."""
 STEM = 0.8
 """Weight of the stem of a word, beside 1 for the word itself."""
 AVERAGE_PROSE, AVERAGE_NAMES, AVERAGE_NAME = 30.0, 20.0, 4.0

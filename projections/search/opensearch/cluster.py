@@ -119,7 +119,7 @@ class Cluster:
         return self.request("GET", path, None, seconds=self.look_seconds, **parameters)
 
     def glance(self, path: str) -> Any:
-        """The same of what is looked at again and again, to see whether it has changed."""
+        """The answer to a GET that is repeated to see a change, within `glance_seconds`."""
         return self.request("GET", path, seconds=self.glance_seconds)
 
     def request(

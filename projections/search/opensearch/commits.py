@@ -28,9 +28,9 @@ from projections.search.opensearch.pinned import Committed
 from projections.search.opensearch.rows import Lines
 
 REQUEST_BYTES = 4_000_000
-"""Of documents that are sent together; the last one may go beyond."""
+"""Bytes of documents that are sent together; the last one may go beyond."""
 _HELD_BYTES = 16_000_000
-"""Of lines that are kept in memory before they are sent; what is more is kept on disk."""
+"""Bytes of lines that are kept in memory before they are sent; what is more is kept on disk."""
 _RESET_SECONDS = 600.0
 _BULK_SECONDS = 120.0
 _FEED = "-feed"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
 from projections.search import tree
-from projections.search.analysis import fold, keyword, stem, tokens
+from projections.search.analysis import fold, keyword, single_token, stem, tokens
 from projections.search.language.patterns import TermPattern, wildcard
 from projections.search.language.regex import lucene, lucene_escaped, regex
 from projections.search.matching.terms import (
@@ -120,9 +120,7 @@ def _term(field: str | None, text: str) -> Dsl:
     analysed = tokens(text)
     space, start = _home(field)
     scored: list[Dsl] = []
-    name = ""
-    if len(analysed.parts) == 1 or (analysed.wholes and len(text.split()) == 1):
-        name = analysed.wholes[0][0] if analysed.wholes else analysed.parts[0]
+    if name := single_token(text, analysed):
         scored.append(_posting(space, start + name))
         if (root := stem(name)) != name:
             scored.append(_posting(space, start + root, STEM))

@@ -112,13 +112,13 @@ class _Values:
 
     def __init__(self) -> None:
         self.characters = 0
-        """Of the values remembered."""
+        """Number of characters of the remembered values."""
         self.exact = NumberedTerms()
         """The terms of whole values."""
         self.exact_of = array("i")
         """Chunk of `text` -> number of its term in `exact`, -1 when there is none."""
         self.written_of = array("i")
-        """The same for its term as it is written."""
+        """Chunk of `text` -> number of the term of its value as written, -1 when there is none."""
         self.text = Chunks()
         """The chunks of the values of all paths."""
 
@@ -196,7 +196,7 @@ class SearchFieldTexts(dict[Scalar, int]):
 
     def __init__(self, words: Chunks, numbers: _Spellings, *, prose: bool) -> None:
         self.characters = 0
-        """Of the values remembered."""
+        """Number of characters of the remembered values."""
         self._words = words
         self._numbers = numbers
         self._prose = prose

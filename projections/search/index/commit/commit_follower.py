@@ -55,7 +55,7 @@ class CommitFollower:
         self._opening = threading.Lock()
         self._opened: OpenedCommit | None = None
         self._stamp: object = None
-        """Of the manifest of the commit that is open."""
+        """The stamp of the manifest of the commit that is open."""
         self._look_at = 0.0
         self._closed = False
 

@@ -186,6 +186,6 @@ def open_segments(
         manifest,
         {s.segment_id(): s for s in segments},
         views,
-        Snapshot(current, manifest.generation),
-        PastSnapshots(tuple(views.values()), manifest.generation),
+        Snapshot(current),
+        PastSnapshots(tuple(views.values())),
     )

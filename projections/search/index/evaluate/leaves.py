@@ -6,7 +6,7 @@ from typing import assert_never
 import numpy as np
 
 from projections.search import tree
-from projections.search.analysis import keyword, stem, tokens
+from projections.search.analysis import keyword, single_token, stem, tokens
 from projections.search.index.evaluate.beginnings import Beginnings
 from projections.search.index.evaluate.fuzzy import FuzzyWord
 from projections.search.index.evaluate.lexicons import TermNumbers, spans
@@ -28,6 +28,7 @@ from projections.search.language.patterns import TermPattern, wildcard
 from projections.search.language.regex import regex
 from projections.search.matching.terms import (
     EXACT,
+    KEYWORD,
     MAX_SLOP,
     PRESENT,
     SEPARATOR,
@@ -106,17 +107,13 @@ class Leaves:
         analysed = tokens(text)
         space, start = _home(field)
         scored: list[Matches] = []
-        name = ""
-        if len(analysed.parts) == 1 or (analysed.wholes and len(text.split()) == 1):
-            name = analysed.wholes[0][0] if analysed.wholes else analysed.parts[0]
+        if name := single_token(text, analysed):
             scored = self._postings(space, start + name)
             if (root := stem(name)) != name:
                 roots = self._postings(space, start + root)
                 if field is not None:
                     # A value of one word is kept whole only.
-                    roots += self._postings(
-                        EXACT, f"{indexed_path(field)}.keyword{SEPARATOR}{root}"
-                    )
+                    roots += self._postings(EXACT, f"{indexed_path(field)}{KEYWORD}{root}")
                 scored += [f.scaled(STEM) for f in roots]
         if len(analysed.parts) > 1:
             scored.append(self._together((space, start), analysed.parts, 0))

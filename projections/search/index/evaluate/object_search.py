@@ -41,6 +41,6 @@ class ObjectSearch:
         if not len(self._inverter):
             return
         objects = SegmentView("objects", self._inverter.finish())
-        matches = evaluate(Snapshot((objects,), 0), objects, self._nesting, self._node)
+        matches = evaluate(Snapshot((objects,)), objects, self._nesting, self._node)
         for at in matches.ids().tolist():
             self.matching[int(objects.stored(at).id.partition(".")[0])] = True

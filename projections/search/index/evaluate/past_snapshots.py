@@ -20,10 +20,9 @@ _MAX_REMEMBERED_BYTES = 16_000_000
 class PastSnapshots:
     """Makes and keeps the snapshots of one commit as of positions; for any thread."""
 
-    def __init__(self, views: Sequence[SegmentView], generation: int) -> None:
+    def __init__(self, views: Sequence[SegmentView]) -> None:
         """`views` are the segments of the current states and those of the replaced ones."""
         self._views = views
-        self._generation = generation
         self._lock = threading.Lock()
         self._kept: dict[int, Snapshot] = {}
 
@@ -34,9 +33,7 @@ class PastSnapshots:
             if known is not None:
                 self._kept[position] = known
                 return known
-        made = Snapshot(
-            tuple(self._holding(position)), self._generation, most_bytes=_MAX_REMEMBERED_BYTES
-        )
+        made = Snapshot(tuple(self._holding(position)), most_bytes=_MAX_REMEMBERED_BYTES)
         with self._lock:
             self._kept[position] = made
             while len(self._kept) > KEPT:

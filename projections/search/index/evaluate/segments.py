@@ -26,7 +26,8 @@ N = TypeVar("N", int, float)
 MAX_REMEMBERED_BYTES = 64_000_000
 """Memory that each segment, and a snapshot, may use for remembered results, in bytes."""
 REMEMBERED_PER_DOCUMENT, LEAST_REMEMBERED = 640, 1_000_000
-"""The same for small ones, in bytes for each document and in all."""
+"""Bytes for remembered results that a small segment or snapshot may use: so many for each of its
+documents, and at least the second number in all."""
 MAX_FIGURES = 10_000
 """Terms of which a segment, or a snapshot, remembers one figure, such as the number."""
 MAX_FIGURE_TERM = 256
@@ -84,7 +85,7 @@ class Memory:
         return made
 
     def array(self, key: Hashable, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """The same for an array."""
+        """As `get`, of an array, whose size in bytes is known."""
         return self.get(key, make, _bytes)
 
 
@@ -178,7 +179,7 @@ class SegmentView:
         return known
 
     def frequencies(self, field: str, terms: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The same for many terms by their numbers."""
+        """The numbers of living documents with each of some terms, given by their numbers."""
         inverted = self.fields[field]
         begins = inverted.starts.take(terms)
         sizes = inverted.starts.take(terms + 1) - begins
@@ -231,15 +232,10 @@ class Snapshot:
     """The segments of one commit, with figures over all of them."""
 
     def __init__(
-        self,
-        views: Sequence[SegmentView],
-        generation: int,
-        *,
-        most_bytes: int = MAX_REMEMBERED_BYTES,
+        self, views: Sequence[SegmentView], *, most_bytes: int = MAX_REMEMBERED_BYTES
     ) -> None:
         """Remembered results take at most so many bytes."""
         self.views = tuple(views)
-        self.generation = generation
         self.documents = sum(view.count for view in self.views)
         """Living documents, soft-deleted ones included."""
         self.memory = _memory_of(sum(view.size for view in self.views), most_bytes)
@@ -252,7 +248,7 @@ class Snapshot:
         return rarity if field in (EXACT, WHOLE) else rarity * (K1 + 1) / HIGHEST
 
     def term_weight(self, field: str, term: bytes) -> float:
-        """The same for a term."""
+        """The score of a term, as `weight` gives it for the term's frequency."""
         known = self._weights.get((field, term))
         if known is None:
             weight = self.weight(field, self.frequency(field, term))

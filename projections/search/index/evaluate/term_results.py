@@ -52,7 +52,7 @@ class Postings:
         return self._ids
 
     def impacts(self) -> NDArray[np.uint8]:
-        """Of each document; only where there is no constant."""
+        """The impact of each document; to be asked for only where there is no constant."""
         assert self._impacts is not None
         return self._impacts[self._slice]
 

@@ -14,7 +14,7 @@ import numpy as np
 from whoosh import columns, fields, formats, query
 from whoosh.analysis import Analyzer, Token
 
-from projections.search.analysis import fold, keyword, stem, tokens
+from projections.search.analysis import fold, keyword, single_token, stem, tokens
 from projections.search.language.field_types import field_type, is_whole
 from projections.search.language.field_values import is_matched_whole
 from projections.search.matching.terms import EXACT, NEXT, NUMBER, SEPARATOR, as_moment, sortable
@@ -148,8 +148,7 @@ class Words(ReadyTerms):
             yield fold(qstring)
             return
         analysed = tokens(qstring)
-        if len(analysed.parts) == 1 or (analysed.wholes and len(qstring.split()) == 1):
-            name = analysed.wholes[0][0] if analysed.wholes else analysed.parts[0]
+        if name := single_token(qstring, analysed):
             yield from dict.fromkeys((name, stem(name)))
         if len(analysed.parts) > 1:
             yield NEXT.join(analysed.parts)

@@ -57,7 +57,7 @@ def stepped(view: SegmentView, **steps: int) -> SegmentView:
 
 
 def run(views: Sequence[SegmentView], query: EngineQuery) -> EngineHits:
-    return search(Snapshot(views, 1), query, endless())
+    return search(Snapshot(views), query, endless())
 
 
 def endless() -> Deadline:
@@ -245,7 +245,7 @@ def test_search_restricts_to_kinds_and_leaves_out_soft_deleted():
 def test_search_answers_in_time_with_what_it_has():
     view = view_of("one", [found_document(1, ["alpha"])])
     over = Deadline(-1, time.monotonic)
-    found = search(Snapshot([view], 1), EngineQuery(tree=tree.MatchAll()), over)
+    found = search(Snapshot([view]), EngineQuery(tree=tree.MatchAll()), over)
     assert (found.timed_out, found.relation, found.total) == (True, "gte", 0)
 
 
@@ -310,7 +310,7 @@ def _column(name: str, kind: str) -> tuple[tree.Node, tree.Node]:
 def test_nested_needs_one_object_with_everything(node, ids):
     reader = object_reader(lambda wanted: {i: TABLES[i].encode() for i in wanted})
     query = EngineQuery(tree=tree.Nested("columns", node))
-    snapshot = Snapshot([_tables()], 1)
+    snapshot = Snapshot([_tables()])
     found = search(snapshot, query, endless(), reader)
     assert {hit.id for hit in found.hits} == ids
     filtered = EngineQuery(tree=tree.MatchAll(), filter=tree.Nested("columns", node))
@@ -327,12 +327,12 @@ def test_nested_of_several_conditions_needs_the_objects():
     candidates = Candidates(reader, endless(), ObjectSearch)
     candidates.left = 1
     with pytest.raises(InvalidInput, match="more than 20000 documents"):
-        evaluate(Snapshot([view], 1), view, Nesting(candidates), query.tree)
+        evaluate(Snapshot([view]), view, Nesting(candidates), query.tree)
 
 
 def test_searches_of_several_threads_answer_the_same():
     view = view_of("one", [found_document(number, ["alpha", "beta"]) for number in range(200)])
-    snapshot = Snapshot([view], 1)
+    snapshot = Snapshot([view])
     queries = [
         EngineQuery(tree=node, filter=tree.Exists("description"))
         for node in (

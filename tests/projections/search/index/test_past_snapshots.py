@@ -33,7 +33,7 @@ def held(snapshot: Snapshot) -> set[str]:
 def test_document_holds_from_its_position_until_that_of_the_next_state() -> None:
     current = view("a", (3, HOLDS_STILL), (1, HOLDS_STILL))
     replaced = view("b", (1, 2), (2, 3))
-    past = PastSnapshots([current, replaced], 1)
+    past = PastSnapshots([current, replaced])
     assert [held(past.at(position)) for position in range(4)] == [
         set(),
         {"a1", "b0"},
@@ -50,12 +50,12 @@ def test_document_holds_from_its_position_until_that_of_the_next_state() -> None
 def test_dead_document_holds_at_no_position() -> None:
     one = view("a", (1, 2), (1, 3))
     dead = one.with_dead(one.arrays["until"] == 3)
-    past = PastSnapshots([dead], 1)
+    past = PastSnapshots([dead])
     assert [held(past.at(position)) for position in range(3)] == [set(), {"a0"}, set()]
 
 
 def test_last_snapshots_are_kept_whoever_asks() -> None:
-    past = PastSnapshots([view("a", *[(n, HOLDS_STILL) for n in range(50)])], 1)
+    past = PastSnapshots([view("a", *[(n, HOLDS_STILL) for n in range(50)])])
     first = past.at(1)
     for position in range(2, 1 + KEPT):
         past.at(position)

@@ -111,7 +111,7 @@ def _timed(view: SegmentView, node: tree.Phrase, seconds: float) -> tuple[Engine
     """The hits of a search that may look at its clock so often, and how often it did."""
     clock = Ticking()
     query = EngineQuery(tree=node, include_deleted=True)
-    return search(Snapshot([view], 1), query, Deadline(seconds, clock)), clock.looks
+    return search(Snapshot([view]), query, Deadline(seconds, clock)), clock.looks
 
 
 OF_THE = " ".join(["the", "of"] * 1_000)

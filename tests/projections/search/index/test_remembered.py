@@ -74,7 +74,7 @@ def test_what_depends_on_all_segments_takes_as_little_as_they_are_small(engine):
 
 def test_what_depends_on_all_segments_may_take_as_much_as_a_segment():
     view = view_of("one", [found_document(number, ["the", "row"]) for number in range(3_000)])
-    snapshot = Snapshot([view], 1)
+    snapshot = Snapshot([view])
     made: list[str] = []
 
     def array(key: str) -> None:

@@ -33,7 +33,7 @@ def searched(view: SegmentView, node: Node, seconds: float = 1e9) -> tuple[Engin
     """The hits of a search that may look at its clock so often, and how often it did."""
     clock = Ticking()
     query = EngineQuery(tree=node, include_deleted=True, size=1_000)
-    return search(Snapshot([view], 1), query, Deadline(seconds, clock)), clock.looks
+    return search(Snapshot([view]), query, Deadline(seconds, clock)), clock.looks
 
 
 def peak_of(view: SegmentView, node: Node) -> int:
