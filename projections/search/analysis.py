@@ -115,7 +115,7 @@ def _longer(segment: str, at: int, wholes: list[tuple[str, int]]) -> None:
 
 
 def _found(pattern: re.Pattern[str], text: str) -> Iterable[str]:
-    """What is found in a text, with the combining marks behind and inside it."""
+    """The parts of a text that fit a pattern, with the combining marks inside and behind them."""
     if text.isascii():
         return pattern.findall(text)
     return [text[start:end] for start, end in _spans(pattern, text)]
