@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property, lru_cache
 from types import MappingProxyType, NoneType
 from typing import Annotated, Any, get_args, get_origin
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import msgspec
 from litestar import params
@@ -122,9 +122,9 @@ class DeclaredQuery:
 
         Those of the path are in `path_params` of the scope. Raises InvalidInput for a value that
         does not fit, a parameter that is missing or given twice, `null` for one that is no text,
-        and an unknown one. Unknown parameters are ignored, except names that are nearly known
-        ones; a list refuses them all, since one that is ignored might have narrowed or ordered it,
-        and so does a write, which might have been meant as a dry run.
+        bytes that are no UTF-8, and an unknown one. Unknown parameters are ignored, except names
+        that are nearly known ones; a list refuses them all, since one that is ignored might have
+        narrowed or ordered it, and so does a write, which might have been meant as a dry run.
         """
         query_string = scope["query_string"]
         convert = _remembered if len(query_string) <= MOST_REMEMBERED_BYTES else DeclaredQuery._read
@@ -160,13 +160,18 @@ class DeclaredQuery:
         """The texts that a query string gives by spelling, lists of those that are lists.
 
         Msgspec takes `null` for no value, and of a parameter that is given twice one value would be
-        passed over: both are refused, with InvalidInput.
+        passed over: both are refused, with InvalidInput, and so are bytes that are no UTF-8.
         """
         given: dict[str, Any] = {}
         for spelling, value in _pairs(query_string.decode("latin-1")):
             name = self._spellings.get(spelling)
             if name is None:
-                self._refuse_unknown(spelling, value)
+                self._refuse_unknown(_readable(spelling), _readable(value))
+            elif wrong := _NO_TEXT.search(value):
+                byte = quote(wrong[0], errors="surrogateescape")
+                raise InvalidInput(
+                    f"{spelling} must be UTF-8, but {byte} in it stands for no character"
+                )
             elif list in self._types[name]:
                 given.setdefault(spelling, []).append(value)
             elif spelling in given:
@@ -255,6 +260,8 @@ is_unfiltered = re.compile(rb"(?:(?:limit|before|after|fields|include)=[\w,-]*(?
 
 _SPELLED = re.compile(rb"[\w-]+").fullmatch
 """Tells whether a cursor is spelled as lists spell it."""
+_NO_TEXT = re.compile("[\udc80-\udcff]")
+"""Finds a byte that is no UTF-8 in a value of `_pairs`."""
 _CURSORS = {b"before": "before", b"after": "after"}
 
 
@@ -282,12 +289,20 @@ def split_cursor(query_string: bytes) -> tuple[bytes, dict[str, str]]:
 
 
 def _pairs(query: str) -> Iterable[tuple[str, str]]:
-    """The names and values of a query string in order, empty values included."""
+    """The names and values of a query string in order, empty values included.
+
+    Bytes that are no UTF-8 are lone surrogates, as `surrogateescape` has them.
+    """
     if "%" in query or "+" in query:
-        return parse_qsl(query, keep_blank_values=True)
+        return parse_qsl(query, keep_blank_values=True, errors="surrogateescape")
     # A tenth of the time, as there is nothing to decode.
     parts = (part.partition("=") for part in query.split("&") if part)
     return [(name, value) for name, _, value in parts]
+
+
+def _readable(text: str) -> str:
+    """A text of `_pairs` with a replacement character for each byte that is no UTF-8."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 _remembered = lru_cache(MOST_REMEMBERED)(DeclaredQuery._read)
