@@ -150,3 +150,9 @@ class Report(Operation, frozen=True, kw_only=True):
     """A write of measurements, which make no version."""
 
     errors: tuple[int, ...] = (400, 404, 408, 413, 415, 503)
+
+
+class Removal(Operation, frozen=True, kw_only=True):
+    """A delete of measurements."""
+
+    errors: tuple[int, ...] = (400, 404, 408, 503)

@@ -160,7 +160,7 @@ _MOST_SHOWN = 64
 
 
 def parse_fields(
-    kind: EntityKind, text: str | None, withheld: Withheld | None = None, *, strict: bool = False
+    kind: EntityKind, text: str | None, withheld: Withheld | None, *, strict: bool
 ) -> tuple[str, ...]:
     """The optional fields named in a comma-separated list; `*` names all that may be seen.
 

@@ -192,7 +192,7 @@ def open_stores(
 
 
 def open_backends(
-    directory: Path, log: EventStore, database: str | None = None, search: str | None = None
+    directory: Path, log: EventStore, database: str | None, search: str | None
 ) -> list[Backend[Any]]:
     """Return the places of the read models of a data directory, the sorted one first.
 

@@ -13,7 +13,7 @@ from api.answers.bodies import JSON_TYPES, YAML_TYPES
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, in_path, query
-from api.declaring.operation import Operation, Report
+from api.declaring.operation import Operation, Removal, Report
 from api.declaring.signatures import AnyRequest, id_in_path
 from api.routes.measurements.reports import LISTED, PERIOD, STORED
 from api.services import Services
@@ -181,17 +181,15 @@ def contract_result_routes(services: Services) -> list[HTTPRouteHandler]:
         Operation("getDataContractResult", "Get a result of a contract", answer=ContractResult).at(
             "GET", f"{results}/{{result:str}}", viewing, measured.reading(services, one)
         ),
-        Report(
+        Removal(
             "deleteDataContractResult",
             "Delete a result of a contract",
             answer="Deleted",
-            errors=(400, 404, 408, 503),
         ).at("DELETE", f"{results}/{{at:int}}", deleting, measured.changing(services, delete), at),
-        Report(
+        Removal(
             "deleteDataContractResultsBefore",
             "Delete the results of a contract from before a time",
             answer="Deleted",
-            errors=(400, 404, 408, 503),
         ).at(
             "DELETE",
             f"{results}/before/{{at:int}}",

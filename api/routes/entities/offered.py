@@ -71,16 +71,15 @@ def offered_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandle
                 for ref in body.assets:
                     try:
                         asset = find(log, ref, (), "assets")
-                        done = steps.get(asset.id)
-                        if done is None:
+                        change = Change.NO_CHANGE
+                        if asset.id not in steps:
                             check_joined(size)
                             done = changed(product, asset)
                             size += done[0].size
                             check_joined(size)
                             steps[asset.id] = done
-                            change = Change.UPDATED if done[0].events else Change.NO_CHANGE
-                        else:
-                            change = Change.NO_CHANGE
+                            if done[0].events:
+                                change = Change.UPDATED
                     except RequestRefused as error:
                         shown = ref.fully_qualified_name or ref.id or ""
                         items.append(BulkItem(shown[:256], status_of(error)[0], error.message))

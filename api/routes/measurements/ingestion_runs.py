@@ -5,7 +5,7 @@ from typing import Any
 from litestar.handlers import HTTPRouteHandler
 
 from api.callers.permissions import Action, Permission
-from api.declaring.operation import Operation, Report
+from api.declaring.operation import Operation, Removal, Report
 from api.declaring.signatures import AnyRequest
 from api.routes.measurements.reports import LISTED, PERIOD, STORED
 from api.services import Services
@@ -67,10 +67,9 @@ def ingestion_run_routes(services: Services) -> list[HTTPRouteHandler]:
             " before it reports the first time, and takes a 404 for a fault.",
             answer=IngestionRun,
         ).at("GET", f"{path}/{{run:str}}", viewing, measured.reading(services, one)),
-        Report(
+        Removal(
             "deleteIngestionRuns",
             "Delete the runs of an ingestion pipeline",
             answer="MeasuredIngestionPipeline",
-            errors=(400, 404, 408, 503),
         ).at("DELETE", path, editing, measured.changing(services, delete)),
     ]

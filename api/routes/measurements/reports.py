@@ -8,7 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, in_path, query
-from api.declaring.operation import Operation, Report
+from api.declaring.operation import Operation, Removal, Report
 from api.declaring.signatures import AnyRequest, name_in_path
 from api.services import Services
 from api.use_cases.measured import (
@@ -125,11 +125,10 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
             f"The path names the column. {LISTED}",
         ),
         listed("listSystemProfiles", "List the operations on a table", SYSTEM),
-        Report(
+        Removal(
             "deleteTableProfile",
             "Delete a profile of a table",
             answer=MEASURED,
-            errors=(400, 404, 408, 503),
         ).at(
             "DELETE",
             f"{path}/{{profile_type:str}}/{{at:int}}/profile",

@@ -6,7 +6,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import in_path
-from api.declaring.operation import Operation, Report
+from api.declaring.operation import Operation, Removal, Report
 from api.declaring.signatures import AnyRequest
 from api.routes.measurements.reports import LISTED, PERIOD, STORED
 from api.services import Services
@@ -73,11 +73,10 @@ def pipeline_run_routes(services: Services) -> list[HTTPRouteHandler]:
         Operation(
             "listPipelineStatuses", "List the runs of a pipeline", LISTED, answer="PipelineRunList"
         ).at("GET", path, viewing, measured.reading(services, listed), PERIOD),
-        Report(
+        Removal(
             "deletePipelineStatus",
             "Delete a run of a pipeline",
             answer="MeasuredPipeline",
-            errors=(400, 404, 408, 503),
         ).at(
             "DELETE",
             f"{path}/{{at:int}}",

@@ -9,7 +9,7 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from api.callers.permissions import Action, Permission
-from api.declaring.operation import Operation, Report
+from api.declaring.operation import Operation, Removal, Report
 from api.declaring.signatures import AnyRequest
 from api.routes.measurements.reports import STORED
 from api.services import Services
@@ -150,8 +150,10 @@ def _routes(services: Services, sampled: Sampled) -> list[HTTPRouteHandler]:
         Operation(f"get{name}", f"Get the {what}", answer=shown).at(
             "GET", path, sampling, reading(services, get)
         ),
-        Report(
-            f"delete{name}", f"Delete the {what}", answer=measured, errors=(400, 404, 408, 503)
+        Removal(
+            f"delete{name}",
+            f"Delete the {what}",
+            answer=measured,
         ).at("DELETE", path, editing, changing(services, delete)),
     ]
 
