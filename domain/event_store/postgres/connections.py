@@ -90,6 +90,8 @@ class Connections:
         self._server = known_server(address)
         self._is_lost = False
         """True if the database was out of reach at the last look, which is logged once."""
+        self._answered_at = float("-inf")
+        """Time at which the newest connection was made, by `time.monotonic`."""
         self._places: SimpleQueue[None] = SimpleQueue()
         """One for each connection that may be taken; quicker than a semaphore."""
         for _ in range(size):
@@ -207,6 +209,7 @@ class Connections:
             connection.close()
             raise
         with self._lock:
+            self._answered_at = time.monotonic()
             if self._is_lost:
                 self._is_lost = False
                 log.warning("the database of the log answers again")
@@ -232,18 +235,25 @@ class Connections:
     def _connect(self, ends: float) -> Link:
         """A new connection, for which the database is asked until a time."""
         while True:
+            began = time.monotonic()
             try:
                 return self.connect()
             except StoreUnavailable as error:
                 if time.monotonic() >= ends:
-                    raise self._out_of_reach(error) from error
+                    raise self._out_of_reach(error, began) from error
             time.sleep(_PAUSE_SECONDS)
 
-    def _out_of_reach(self, error: StoreUnavailable) -> StoreUnavailable:
-        """The error for callers, in place of one whose message is for operators."""
+    def _out_of_reach(self, error: StoreUnavailable, began: float) -> StoreUnavailable:
+        """The error for callers, in place of one whose message is for operators.
+
+        `began` is when the database was asked in vain: it may have answered others since.
+        """
         with self._lock:
-            was_lost, self._is_lost = self._is_lost, self._what == LOG
-        if self._is_lost and not was_lost:
+            was_lost = self._is_lost
+            if self._what == LOG and self._answered_at < began:
+                self._is_lost = True
+            is_told = self._is_lost and not was_lost
+        if is_told:
             log.error("the database of the log is out of reach", extra={"error": error.message})
         why = "is a standby" if isinstance(error.__cause__, Standby) else "is away"
         return StoreUnavailable(f"{self._what} cannot be used now: its database {why}")

@@ -9,6 +9,7 @@ import pytest
 from psycopg.pq import TransactionStatus
 
 from benchmarks.postgres_server import PostgresServer
+from domain.errors import StoreUnavailable
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections
 from domain.event_store.postgres.link import Link
@@ -93,3 +94,26 @@ def test_place_is_free_again_for_whoever_waits(connections: Connections, take: T
     back.start()
     assert take() is links[0]
     back.join()
+
+
+@pytest.mark.parametrize("others_are_answered", [True, False])
+def test_database_that_has_answered_others_meanwhile_is_not_told_to_be_away(
+    connections: Connections,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    others_are_answered: bool,
+) -> None:
+    connect = connections.connect
+
+    def ask_in_vain() -> Link:
+        if others_are_answered:
+            connect().close()
+        raise StoreUnavailable("no answer")
+
+    connect().close()
+    connections.wait_seconds = 0
+    monkeypatch.setattr(connections, "connect", ask_in_vain)
+    with pytest.raises(StoreUnavailable, match="its database is away"):
+        connections.take()
+    said = [record.message for record in caplog.records]
+    assert said == ["the database of the log is out of reach"] * (not others_are_answered)
