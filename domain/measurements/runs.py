@@ -1,13 +1,14 @@
 """Runs of pipelines, as the connectors of orchestrators report them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
+from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Integer, Part, Reference
 from domain.kinds.bodies.secret_texts import MASK, holds_secret, masked_lines
 from domain.measurements.reports import Point, Timestamp
@@ -127,20 +128,28 @@ class PipelineRun(Part, kw_only=True):
     error: RunError | None = None
 
 
-def points(runs: Iterable[PipelineRun], oldest: int) -> Iterator[Point]:
+def points(runs: Iterable[PipelineRun], oldest: int) -> list[Point]:
     """The points of runs, but of those before `oldest`, which would be deleted at once.
 
     A parameter that may hold a secret, or is longer than 2,000 characters, is masked, and so is
-    each line of an error that may.
+    each line of an error that may. Raises InvalidInput for a run by nobody that is named.
     """
+    made = []
     for run in runs:
+        by = run.executed_by
+        if by is not None and by.id is by.fully_qualified_name is None:
+            raise InvalidInput(
+                f"executedBy of the run of {run.timestamp}: a reference needs `id` or"
+                " `fullyQualifiedName`"
+            )
         if run.timestamp >= oldest:
             kept = replace(
                 run,
                 parameters=masked_values(run.parameters),
                 error=run.error and run.error.masked(),
             )
-            yield Point(RUN, "", run.timestamp, msgspec.json.encode(kept))
+            made.append(Point(RUN, "", run.timestamp, msgspec.json.encode(kept)))
+    return made
 
 
 def task_point(task: TaskRun, at: int) -> Point:

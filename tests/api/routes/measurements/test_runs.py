@@ -92,6 +92,7 @@ def test_lines_of_errors_that_may_hold_a_secret_are_masked(client: Client, path:
         ({"executionStatus": "Failed"}, "timestamp"),
         (run(step=1), "step"),
         (run(taskStatus=[{"name": "a"}]), "executionStatus"),
+        (run(executedBy={"name": "ann", "fullyQualifiedName": None}), "executedBy of the run"),
         ([run()], "the body"),
     ],
 )
