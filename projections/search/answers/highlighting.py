@@ -4,7 +4,8 @@ The text around the tags is escaped for HTML, so that a page may show it as it i
 the caller sees them are looked at, and only up to `MAX_BYTES` of an answer, for `MAX_SECONDS`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
 from itertools import islice
@@ -18,7 +19,7 @@ from projections.search.analysis import compose
 from projections.search.answers.sought_words import Marks, SoughtWords, first_marked
 from projections.search.documents.sources import objects_at, texts_of, values_by_key
 from projections.search.language.field_types import field_type
-from projections.search.matching.deadline import OutOfTime
+from projections.search.matching.deadline import Clock, Deadline, OutOfTime
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
 
@@ -27,7 +28,7 @@ MAX_BYTES = 500_000
 """JSON of the hits of an answer that is looked at, from the first hit on; a hit that does not fit
 has no highlights."""
 MAX_SECONDS = 0.5
-"""Seconds that the highlights of an answer may take after its search."""
+"""Seconds that the highlights of an answer may take in all."""
 MAX_CHARACTERS = 4_000
 """Characters of the texts at one path of a hit that are looked at."""
 MAX_FRAGMENTS = 5
@@ -73,10 +74,18 @@ class Highlighter:
     """Highlights the words of one query in the hits of one answer, in their order."""
 
     def __init__(
-        self, node: Node, check: Callable[[], None] = lambda: None, most_bytes: int = MAX_BYTES
+        self,
+        node: Node,
+        clock: Clock = time.perf_counter,
+        *,
+        most_bytes: int = MAX_BYTES,
+        seconds: float = MAX_SECONDS,
     ) -> None:
-        """`node` asks for nothing that the caller may not see; `check` raises OutOfTime."""
-        self._check = check
+        """`node` asks for nothing that the caller may not see."""
+        self._clock = clock
+        self._deadline = Deadline(seconds, clock)
+        self._seconds = seconds
+        """What is left of the time; that in which documents are read does not count."""
         self.timed_out = False
         """True once there was no time left: no hit has highlights from then on."""
         leaves = dict.fromkeys(_wanted(node))
@@ -91,15 +100,20 @@ class Highlighter:
 
     def highlights(self, kind: str, visible_json: bytes) -> Highlights:
         """The highlights of a hit, given what the caller may see of it; none where none fit."""
-        if not self._leaves or len(visible_json) > self._left:
+        if not self._leaves or self.timed_out or len(visible_json) > self._left:
             return {}
         self._left -= len(visible_json)
+        self._deadline = Deadline(self._seconds, self._clock)
         try:
-            self._check()
-            return self._highlights(kind, visible_json)
+            found = self._highlights(kind, visible_json)
+            self._seconds = self._deadline.left()
         except OutOfTime:
             self.timed_out = True
             return {}
+        return found
+
+    def _check(self) -> None:
+        self._deadline.check()
 
     def _highlights(self, kind: str, visible_json: bytes) -> Highlights:
         plan = self._plans.get(kind)

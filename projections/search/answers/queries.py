@@ -13,7 +13,7 @@ from domain.kinds.registry import KINDS
 from domain.openmetadata.status_names import StatusNames
 from projections.search import named_statuses, tree
 from projections.search.aggregations import Aggregation
-from projections.search.answers.highlighting import MAX_SECONDS, Highlighter
+from projections.search.answers.highlighting import Highlighter
 from projections.search.documents.documents import SORTABLE, SortValue
 from projections.search.documents.sources import (
     BoundedSources,
@@ -34,7 +34,6 @@ from projections.search.language import filter_json, text
 from projections.search.language.dates import Now
 from projections.search.language.field_values import whole_value
 from projections.search.language.fields import Fields
-from projections.search.matching.deadline import Deadline
 from projections.search.restriction import EVERYTHING, Hidden, Visibility
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
@@ -141,7 +140,7 @@ def search_response(
     query, parsed = engine_query(request, visibility)
     page = engine.search(query, object_reader(read_sources))
     sources = BoundedSources(read_sources)
-    highlighter = Highlighter(query.tree, Deadline(MAX_SECONDS, clock).check)
+    highlighter = Highlighter(query.tree, clock)
     hits = _hits(request, page, sources, visibility, highlighter)
     answered: dict[str, Any] = {
         "took": int((clock() - started) * 1000),
@@ -305,7 +304,7 @@ def _hits(
         }
         chains = ancestors(kept, sources.read, visibility.show)
     hits: list[dict[str, Any]] = []
-    # What is left of a document may be far less than all of it.
+    # Few documents are held at a time: what is shown of each may be far less than all of it.
     for hit, stored in zip(page.hits, documents, strict=False):
         if stored is None:
             continue
