@@ -85,7 +85,7 @@ class Highlighter:
         self._clock = clock
         self._deadline = Deadline(seconds, clock)
         self._seconds = seconds
-        """What is left of the time; that in which documents are read does not count."""
+        """Seconds that are left; those in which documents are read do not count."""
         self.timed_out = False
         """True once there was no time left: no hit has highlights from then on."""
         leaves = dict.fromkeys(_wanted(node))
