@@ -70,9 +70,11 @@ class SqliteEntitySnapshot(SqlSnapshot):
             for row in self._rows(f"{READ_ENTITIES} ORDER BY id"):
                 yield StoredEntity(*row)
             return
-        for entity_id in ids:
-            for row in self._rows(f"{READ_ENTITIES} WHERE id = ?", entity_id):
-                yield StoredEntity(*row)
+        # Once for all of them, as there may be a hundred thousand.
+        with sqlite_errors():
+            for entity_id in ids:
+                for row in self._connection.execute(f"{READ_ENTITIES} WHERE id = ?", (entity_id,)):
+                    yield StoredEntity(*row)
 
     def moments(self) -> Iterator[Moment]:
         """The moments that are stored, in log order."""
