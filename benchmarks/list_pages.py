@@ -2,6 +2,7 @@
 
 import sqlite3
 import statistics
+from collections import deque
 from pathlib import Path
 
 from benchmarks.awake import awake
@@ -21,7 +22,7 @@ _PAGES = 5_000
 """Different pages that are walked: several times as many bytes as remembered answers may have."""
 _FIRST, _LAST, _WALK = "first page again and again", "last page again and again", "every page once"
 _BESIDE, _WRITES = "every page once, beside writes", 50
-"""Changes of an entity of another kind in a second, each of which drops the answers remembered."""
+"""Changes of an entity of another kind in a second."""
 _LIST = "/v1/dataContracts?limit=10"
 
 
@@ -73,17 +74,26 @@ def _interleaved(workspace: Workspace, directory: Path) -> dict[str, list[dict[s
 def rounds(
     server: Server, paths: dict[str, list[str]], yardstick: Server, constant: str
 ) -> list[dict[str, Load]]:
-    """Loads by name of the paths, with the constant's under "constant", round after round."""
-    for asked in paths.values():
-        load(server, asked, 1)
+    """Loads by name of the paths, with the constant's under "constant", round after round.
+
+    Each load goes on behind the path that the one before it has ended at: the answers to paths that
+    were asked for a moment ago and are asked for again are remembered.
+    """
+    loads = list[dict[str, Load]]()
+    asked = {name: deque(given) for name, given in paths.items()}
+
+    def walk(name: str, seconds: int) -> Load:
+        walked = load(server, asked[name], seconds)
+        asked[name].rotate(-round(walked.rate * seconds))
+        return walked
+
+    for name in paths:
+        walk(name, 1)
     with awake():
-        return [
-            {
-                "constant": load(yardstick, [constant], _SECONDS),
-                **{name: load(server, asked, _SECONDS) for name, asked in paths.items()},
-            }
-            for _ in range(_ROUNDS)
-        ]
+        for _ in range(_ROUNDS):
+            constants = {"constant": load(yardstick, [constant], _SECONDS)}
+            loads.append(constants | {name: walk(name, _SECONDS) for name in paths})
+    return loads
 
 
 def against_bare(what: str, name: str, loads: list[dict[str, Load]], budget: float) -> Figure:
