@@ -24,14 +24,14 @@ STATUSES: Mapping[str, str] = MappingProxyType(
         "draft": "Draft",
     }
 )
-"""Status of a document -> that of the contract; of another one nothing follows."""
+"""Status of a document -> status of the contract; any other status of a document is ignored."""
 
 
 class Said(msgspec.Struct, frozen=True):
     """The name and the values that a document gives a contract."""
 
     name: str
-    """Its `name`, or else its `id`."""
+    """The document's `name`, or else its `id`."""
     values: dict[str, Any]
     """Key of the contract's body -> value, for each of `KEYS` of which the document says something;
     `termsOfUse` as its text."""

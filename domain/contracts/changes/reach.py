@@ -14,7 +14,7 @@ _MOVES = (
     *("object.removed", "physical-name.changed", "entity.changed"),
     *("server.changed", "server.removed"),
 )
-"""Rules after whose changes readers no longer find the data, where they are of no single column."""
+"""Rules whose changes keep readers from finding the data, unless a single column changes."""
 
 
 def reach_of(

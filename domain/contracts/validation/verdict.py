@@ -75,10 +75,10 @@ def judge(
         else:
             unmeasured.append(f"schema: a {kind.name} has no columns")
     if rules := contract.value("semantics"):
-        found = result.semantics_validation = semantics.validate(
+        rule_results = result.semantics_validation = semantics.validate(
             rules, evidence.entity_json, process
         )
-        failed += _numbered(found.failed, "rule")
+        failed += _numbered(rule_results.failed, "rule")
     if evidence.tests:
         tested = result.quality_validation = _quality(evidence.tests)
         failed += _numbered(tested.failed, "test")
