@@ -58,7 +58,7 @@ _END_SESSION = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid
 
 
 class _Broken(Exception):
-    """A group may be stored, or be stored yet: something failed between its begin and its sync."""
+    """A group failed between its begin and its sync: it may be stored, or be stored yet."""
 
     def __init__(self, link: Link) -> None:
         """`link` is the connection of the group; it is closed here unless it is closed already."""
@@ -121,7 +121,7 @@ class Transactions:
         return results
 
     def _store(self, link: Link, appends: Sequence[Append]) -> list[int | Refusal]:
-        """Store what is of the epoch of the log; raises LaterRelease, and psycopg.Error."""
+        """Store the appends of this epoch, refuse others; raises LaterRelease and psycopg.Error."""
         known = self._known
         if known is None or known.epoch != link.epoch:
             known = self._known = read_known(link)
