@@ -67,16 +67,16 @@ def expected_tests(contract: Entity) -> list[str]:
 
 
 class _Known:
-    """The measurements up to a time."""
+    """The measurements up to `now`; of later ones only the first time is noted."""
 
     def __init__(self, measurements: Measurements, now: int) -> None:
         self._measurements = measurements
         self.now = now
         self.changes_at: int | None = None
-        """The first later time of which something is known already."""
+        """Time of the first measurement after `now`, None without one."""
 
     def comes(self, at: int) -> None:
-        """Note that something is known of a later time."""
+        """Note that there is a measurement for a later time."""
         self.changes_at = at if self.changes_at is None else min(self.changes_at, at)
 
     def points(
