@@ -32,11 +32,11 @@ class Outcome:
         for sentence in statement.told:
             self.told.add(sentence)
         self.edges = 0
-        """Edges that the statement means and the catalog has."""
+        """Number of edges that the statement means and the catalog has."""
         self.missing: dict[DatasetName, None] = {}
         """Datasets that the catalog does not have."""
         self.waiting = 0
-        """Edges that wait for them."""
+        """Number of edges that wait for missing datasets."""
         self.pipeline: Claim | None = None
         self.tests: list[tuple[str, str, CheckedAssertion]] = []
         """Id and qualified name of each test case, with the result."""

@@ -282,12 +282,12 @@ class _Job:
     def explicit(self, made: OutputReader) -> dict[DatasetName, Output]:
         """The outputs that the `lineage` of the run or of the job is about."""
         facets = self._run
-        told = facets.read("lineage", read.JobLineage)
-        if told is None:
+        lineage = facets.read("lineage", read.JobLineage)
+        if lineage is None:
             facets = self._facets
-            told = facets.read("lineage", read.JobLineage)
+            lineage = facets.read("lineage", read.JobLineage)
         outputs: dict[DatasetName, Output] = {}
-        for raw in ((told and told.lineage) or ())[:MOST_DATASETS]:
+        for raw in ((lineage and lineage.lineage) or ())[:MOST_DATASETS]:
             each = facets.part("lineage", raw, read.LineageEntry)
             if each is not None and each.type in (None, "DATASET"):
                 name = DatasetName(each.namespace, each.name)
