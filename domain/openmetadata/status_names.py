@@ -128,6 +128,6 @@ class StatusNames(msgspec.Struct, frozen=True):
 
 
 OWN = StatusNames()
-"""The names of the catalog."""
+"""The catalog's own names of statuses."""
 OPENMETADATA = StatusNames((("Active", "Approved"),))
-"""Those of OpenMetadata's newer clients."""
+"""The names that OpenMetadata's newer clients have for statuses."""

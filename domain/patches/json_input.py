@@ -80,7 +80,7 @@ def _why(data: bytes, error: Exception) -> str:
 
 
 def _decoder(expected: Any) -> Callable[[bytes], Any]:
-    """Made once for each of the few types: for a small text that takes as long as decoding."""
+    """The decoder of a type, made once: making it takes as long as decoding a small text."""
     made = _decoders.get(expected)
     if made is None:
         made = _decoders[expected] = msgspec.json.Decoder(expected).decode

@@ -166,7 +166,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """The same, value by value: for what Python finds equal, or keys in another order."""
+    """Equality as `same` has it, value by value: for values that Python finds equal."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, Mapping) and isinstance(right, Mapping):
