@@ -74,7 +74,7 @@ class Catalog:
     """Decides writes of entities and of the lineage, and stores them; threads may share it."""
 
     most_events = 1_000
-    """After how many events, or entities, a transaction takes no further entity."""
+    """Number of events, or entities, after which a transaction takes no further entity."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Catalog:
         self._gate = gate
         self.planner = Planner(store, self._entities, now, make_id, gate)
         self.lineage = LineagePlanner(store, self._entities, now, make_id)
-        """This and `planner` make the plans of `propose`."""
+        """Plans writes of edges, for `propose_steps`."""
 
     def purged_before(
         self, kind: EntityKind, which: str | ByName, context: WriteContext, *, recursive: bool
