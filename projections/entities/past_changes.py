@@ -43,16 +43,17 @@ class PastChanges:
         self.ended: list[EndedMembership] = []
         """Rows that are added to `history_scopes`."""
         self.moved: list[tuple[str, str, int, str, str, int]] = []
-        """Keys of rows of `scopes` that are to be moved there, with the positions of their ends."""
+        """Keys of rows to be moved from `scopes` to `history_scopes`, each with the end's position.
+        """
         self.unlisted: list[ScopeKey] = []
         """Keys of rows of `scopes` that are removed, moved or not."""
         self.listed: list[Membership] = []
-        """Rows that are added to `scopes`, once those are removed."""
+        """Rows that are added to `scopes`, once the `unlisted` ones are removed."""
         self.purged: list[str] = []
         """The entities whose past is to be removed: all of their rows, and those of edges between
         them and others."""
         self.newest: dict[str, int] = {}
-        """Kind -> position of the newest of the events that are about one."""
+        """Kind -> position of the newest event about an entity of the kind."""
         self.added: Steps = defaultdict(dict)
         """Changes of totals."""
         self.taken_out: Steps = defaultdict(dict)
@@ -81,13 +82,13 @@ class PastChanges:
         self.forget(rows)
 
     def forget(self, rows: Iterable[ReplacedState]) -> None:
-        """Take what rows of purged entities counted for out of all totals."""
+        """Take rows of purged entities out of all totals that they counted in."""
         for row in rows:
             self.count(self.taken_out, row, row.since, 1)
             self.count(self.taken_out, row, row.until, -1)
 
     def keep_edges(self, stored: set[str]) -> None:
-        """Of the edges that are added keep those both ends of which are stored afterwards."""
+        """Drop the past of edges unless both of their ends are `stored` after the commit."""
         gone = {
             row.id
             for row in self.replaced
@@ -171,7 +172,7 @@ class PastChanges:
         self.count(self.added, of, position, step)
 
     def count(self, steps: Steps, of: HeldState | ReplacedState, position: int, step: int) -> None:
-        """Count a state in its series; edges are in none, as no list shows them."""
+        """Count a state in its series; an edge has none, as no list shows edges."""
         if of.kind != EDGE:
             for status in (ANY_STATUS,) if of.status is None else (ANY_STATUS, of.status):
                 added = steps[of.kind, of.deleted, status]
@@ -181,7 +182,7 @@ class PastChanges:
 class Life:
     """The states of one entity, from the stored one or its creation on.
 
-    What it adds may be taken by several PastChanges in turn, until `finish`.
+    Several PastChanges may in turn take what the entity adds, until `finish`.
     """
 
     def __init__(self, held: HeldState | None = None) -> None:
@@ -240,7 +241,7 @@ class Life:
         self._replaced, self._ended, self._moved = [], [], []
 
     def finish(self, changes: PastChanges) -> None:
-        """Give all that there is."""
+        """Add all memberships to the changes."""
         self.give(changes)
         if self._is_purged:
             changes.unlisted += [row[:5] for row in self._stored]
@@ -249,7 +250,7 @@ class Life:
         changes.listed += [(*row, since) for row, since in self._since.items() if since is not None]
 
     def give(self, changes: PastChanges) -> None:
-        """Give what has ended so far."""
+        """Add the memberships that have ended so far to the changes."""
         changes.replaced += self._replaced
         changes.ended += self._ended
         changes.moved += self._moved

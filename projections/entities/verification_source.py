@@ -57,9 +57,10 @@ class StoredEntities:
         )
 
     def find_damage(self, differences: Differences) -> None:
-        """Add what the database sees in its files, and the lists that differ from the entities.
+        """Add the damage that the database reports, and the lists that differ from the entities.
 
-        Both are of a snapshot of their own, as the other one is read meanwhile.
+        Lists and entities are read from a snapshot of their own, as `ids` reads the other one
+        meanwhile.
         """
         try:
             lines = self._model.damage()

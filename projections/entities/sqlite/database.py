@@ -82,7 +82,7 @@ class EntityDatabase:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """This thread's connection, in autocommit mode."""
+        """The connection of the calling thread, in autocommit mode."""
         connection: _Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = self._kept(self.connect())
@@ -135,9 +135,10 @@ class EntityDatabase:
 
     @contextmanager
     def short_transaction(self) -> Iterator[sqlite3.Connection]:
-        """As `transaction`, of one of many in turn that change many pages for little.
+        """A `transaction` that changes many pages and is one of many in a row.
 
-        The write-ahead log is moved into the file in small pieces, as others wait meanwhile.
+        Its commit moves the write-ahead log into the file when the log is still small, because
+        others wait meanwhile.
         """
         with self.transaction() as connection:
             connection.execute(f"PRAGMA wal_autocheckpoint={_FEW_WAL_PAGES}")
@@ -157,7 +158,7 @@ class EntityDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection, which sees one state of the file until the block ends."""
+        """The connection of the thread, which sees one state of the file until the block ends."""
         with sqlite_errors():
             connection = self.connection
             connection.execute("BEGIN")

@@ -110,7 +110,7 @@ class SqliteListReader(PageReader):
         place: Place | None,
         number: NumberOf = lambda kind: None,
     ) -> None:
-        """`number` counts the changes of the file."""
+        """`number` gives the number of the last change of the file, or of a kind in it."""
         super().__init__(_SQL, request, place)
         self._database = database
         self._number = number
@@ -173,7 +173,7 @@ class SqliteListReader(PageReader):
                 connection.execute("PRAGMA shrink_memory")
 
     def _read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
-        """As `read`, on a connection whose values are bounded already."""
+        """The result of `read`, on a connection that bounds the length of values already."""
         rows, size = list[ListedEntity](), 0
         try:
             for row in self._connection.execute(*statement):
