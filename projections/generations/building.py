@@ -64,7 +64,7 @@ def build(definition: Definition[M], log: EventStore, progress: Progress) -> Bui
 def _begin(definition: Definition[M]) -> tuple[Generation, Hashable]:
     """The generation to build, and the revision of its proposal; removes other half-built ones.
 
-    It is proposed also when it continues an earlier building: should that one still run, it can
+    A building that goes on is proposed anew, too: should the earlier process still run, it can
     propose no more.
     """
     generations, code = definition.generations, definition.code()
