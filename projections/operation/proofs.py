@@ -29,9 +29,9 @@ class Proof(msgspec.Struct, frozen=True):
     verdict: Verdict
     position: int
     compared: int
-    """Events of the log, entities of a read model."""
+    """Number of compared events of the log, or entities of a read model."""
     found: int
-    """Problems or differences."""
+    """Number of problems of the log, or differences of the read model."""
     reason: str | None
     """The reason why nothing could be compared; None otherwise."""
     generation: int | None
@@ -39,7 +39,7 @@ class Proof(msgspec.Struct, frozen=True):
     at: int
     """Milliseconds since the Unix epoch."""
     seconds: float
-    """Seconds that it took, the building of a new generation included."""
+    """Seconds that the verification took, including the building of a new generation."""
     by: str
 
 

@@ -139,7 +139,7 @@ class ClusterGenerations(Generations):
     def revision(self, record: Record) -> Hashable | None:
         """Return the number of replacements of a record, as the cluster last told it.
 
-        It is asked once in `look_seconds`, but for what this process has replaced itself.
+        The cluster is asked once in `look_seconds`; what this process has replaced itself is known.
         """
         known, now = self._seen.get(record), time.monotonic()
         if known is not None and now - known[0] < self._look_seconds:
@@ -176,7 +176,8 @@ class ClusterGenerations(Generations):
         return revision
 
     def _place(self, record: Record, revision: Hashable | None) -> str:
-        """The path of a request that is for a revision of a record, or for where none is."""
+        """The path of a request that succeeds only while a record has this revision (None: no
+        record)."""
         if revision is None:
             return f"{self._places[record]}?op_type=create"
         assert isinstance(revision, tuple)

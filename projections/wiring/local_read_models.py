@@ -51,7 +51,7 @@ class Backend(Generic[M]):
         return GenerationSupervisor(self.definition, log, changes, alone=True)
 
     def leadership_of(self, name: str) -> Leadership:
-        """The leadership for something else that one of those who share the read model does."""
+        """The leadership for another task that one of the hosts sharing the read model does."""
         return self.leadership
 
     def close(self) -> None:

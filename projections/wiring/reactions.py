@@ -17,7 +17,7 @@ class Reaction(Steps, Protocol):
     """A follower of the log, which goes on from the last position that it remembers."""
 
     def begin(self) -> None:
-        """Go on from what is remembered; to be called when this process begins to lead."""
+        """Go on from the remembered position; to be called when this process begins to lead."""
 
 
 class LedReaction:

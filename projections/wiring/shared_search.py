@@ -98,7 +98,7 @@ class SharedSearch(Backend[SearchEngine]):
         return engine
 
     def _take_over(self, address: str) -> str:
-        """Have nobody write to an index any more but who opens it now; returns the alias for that.
+        """Make this process the only one that writes to an index; returns the alias to write by.
 
         Raises IndexMissing, StoreUnavailable, and Overtaken once when another process has taken
         over what this one wrote to before.
@@ -119,4 +119,4 @@ class SharedSearch(Backend[SearchEngine]):
 
 
 def _go_on() -> None:
-    """Nothing is to be done, and nothing ends the work."""
+    """Let a long piece of work go on: do nothing."""
