@@ -12,13 +12,13 @@ from projections.search.searched_paths import PathsNoted, restricted
 log = logging.getLogger("catalog.search")
 
 VERSION = 6
-"""Raised whenever the same states give other documents, or these other terms."""
+"""To be raised whenever the same states give other documents, or the same documents other terms."""
 
 
 class EntityDocuments(Mapping[str, SearchDocument | None]):
-    """The search documents of entities, each made whenever it is asked for and held by nobody.
+    """Id -> search document of an entity, made anew at each access; None for a purged entity.
 
-    A document takes several times the memory of its entity. Those of purged entities are None.
+    No document is kept, as it takes several times the memory of its entity.
     """
 
     def __init__(self, states: Mapping[str, Folded], searched: SearchedPaths) -> None:

@@ -19,7 +19,7 @@ _MODULUS = 1 << 64
 
 
 class SortedEntries:
-    """The documents of a commit in order of id, which an index does not have; on disk."""
+    """The documents of a commit, sorted by id on disk because an index does not have that order."""
 
     def __init__(
         self, connection: sqlite3.Connection, snapshot: IndexSnapshot, log: EventStore
@@ -42,7 +42,7 @@ class SortedEntries:
             yield entity_id
 
     def model(self, ids: Sequence[str] | None) -> Model[int]:
-        """The model; `ids` (None: all) are the entities looked at."""
+        """The Model of these entities, of all for None."""
         return Model(
             name="search",
             position=self.position,

@@ -51,7 +51,7 @@ _WORD, _SLIPPED = 0.5, 0.25
 slip away, beside 1 for one that begins with the text itself.
 """
 _ASKED_FOR = 5
-"""Hits that are asked for, for each suggestion: those that suggest the same are told once."""
+"""Number of hits asked for per suggestion, since several hits may suggest the same text."""
 _CHARACTERS = 100_000
 """Characters of the texts of a hit in which the suggested one is looked for."""
 
@@ -62,7 +62,7 @@ class SuggestRequest(msgspec.Struct, frozen=True, kw_only=True):
     q: str
     index: str
     field: str = SUGGEST
-    """One of FIELDS."""
+    """Name of the field that suggestions are taken from: a key of FIELDS."""
     size: int = 10
     """Suggestions, up to MAX_SIZE."""
     deleted: bool = False
@@ -70,7 +70,7 @@ class SuggestRequest(msgspec.Struct, frozen=True, kw_only=True):
     fetch_source: bool = True
     include_source_fields: tuple[str, ...] = ()
     shown_fields: tuple[str, ...] = ()
-    """As those of a SearchRequest."""
+    """Top-level fields that hits are narrowed to; see `SearchRequest.shown_fields`."""
 
 
 def suggest(
