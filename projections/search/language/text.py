@@ -98,7 +98,7 @@ class _Parser(Scanner):
         """True if a field was just given, so that another colon is a mistake."""
         self.words: list[str] = []
         self._written: dict[int, tuple[Node, Node]] = {}
-        """By identity: a leaf as its field reads it, and as it is written."""
+        """Identity of a leaf -> the leaf as its field reads it, and as the text has it."""
 
     def whole(self) -> Node:
         node = self.disjunction(None)

@@ -31,9 +31,9 @@ Dsl = dict[str, Any]
 MATCH_ALL: Dsl = {"match_all": {}}
 MATCH_NONE: Dsl = {"match_none": {}}
 _MAX_BEGUN = 100_000
-"""Terms that the last word of a phrase may be the beginning of."""
+"""The most terms that begin with the last word of a phrase."""
 _SCORED = 64
-"""Terms of many that decide the order of what matches any of them."""
+"""The number of terms, out of many, that decide the order of the documents with any of them."""
 _BOOLEANS = ("true", "false")
 
 
