@@ -36,15 +36,15 @@ class Taken(Struct, frozen=True):
 
     answer: bytes
     position: int
-    """Position in the log up to which all was known that the answer rests on."""
+    """Position in the log up to which the answer has taken account of all events."""
     concerned: Collection[str] = ()
-    """Ids of the entities by which nothing is left to be done."""
+    """Ids of the entities on whose present state the answer rests."""
     misses: bool = False
     """True if a dataset of the event is missing: any new entity may be that dataset."""
 
     @property
     def size(self) -> int:
-        """Bytes that it takes, more or less."""
+        """Bytes that the remembered answer takes, approximately."""
         return len(self.answer) + _ID_BYTES * (len(self.concerned) + 2)
 
 
@@ -61,9 +61,9 @@ class RememberedEvents:
         self._head = -1
         self._epoch: int | None = None
         self._floor = 0
-        """Position from which on all changes are known."""
+        """Position in the log from which on all changes of entities are known here."""
         self._made = 0
-        """Position of the last event that may have made something that was missing."""
+        """Position of the last event that may have created a missing dataset."""
 
     def is_current(self) -> bool:
         """True if nothing has been appended since `follow` looked; takes some microseconds of a

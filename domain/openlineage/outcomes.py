@@ -43,7 +43,7 @@ class Outcome:
         self.written: list[tuple[str, int]] = []
         """Id of each table, with the number of rows written into it."""
         self.concerned: set[str] = set()
-        """Ids of the entities by which the statement is as it should be."""
+        """Ids of the entities on whose present state the outcome rests."""
         self.work = Work()
         """The rows that are still to be written."""
         self._links = dict(statement.lineage.symlinks)
