@@ -126,9 +126,9 @@ class _Steps:
         self._since = since
         self._before = before
         self.seen: list[int] = []
-        """For each version that was given, the stream version before which it would come again."""
+        """For each version given so far: the stream version to pass as `before` to get it again."""
         self.unread: int | None = None
-        """The stream version before which nothing was looked at, where a bound ended the walk."""
+        """The stream version at which a bound ended the walk; None if no bound did."""
 
     def of(self, field: str) -> Iterator[TimelineStep[Change]]:
         """The versions; those that change the field, where one is asked for."""
@@ -153,7 +153,7 @@ class _Steps:
 
 
 def _told(withheld: Withheld | None, field: str, change: TimelineChange) -> Change | None:
-    """A change as the caller may see it, unless it is of another field."""
+    """A change as far as the caller may see it; None for another field, or a withheld change."""
     path = ".".join(change.keys)
     if field and path != field and not path.startswith(f"{field}."):
         return None

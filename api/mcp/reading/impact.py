@@ -75,7 +75,7 @@ class ImpactShown(Answer, kw_only=True, omit_defaults=True):
     """On the first page."""
     more_ask: int = 0
     omitted: int = 0
-    """Number of entities that are hit no more surely and are not told."""
+    """Number of entities that the answer leaves out, none of which is hit more surely."""
     truncated: bool = False
     """True if the lineage is larger than what was looked at."""
 
@@ -175,7 +175,7 @@ def _has_column(paths: Iterable[str], entity: dict[str, Any], column: str) -> bo
 def _contracts(
     asked: Asked, entity_id: str, column: str, *, surely: bool
 ) -> Iterator[tuple[bool, Broken, Node]]:
-    """The contracts of the entity that name the column; all of them where the entity goes."""
+    """The contracts of the entity that name the column; without a column, all of them."""
     found = contracts_of(asked.services, asked.access, [entity_id]) or {}
     for each in found.get(entity_id, []):
         node = Node(CONTRACT.name, each["id"], each["name"], each["fullyQualifiedName"])
@@ -200,7 +200,7 @@ def _listed(what: str, places: list[str]) -> str:
 def _tests(
     asked: Asked, kind: str, entity: dict[str, Any], column: str, *, surely: bool
 ) -> Iterator[tuple[bool, Broken, Node]]:
-    """The tests of the column; all tests of the table where the table goes."""
+    """The tests of the column; without a column, all tests of the table."""
     if kind != "table" or not may_list_tests(asked.access):
         return
     table = viewed(asked.access, Named(kind, entity["id"]))
