@@ -191,7 +191,7 @@ def _values(
     field: editable.Field,
     place: editable.FormTarget,
 ) -> dict[str, Any]:
-    """The values of the form, of which `mine` is its text: the stored one to begin with."""
+    """The values of the form's template; `mine` is the text in the form, first the stored one."""
     kind, there = at.kind, place.holder
     theirs: Given = editable.items_of(field, there) if field.is_list else there.get(field.key) or ""
     if field.is_list and len(theirs) > _MOST_ITEMS:

@@ -27,11 +27,11 @@ class ResultPart(msgspec.Struct, frozen=True):
 
     title: str
     said: str
-    """The number that passed."""
+    """Words on how many columns, rules or tests passed."""
     failed: Sequence[str]
-    """The first of those that failed, and why."""
+    """The first columns, rules or tests that failed, each with the reason."""
     more: int
-    """Number of those that failed and are not named."""
+    """Number of failed ones that `failed` leaves out."""
 
 
 class ShownResult(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ def _shown(body: bytes, named: int) -> ShownResult:
 
 
 def _parts(result: ContractResult) -> Iterator[tuple[str, str, list[str]]]:
-    """Title, how many passed, and what failed, of each part that the result tells of."""
+    """Title, words on what passed, and failures, of each part of the contract in the result."""
     if schema := result.schema_validation:
         missing = [f"{each} is missing" for each in schema.failed_fields or ()]
         twice = [f"{each} is promised twice" for each in schema.duplicate_fields or ()]
@@ -123,7 +123,7 @@ def _passed(passed: int | None, total: int | None) -> str:
 
 
 def _times(times: SlaValidation) -> tuple[str, list[str]]:
-    """The times that were kept, and those that were not."""
+    """Words on the times that were kept, and on each time that was not."""
     named = {
         "refresh frequency": times.refresh_frequency_met,
         "latency": times.latency_met,

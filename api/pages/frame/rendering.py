@@ -116,7 +116,7 @@ _FOR_SOME = (
     ("Audit", "/audit", Action.AUDIT),
     ("Operation", "/operation", Action.OPERATE),
 )
-"""The pages that are for some callers only and not found by searching."""
+"""Pages for some callers only: title, address, and the action that a caller must be allowed."""
 CHUNK_CHARACTERS = 64 * 1024
 TYPED = "typed"
 """Key of a request's state for the text of its form, for a page that refuses the form."""
@@ -234,7 +234,8 @@ def here(request: AnyRequest) -> str:
 def _back_to(request: AnyRequest) -> str:
     """The address to return to after a sign-in.
 
-    A form may be sent to an address without a page: then it is the page that the browser came from.
+    After a form was sent, whose own address may have no page, that is the page the browser came
+    from.
     """
     address = ""
     if request.method == "POST":

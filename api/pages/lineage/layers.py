@@ -37,7 +37,7 @@ def _longest_ways(root: str, following: Mapping[str, Sequence[str]]) -> dict[str
 
 
 def _depth_first(root: str, following: Mapping[str, Sequence[str]]) -> tuple[list[str], set[Arrow]]:
-    """The nodes as a depth-first walk leaves them, and the arrows that close circles."""
+    """The nodes in the order in which a depth-first walk leaves them, and the closing arrows."""
     finished: list[str] = []
     closing: set[Arrow] = set()
     entered, open_nodes = {root}, {root}
