@@ -93,14 +93,13 @@ class Application(Litestar):
     late: dict[str, Callable[[], Handlers]]
     """Path of a collection, or of the use of all -> function that makes its handlers.
 
-    They stay here until the first request for it: the handlers of all kinds would take most of a
-    start, and most servers are asked for few kinds.
+    A function stays here until the first request for its path: making the handlers of all kinds
+    would take most of a start, and most servers are asked for few kinds.
     """
     unmounted: Handlers
     """Registered handlers that only the quick path knows.
 
-    Litestar takes longer to learn of them than it takes to make them, and most requests do not go
-    its way.
+    Mounting handlers takes Litestar longer than making them, and most requests do not need it.
     """
 
     async def register_rest(self) -> None:

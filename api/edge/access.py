@@ -39,7 +39,7 @@ class Guard:
         positions: ReadPositions,
         challenges: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`challenges` has, by path, what a refusal for want of a token says there besides."""
+        """`challenges`: path -> what a refusal for want of a token adds to its challenge there."""
         self._challenges = challenges
         self._verifier = verifier
         self._policies = policies
@@ -69,8 +69,8 @@ class Guard:
     def admit_at_once(self, scope: Any, needed: object) -> bool:
         """Let a request in as `admit` does, unless that takes a task; returns whether it is in.
 
-        It takes one where the token was not verified lately or there is a position to be waited
-        for. Raises TooManyRequests or Forbidden.
+        A task is needed if the token was not verified lately, or if the request must wait for a
+        position. Raises TooManyRequests or Forbidden.
         """
         headers: KnownHeaders = scope["headers"]
         if headers.authorization is None:

@@ -35,7 +35,7 @@ _PLAIN_LINE = re.compile(
 ).fullmatch
 """Reads the first line of a plain read; the parser takes further characters."""
 _TRIED = ("user", "auth", "made", "state")
-"""Keys in the scope of a request that was not answered at once; see api.edge.quick_path."""
+"""Keys that an attempt to answer at once leaves in a scope; see `api.edge.quick_path`."""
 
 
 class AnsweringProtocol(BoundedProtocol):
@@ -143,7 +143,7 @@ class AnsweringProtocol(BoundedProtocol):
         return self._respond(scope)
 
     def _respond(self, scope: Any) -> bool:
-        """Write the answer to a plain read; returns False where a route must answer."""
+        """Write the answer to a plain read; returns False if a task has to answer."""
         answered = self.edge.answer(scope)
         if answered is None:
             return False

@@ -62,7 +62,7 @@ class QuickPath:
     def answer(self, scope: Any) -> Finished | None:
         """The answer to a read that can be sent whole at once; None where it takes a task.
 
-        `application` goes on there from what the scope then has.
+        In that case `application` goes on with what this attempt has left in the scope.
         """
         route = self._find(scope)
         if route is None:

@@ -151,8 +151,8 @@ class TokenVerifier:
     def _check_times(self, claims: Claims, register: Register) -> None:
         """Raise Unauthorized for wrong times.
 
-        Depends on the clock and the token's times alone, but for long-lived tokens, whose ids
-        nobody guesses.
+        The result depends on the clock and the token's times alone, so that it discloses nothing
+        else; except for long-lived tokens, whose ids nobody can guess.
         """
         now = self._clock()
         issued = now if claims.iat is None else min(claims.iat, now)
