@@ -212,7 +212,7 @@ def _of_projections(inspection: Inspection) -> Iterator[Metric]:
 
 
 def _of_proofs(proofs: Mapping[str, Proof]) -> Iterator[Metric]:
-    """The age of the last proof of each part, and 1 or 0 for equal or different."""
+    """Gauges for the age of the last proof of each part, and its verdict: 1 for equal, else 0."""
     parts, now = sorted(proofs.items()), time.time()
     ages = [((part,), max(now - proof.at / 1000, 0.0)) for part, proof in parts]
     yield _gauge("proof_age_seconds", "Time since the last verification", ages, "part")

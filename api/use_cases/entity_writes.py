@@ -185,12 +185,12 @@ def expected_state(condition: str | None) -> tuple[int | None, str | None]:
 T = TypeVar("T")
 
 PlanOf = Callable[[Asked], Callable[[], Plan]]
-"""Makes of a request, which it checks, what plans the write on the newest state."""
+"""Function that checks a request, and gives a function that plans its write on the newest state."""
 
 _MOST_DROPPED = 20
 """Labels of a bot that were left out which a header names."""
 _IDENTITY_ONLY = "00000000"
-"""In place of the digest of what is withheld: all but what identifies the entity."""
+"""Stands for the digest of withheld fields if all is withheld but what identifies the entity."""
 _IDENTITY = frozenset({"id", "name", "fullyQualifiedName", "version", "deleted"})
 
 

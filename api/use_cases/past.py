@@ -115,7 +115,7 @@ async def _position_asked(
     *,
     searched: bool = False,
 ) -> int:
-    """As `position_asked`, before the horizon too."""
+    """The result of `position_asked`, which may lie before the horizon."""
     if at is not None and as_of is not None:
         raise InvalidInput("at and asOf both say which past is meant: give one of them")
     if at is None:
@@ -148,10 +148,10 @@ async def position_of_list(
     *,
     searched: bool = False,
 ) -> int:
-    """As `position_asked`, of a list: a pinned cursor says the position where nothing else does.
+    """The result of `position_asked` for a list, where a pinned cursor may name the position.
 
-    Raises InvalidInput for a cursor of another position; whether it is one of the list at all is
-    for the list to say, and `past_of` whether the position comes before the horizon.
+    Raises InvalidInput for a cursor of another position. It does not check that the cursor is one
+    of this list, nor that the position is after the horizon (`past_of` does).
     """
     pinned = cursors.position_of(cursor) if cursor else None
     if as_of is None and at in (None, NOW):

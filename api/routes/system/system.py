@@ -52,7 +52,7 @@ class Preparation(msgspec.Struct, omit_defaults=True, rename="camel"):
     """Progress of a read model that is being built; without numbers where that is not known yet."""
 
     done: int | None = None
-    """Entities."""
+    """Number of entities that are done, out of `total`."""
     total: int | None = None
 
 
@@ -62,11 +62,9 @@ class Readiness(msgspec.Struct, omit_defaults=True):
     ready: bool
     problems: list[str]
     degraded: list[str] = []
-    """Faults that stand in the way of no read, or of no read yet, and want mending; absent when
-    there are none.
-    """
+    """Faults that should be mended, though they prevent no read yet; absent when there are none."""
     preparing: dict[str, Preparation] = {}
-    """`lists` and `search`, as far as they are not there yet; absent when both are."""
+    """`lists` or `search` -> progress, while they are being built; absent when both are there."""
 
 
 def system_routes(
