@@ -182,7 +182,7 @@ class PastChanges:
 class Life:
     """The states of one entity, from the stored one or its creation on.
 
-    Several PastChanges may in turn take what the entity adds, until `finish`.
+    What is added may go to several PastChanges in turn (`give`), until `finish`.
     """
 
     def __init__(self, held: HeldState | None = None) -> None:
@@ -241,7 +241,7 @@ class Life:
         self._replaced, self._ended, self._moved = [], [], []
 
     def finish(self, changes: PastChanges) -> None:
-        """Add all memberships to the changes."""
+        """Add what is left to the changes, with the memberships that still hold."""
         self.give(changes)
         if self._is_purged:
             changes.unlisted += [row[:5] for row in self._stored]
@@ -250,7 +250,7 @@ class Life:
         changes.listed += [(*row, since) for row, since in self._since.items() if since is not None]
 
     def give(self, changes: PastChanges) -> None:
-        """Add the memberships that have ended so far to the changes."""
+        """Add the states and memberships that have ended so far to the changes."""
         changes.replaced += self._replaced
         changes.ended += self._ended
         changes.moved += self._moved
