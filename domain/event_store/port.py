@@ -253,7 +253,7 @@ class EventStore(EntityReads):
         try:
             event = decode_event(type_name, payload)
         except LaterRelease:
-            # Which release that is, the log says where a program has written this that names it.
+            # Raises an error that names the release, if the log names its features.
             self.refuse_later_release()
             raise
         return RecordedEvent(entity_id, stream_version, event, position)

@@ -117,14 +117,14 @@ class BulkImport:
         try:
             batch = self._decide_lines(chunk, puts)
             if puts.steps:
-                # The log holds the append to its epoch.
+                # The log itself checks the epoch of the append.
                 position_of(*self._store.append_group([puts.append()]))
                 return batch
             self._store.durable_head()
         except StoreUnavailable:
             raise
         except Exception:
-            # Of what two logs have anything may come, also an error.
+            # Decisions that rest on two epochs of the log may fail with any error.
             if self._store.epoch() == epoch:
                 raise
         else:

@@ -96,7 +96,7 @@ def _sent(line: bytes, names: set[Name], ids: set[str]) -> ReadAhead:
     except InvalidInput as error:
         return error.message
     kind = KINDS[draft.kind]
-    # What is sent has references by qualified names in place of bare ones.
+    # The draft that is sent has references by qualified names in place of bare ones.
     sent = drafts.sent(kind, draft)
     add_looked_up(kind, sent or draft, names, ids)
     return sent

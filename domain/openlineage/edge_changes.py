@@ -75,7 +75,7 @@ class EdgeChange:
         """The details of the edge after the statement; None to leave it alone."""
         self.note, self.is_left_out = None, False
         if before is None:
-            # What a newer event of the job does not say any more is not drawn anew.
+            # An older event does not draw an edge that a newer event of the job no longer names.
             self.is_left_out = self._older
             return None if self._older else self._new()
         if before["source"] != SOURCE:

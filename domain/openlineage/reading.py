@@ -74,7 +74,7 @@ def _of_dataset(dataset: Dataset, at: int, told: Told) -> Statement:
     name, texts = DatasetName(dataset.namespace, dataset.name), _Texts(told)
     facets = Facets(dataset.facets, place("dataset", *astuple(name)), told)
     texts.add(name, facets)
-    # One that is gone, or has another name, is not missing.
+    # A dataset that was dropped or renamed is not reported as missing.
     mentioned = () if _tell_of_life(name, facets, told) else (name,)
     return Statement(at=at, texts=texts.said, mentioned=mentioned, told=tuple(told.sentences))
 

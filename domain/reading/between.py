@@ -108,7 +108,7 @@ def ends_of(
 def root_of(store: EventStore, claim: Claim, before: int, after: int) -> Root:
     """The entity of a claim as one that a comparison of two positions is narrowed to."""
     kinds = kinds_below(claim.kind) | {claim.kind}
-    # A name that was never changed is told by the creation.
+    # The creation has the name of an entity that was never renamed.
     last = None if claim.former_names else 1
     earlier = later = None
     for each in store.streams([StreamSpan(claim.id, upto=last)], upto=after):

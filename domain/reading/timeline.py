@@ -212,7 +212,7 @@ class _ChangingEntity:
 
     def _evolve(self, event: Event) -> None:
         state = evolve(self._state, event, self._id)
-        # A body of its own, for that of a creation belongs to its event.
+        # A copy of the body: the body of a creation belongs to its event.
         self._state = replace(state, body={**state.body})
 
     def _decoded(self, key: str) -> Any:

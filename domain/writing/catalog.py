@@ -233,7 +233,7 @@ class Catalog:
                 if self.store.epoch() == epoch:
                     raise
             else:
-                # What is to be appended the log itself holds to its epoch.
+                # The log itself checks the epoch of an append.
                 if proposal.position is None or self.store.epoch() == epoch:
                     return proposal, given
 
@@ -319,6 +319,6 @@ def _decide_deletes(
             results[entity_id] = plan.change
             for step in plan.steps:
                 events += len(step.events)
-                # Of a thousand wide tables the bodies would take gigabytes.
+                # The bodies of a thousand wide tables would take gigabytes.
                 steps[step.after.id] = Step(None, step.events, replace(step.after, body={}))
     return [*steps.values()], results

@@ -71,7 +71,7 @@ def plan_document(
         return by.put_draft(_CONTRACT, draft, context, known, creating=creating)
 
     given = GivenDocument(text=canonical(request.document), values={}, place=place)
-    # The values depend on what is there, so they are known once all of it is decided.
+    # The values depend on what is stored, so they are known only after a first plan.
     given.values = digests(plan(planner.without_gate()).own.after.body)
     return plan(planner)
 

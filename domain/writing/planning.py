@@ -107,7 +107,7 @@ class Planner(ChangePlanner):
         try:
             steps = self.create(KINDS[parent.kind], parent.values, plain).steps
         except NotFound:
-            # Of what stands above the parent; the entity cannot be, and says so in its own words.
+            # What stands above the parent is missing: the refusal of the entity itself says so.
             return [], self
         if not context.may_bring:
             raise NotPermitted(

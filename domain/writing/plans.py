@@ -222,7 +222,7 @@ def expectations(steps: Iterable[Step]) -> Expectations:
         live=frozenset(live),
         without_children=frozenset(without_children),
         without_live_children=frozenset(without_live_children),
-        # What has no children any more has no edges either.
+        # Entities that must have no children must have no edges either.
         without_edges=frozenset(without_children),
         # What comes back with its entity was alone when it went, or there were several already
         # before there was this rule.

@@ -42,7 +42,7 @@ class RenamingPlanner(DeletionPlanner):
         if taken is not None and taken.id != state.id:
             raise AlreadyExists(name_is_taken(taken, named.fqn))
         own = partial(step, ChangeEntity, state, context, checked=True, renaming=named)
-        # What is refused by itself is refused before the whole log is searched for it.
+        # A rename that is refused anyway fails here, before the whole log is searched.
         own(at=state.updated_at, body=body)
         if context.brief:
             raise TakesLong

@@ -39,7 +39,7 @@ def relation_of_limits(old: Limits, new: Limits, *, whole: bool) -> Relation | N
     numbers, too.
     """
     if len(old) == len(new) == 1:
-        # Nearly all are: one limit with another number.
+        # The commonest case: one limit with another number.
         ((key, was), (other, now)) = (*old.items(), *new.items())
         if key == other and type(was) is type(now) is int and key in _UPPER:
             return of_numbers(was, now)

@@ -31,7 +31,7 @@ def reach_of(
         if change.rule.consumer is not Level.BREAKING or not is_own:
             continue
         if len(change.place) > 1:
-            # What no column may be named, no lineage leads to; it may be a megabyte.
+            # No lineage leads to a text that cannot be the name of a column; it may be a megabyte.
             if all(map(is_name, change.place[1:])):
                 columns[".".join((entity_fqn, names.join(change.place[1:])))] = None
             reaches.add(Reach.COLUMNS)

@@ -69,7 +69,7 @@ def _compare_one(
         return
     elements = [each.get("element") for each in (old, new)]
     if all(elements) and elements[0] != elements[1]:
-        # It is the level of other data: one was dropped, and one is promised.
+        # The level is now of other data: one promise was dropped, and another one is made.
         findings.add("sla.weaker", path, old)
         findings.add("sla.stronger", path, None, new)
         return

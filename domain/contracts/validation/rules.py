@@ -86,7 +86,7 @@ class RulesProcess:
             return
         process, self._process = self._process, None
         process.kill()
-        # What it was not told has no reader any more.
+        # Nobody reads what is left in the buffer of its input.
         with process, suppress(BrokenPipeError):
             assert process.stdin is not None
             process.stdin.close()

@@ -205,7 +205,7 @@ class Connections:
             connection.epoch = self._server.meet(timeline, started, recovered)
             connection.answers_within = None
         except BaseException:
-            # The server has so many places.
+            # The server takes a limited number of connections.
             connection.close()
             raise
         with self._lock:

@@ -161,7 +161,7 @@ class Transactions:
     def _append_alone(self, link: Link, append: Append, known: Known) -> int | Refusal:
         """Store a group of one by one statement, which commits; by another where it is refused."""
         if (event := event_parameters(append)) is not None:
-            # Where anything is in the way, the other statement says what.
+            # When this statement stores nothing, the other one finds out why.
             with suppress(UniqueViolation):
                 ((position,),) = link.rows(APPEND_EVENT, self._key, known.newest, *event)
                 if position is not None:

@@ -162,7 +162,7 @@ class Recorder(SQLiteApplicationRecorder):
             position = plain.execute(_INSERT, append.rows[-1]).lastrowid or 0
         else:
             position = plain.execute(SELECT_HEAD).fetchone()[0]
-        # What is named here is known when the next append reads it: this one may be taken back.
+        # `_known` learns these names when the next append reads them: this one may be taken back.
         if not append.features <= self._known.names:
             features.name_features(plain, append.features - self._known.names)
         write_claims(plain, append.changes)
