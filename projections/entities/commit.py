@@ -88,7 +88,7 @@ def _remove_past(session: CommitSession, changes: PastChanges) -> None:
     keys = [(entity_id,) for entity_id in changes.purged]
     edges = {edge for each in sql.edges_of for (edge,) in session.rows_of(each, keys)}
     held = session.rows_of(sql.history_of, [(each,) for each in gone | edges])
-    # Of an edge the entity may be the pipeline.
+    # The purged entity may be only the pipeline of an edge, whose past stays.
     rows = [
         row
         for row in (ReplacedState(*each) for each in held)

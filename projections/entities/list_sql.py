@@ -45,7 +45,7 @@ def told_place(place: Place) -> Place:
 
     `place` has a name with a NUL, which no database takes and no entity has.
     """
-    # Those that begin with what is before the character come behind the place.
+    # Longer names that begin with the part before the NUL come behind the place.
     return Place(place.name.partition("\0")[0], AFTER_ANY_ID)
 
 

@@ -126,7 +126,7 @@ class PageReader(ABC):
         for kind, entity_id in self._holders(sought, (*sought.names, *roots)):
             named = self.run(self._sql.names_at([entity_id], position))
             fqn = named[0][1] if named else None
-            # It may not have been there yet.
+            # The entity may not have existed at the position.
             return NOWHERE if fqn is None else scope_of_then(sought, kind, fqn)
         return sought.otherwise
 
@@ -188,7 +188,7 @@ class PageReader(ABC):
             ((total,),) = self.run(self._sql.total(self._selection))
         if place is None or not self._request.limit:
             return total, False
-        # Whoever comes from the other side sees the place of the cursor so.
+        # The row of the cursor belongs to exactly one of the two directions.
         place = Place(place.name, place.id, inclusive=not place.inclusive)
         return total, self._goes_on(place, backward=not self._request.backward)
 
@@ -216,7 +216,7 @@ class PageReader(ABC):
             part = self._part(start, min(left, _MOST_ROWS), part_bytes)
             if not part:
                 break
-            # Whoever takes a part may clear it.
+            # The place is taken first: the consumer of a part may clear it.
             start, left = Place(part[-1][0], part[-1][1]), left - len(part)
             yield part
 

@@ -65,7 +65,7 @@ class PastChanges:
     def add(self, held: HeldState | None, change: EntityChange) -> None:
         """Add what became of an entity whose stored state is `held` (None: there was none)."""
         if held is None and change.stored is None and not change.passed:
-            # It was purged by an earlier commit.
+            # An earlier commit has purged the entity.
             return
         life = Life(held)
         for state in change.passed:
@@ -205,7 +205,7 @@ class Life:
             changes.count_total(state, position, 1)
         else:
             if before.position < position:
-                # What held for no time is no past.
+                # A state that held for no time is no past.
                 self._replaced.append(replaced_state(before, position))
             if (before.deleted, before.status) != (state.deleted, state.status):
                 changes.count_total(before, position, -1)
@@ -214,7 +214,7 @@ class Life:
                 return
         now = memberships(state)
         if not self._since:
-            # As for the first state of each entity: quicker than by the differences of two sets.
+            # Nothing to compare, as for a first state: quicker than the differences of two sets.
             self._since = dict.fromkeys(now, position)
             return
         self._end(self._since.keys() - now, position)

@@ -83,7 +83,7 @@ class StoredEntities:
         due = recorded_moments(self._log, self._snapshot.position)
         for moments in zip_longest(due, self._snapshot.moments()):
             if moments[0] != moments[1]:
-                # One that is missing or too much shifts all that follow.
+                # A moment that is missing or too much shifts all that follow.
                 differences.add(_wrong_moment(*moments))
                 break
 

@@ -95,7 +95,7 @@ class CheckpointWaiters:
     def reach(self, waiter: Waiter, position: int) -> None:
         """Say which position somebody waits for."""
         waiter.position, waiter.until = position, time.monotonic() + self.seconds
-        # A look sets what it has seen before it asks for positions: this one is not overlooked.
+        # A look sets `_seen` before it compares positions, so it cannot overlook this one.
         if position <= self._seen or not self._announced:
             self._look_soon()
         self._ask_to_look()
@@ -125,13 +125,13 @@ class CheckpointWaiters:
 
     def _call(self, work: Callable[[], None]) -> None:
         assert self._loop is not None
-        # A loop that was closed meanwhile has nobody left who waits.
+        # Nobody waits in a loop that was closed meanwhile.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(work)
 
     def _look(self) -> None:
         """Release everybody whose position has passed or who has waited too long."""
-        # What is said from here on is not seen by this look for sure, and has another one.
+        # This look may miss positions that are set from here on: they ask for another look.
         self._look_is_due = False
         if any(waiter.position is not None for waiter in self._waiters):
             try:

@@ -53,7 +53,7 @@ class Projector:
         if not batch:
             batch = self._store.read(checkpoint[0], self._batch_size)
         while self._store.epoch() != self._epoch:
-            # What was read may go on from another event than the one that was applied last.
+            # Events that were read in another epoch may not follow the event applied last.
             checkpoint, states = self._resume(), {}
             batch = self._store.read(checkpoint[0], self._batch_size)
         applied = 0
@@ -66,7 +66,7 @@ class Projector:
                 self.projection.apply(folded, *reached, after=checkpoint)
                 self._checkpoint = checkpoint = reached
         except BaseException:
-            # Whether the commit happened is for the store to say, at the next step.
+            # The next step asks the store whether the commit happened.
             self._checkpoint = None
             raise
         return applied

@@ -40,7 +40,7 @@ def build(definition: Definition[M], log: EventStore, progress: Progress) -> Bui
         try:
             definition.load(address, log, progress)
         except Damaged as damaged:
-            # What an earlier building left is not gone on with again.
+            # Refuse the generation, so that nobody tries to complete it again.
             generations.propose(
                 ProposedGeneration(generation, refused=damaged.message), instead_of=begun
             )
@@ -84,7 +84,7 @@ def _begin(definition: Definition[M]) -> tuple[Generation, Hashable]:
     ):
         return proposal.generation, generations.propose(proposal, instead_of=revision)
     numbers = generations.numbers()
-    # Also what was only proposed is not given again: who proposed it may build it still.
+    # A number that was only proposed is not given again: its proposer may still build it.
     last = pointer.last if proposal is None else max(pointer.last, proposal.generation.number)
     generation = Generation(
         number=max((*numbers, *kept, last)) + 1,

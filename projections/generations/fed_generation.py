@@ -90,7 +90,7 @@ class FedGeneration(Generic[M]):
         try:
             self._definition.shut(self.model)
         except StoreUnavailable as error:
-            # It is only checked at the next start then.
+            # The only consequence is that the next start checks the read model.
             log_line.warning(
                 "not closed cleanly",
                 extra={"projection": self._definition.name, "error": str(error)},

@@ -60,7 +60,7 @@ class FolderGenerations(Generations):
         files = [path.with_name(path.name + suffix) for suffix in ("", *_BESIDE)]
         size = 0
         for file in (*files, *path.rglob("*")):
-            # What is removed meanwhile takes nothing.
+            # A file that is removed meanwhile takes no space.
             with suppress(FileNotFoundError):
                 size += file.stat().st_size if file.is_file() else 0
         return size

@@ -70,15 +70,15 @@ def proof_of(
     `generation` is the number of the generation of a read model that was compared.
     """
     if isinstance(compared, LogProof):
-        position, number, found, reason = compared.head, compared.events, compared.found, None
+        position, number, differences, reason = compared.head, compared.events, compared.found, None
     else:
         position, number, reason = compared.position, compared.entities, compared.reason
-        found = sum(compared.found.values())
+        differences = sum(compared.found.values())
     return Proof(
         verdict=compared.verdict,
         position=position,
         compared=number,
-        found=found,
+        found=differences,
         reason=reason,
         generation=generation,
         at=clock.now(),

@@ -79,7 +79,7 @@ class SearchProjection:
             paths = {"paths": len(searched.paths), "position": position}
             log.warning("search takes no more undeclared paths", extra=paths)
         documents = EntityDocuments(states, searched)
-        # What is purged has no past.
+        # Purged entities have no past.
         kept = (state for state in states.values() if not state.entity.purged)
         replaced = replaced_documents((step for state in kept for step in state.steps), searched)
         self._engine.apply(

@@ -112,7 +112,7 @@ class SortedEntries:
 @contextmanager
 def sorted_entries(engine: SearchEngine, log: EventStore) -> Iterator[SortedEntries]:
     """The newest commit of an engine until the block ends; raises Damaged when not of this log."""
-    # An empty name is a file that SQLite makes for this connection and removes with it.
+    # For an empty name SQLite makes a file, which it removes with the connection.
     sorting = closing(sqlite3.connect("", isolation_level=None))
     with sorting as connection, engine.snapshot() as snapshot:
         reason = disagreement(log, *snapshot.checkpoint)

@@ -89,7 +89,7 @@ def verify(
     with ThreadPoolExecutor() as pool, ExitStack() as stack:
         run = _Run(log, request, pool)
         sources = run.open(subjects, stack)
-        # After the models, so that it has every event that they have.
+        # Taken after the models are opened, so that it has every event that they have.
         snapshot = stack.enter_context(log.snapshot())
         ids = None if request.sample is None else run.draw(snapshot, sources.values())
         for name, source in sources.items():

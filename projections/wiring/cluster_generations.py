@@ -94,7 +94,7 @@ class ClusterGenerations(Generations):
         revision = super().point(pointer, instead_of=instead_of)
         now: list[str] = []
         with suppress(IndexMissing, NoDocument):
-            # Of our indexes alone: others may be none of our user's business.
+            # Ask for our own indexes only: our user may have no right to see others.
             path = f"/{self._alias}-*/_alias/{self._alias}"
             now = list(self._cluster.request("GET", path))
         actions = [{"remove": {"index": name, "alias": self._alias}} for name in now]
@@ -120,7 +120,7 @@ class ClusterGenerations(Generations):
         """Take the proposal of a revision away; raises StoreUnavailable."""
         self._seen.pop("proposal", None)
         if self._find("proposal") is not None:
-            # Where another one was proposed, it stays.
+            # A proposal that has replaced this one stays.
             with suppress(NoDocument, VersionConflict):
                 self._cluster.request("DELETE", self._place("proposal", instead_of))
 
@@ -149,7 +149,7 @@ class ClusterGenerations(Generations):
         except StoreUnavailable:
             if known is None:
                 raise
-            # Whoever reads by what was known finds out what the cluster cannot do.
+            # Readers by the known record find out themselves what the cluster cannot do.
             self._seen[record] = now, known[1]
             return known[1]
         if self._seen.get(record) is not known:

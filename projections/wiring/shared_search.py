@@ -111,7 +111,7 @@ class SharedSearch(Backend[SearchEngine]):
         try:
             engine = self._open(address, True)
         except IndexMissing:
-            # It is refused where another process has made one meanwhile.
+            # The cluster refuses this if another process has made the index meanwhile.
             commits.make(self._cluster, address)
             engine = self._open(address, True)
         with closing(engine):

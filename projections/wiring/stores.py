@@ -182,7 +182,7 @@ def open_stores(
         lists: CurrentGeneration[SortedReadModel] = current[0]
         limit = HistoryLimit(history_days)
         supervisors[0].prune = limit.step
-        # Where all is kept, search does not wait for lists.
+        # Search waits for lists only if there is a limit of the history.
         horizon: Callable[[], Horizon] = Horizon
         due: Callable[[], int] = int
         if history_days is not None:

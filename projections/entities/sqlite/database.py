@@ -53,7 +53,7 @@ class _Connection(sqlite3.Connection):
     """A connection that is closed when its thread is gone, as threads of a pool come and go."""
 
     def __del__(self) -> None:
-        # One that could not be opened has nothing to close.
+        # A connection that could not be opened has nothing to close.
         with suppress(sqlite3.ProgrammingError):
             self.close()
 
@@ -143,7 +143,7 @@ class EntityDatabase:
         with self.transaction() as connection:
             connection.execute(f"PRAGMA wal_autocheckpoint={_FEW_WAL_PAGES}")
             yield connection
-        # It is for the commit itself, which is over.
+        # The smaller number was for that commit only.
         self.writer.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
 
     @contextmanager

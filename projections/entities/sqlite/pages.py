@@ -204,7 +204,7 @@ class SqliteListReader(PageReader):
             ends = state.ends(self._request.identity, self._read_ends)
             return self._read_between(ends, most_bytes)
         except sqlite3.DataError:
-            # A name or an id has so many bytes already.
+            # A single value is larger than the page may be.
             return None
         finally:
             self._connection = own

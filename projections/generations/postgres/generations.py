@@ -198,7 +198,7 @@ class PostgresGenerations(Generations):
 
     def _make_table(self, link: Link) -> None:
         with link.transaction():
-            # Two who make the same at a time would fail.
+            # Two processes that make the same schema at a time would fail.
             link.execute(b"SELECT pg_advisory_xact_lock(%b)", [_LOCK])
             name = sql.Identifier(self._schema)
             link.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))

@@ -117,14 +117,14 @@ def suggestions(
         )
         timed_out = page.timed_out
         sources = BoundedSources(read_sources)
-        told: set[str] = set()
+        suggested: set[str] = set()
         wholes = sources.read([hit.id for hit in page.hits])
         for hit, whole in zip(page.hits, wholes, strict=True):
             shown = whole and visibility.show(hit.kind, whole)
             text = leaves.suggested(values_for(paths, shown), paths) if shown else None
-            if not shown or text is None or keyword(text) in told:
+            if not shown or text is None or keyword(text) in suggested:
                 continue
-            told.add(keyword(text))
+            suggested.add(keyword(text))
             options.append(_option(text, hit, shown, request))
             if len(options) == request.size:
                 break

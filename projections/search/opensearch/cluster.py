@@ -45,7 +45,7 @@ _MISSING_RIGHTS = re.compile(r"no permissions for \[(.+?)\] and User \[")
 """The sentence of a cluster about missing rights; it names the user after them."""
 
 Json = Mapping[str, Any]
-# What it says of each failed request is said by whoever sent it.
+# The sender of a failed request reports it, so the client need not log it.
 logging.getLogger("opensearch").setLevel(logging.CRITICAL)
 
 

@@ -170,7 +170,7 @@ class Commits:
     def _remove_past(self, ids: Sequence[str]) -> None:
         """Remove the documents of the replaced states of entities, from the next commit on."""
         if ids:
-            # What a commit that was interrupted has sent would not be found otherwise, and stay.
+            # Otherwise the deletion would miss documents that an interrupted commit has sent.
             self._show()
         for start in range(0, len(ids), MAX_TERMS):
             some = {"terms": {"id": ids[start : start + MAX_TERMS]}}

@@ -208,6 +208,6 @@ def spans(view: SegmentView, field: str | None, start: bytes = b"") -> Spans:
     expanded = [(EXACT, Span(fields[EXACT], path + b".keyword" + separator, start))]
     if not field.endswith(".keyword"):
         expanded.append((TEXT, Span(fields[TEXT], path + separator, start)))
-        # The others of `exact` are true and false.
+        # Values of `exact` that are no numbers are true and false.
         expanded.append((EXACT, Span(fields[EXACT], path + separator, start, numbers=False)))
     return expanded
