@@ -77,7 +77,7 @@ class ReadPositions:
         with self._places.held(caller):
             waiting = [waiters.until(position) for waiters in waited_for]
             if not all(await asyncio.gather(*waiting)):
-                # Nothing is said of where they are: that is for operators.
+                # The message does not say how far the read models are: that is for operators.
                 raise Overloaded(
                     f"this host has not applied position {position} yet: try again,"
                     f" or read {otherwise}",

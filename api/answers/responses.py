@@ -258,7 +258,7 @@ class Heavy(ASGIResponse):
         stream.hold(0)
 
         def turn() -> bytes | None:
-            # Only when the turn has come: meanwhile others have made theirs.
+            # Look for room only when the turn has come: other streams have made chunks meanwhile.
             return next(self._chunks, None) if stream.has_room() else b""
 
         while True:

@@ -277,10 +277,10 @@ def split_cursor(query_string: bytes) -> tuple[bytes, dict[str, str]]:
     if (
         argument is None
         or not _SPELLED(cursor)
-        # They may stand for other characters.
+        # Percent signs and plus signs may stand for other characters.
         or b"%" in form
         or b"+" in form
-        # There may be another cursor.
+        # The query may have a second cursor.
         or b"before=" in form
         or b"after=" in form
     ):
@@ -295,7 +295,7 @@ def _pairs(query: str) -> Iterable[tuple[str, str]]:
     """
     if "%" in query or "+" in query:
         return parse_qsl(query, keep_blank_values=True, errors="surrogateescape")
-    # A tenth of the time, as there is nothing to decode.
+    # There is nothing to decode: this takes a tenth of the time of `parse_qsl`.
     parts = (part.partition("=") for part in query.split("&") if part)
     return [(name, value) for name, _, value in parts]
 
@@ -334,7 +334,7 @@ def _constrained(hint: Any) -> Any:
     bounds = {bound: getattr(meta, bound) for bound in ("ge", "le")}
     if all(bound is None for bound in bounds.values()):
         return inner
-    # Msgspec takes bounds of a number, not of what may be one.
+    # Msgspec takes bounds of a number, but not of a number or None.
     bounded: Any = Annotated[int, msgspec.Meta(**bounds)]
     return bounded | None if NoneType in get_args(inner) else bounded
 

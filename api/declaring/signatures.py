@@ -196,7 +196,7 @@ def route(
         path,
         # HEAD is answered as GET is, without the body.
         http_method=[HttpMethod.GET, HttpMethod.HEAD] if method == "GET" else HttpMethod(method),
-        # What an answer says itself counts, not this.
+        # The status of the answer itself counts, not this one.
         status_code=200,
         opt={"permission": permission, "route": declared},
         media_type="application/json",

@@ -146,7 +146,7 @@ class AccessMiddleware:
         asks_methods = scope.get("method") == "OPTIONS"
         needed = handler.opt.get("permission")
         if callable(needed):
-            # That of a page follows from its address.
+            # The permission for a page follows from its address.
             needed = needed(scope)
         authorize = self._in_cookie if handler.opt.get("page") else in_header
         await self._guard.admit(scope, needed, authorize, asks_methods=asks_methods)

@@ -93,7 +93,7 @@ class AnsweringProtocol(BoundedProtocol):
         if len(head) <= MOST_HEAD_BYTES and _PLAIN_LINE(line):
             if len(self._heads) >= MOST_HEADS:
                 self._heads.clear()
-            # The edge has put them in place of those that were parsed.
+            # The edge has put its own headers in place of the parsed ones.
             scope: Any = self.scope
             self._heads[head] = scope["headers"]
 

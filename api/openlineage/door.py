@@ -243,15 +243,15 @@ def _answer(outcomes: Sequence[Outcome], *, sees_all: bool) -> TakenEvent:
         edges = sum(each.edges + each.waiting for each in outcomes)
         return TakenEvent(edges=edges, ignored=[*first.statement.told])
     missing: dict[DatasetName, None] = {}
-    told: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for each in outcomes:
         missing |= each.missing
-        told.update(dict.fromkeys(each.told.sentences))
+        sentences.update(dict.fromkeys(each.told.sentences))
     named = [UnresolvedName(each.namespace, each.name) for each in missing]
     return TakenEvent(
         edges=sum(each.edges for each in outcomes),
         unresolved=named[:MOST_NAMED],
-        ignored=[*told][:MOST_TOLD],
+        ignored=[*sentences][:MOST_TOLD],
     )
 
 

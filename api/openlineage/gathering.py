@@ -61,7 +61,7 @@ class Gatherer(Generic[T, R]):
             results = await self._take([item for items, _ in some for item in items])
         except Exception as error:
             if len(some) > 1 and not isinstance(error, CatalogError | Overloaded):
-                # One of them must not be in the way of the others.
+                # One failing request must not keep the others from their results.
                 for each in some:
                     await self._settle([each])
                 return

@@ -258,7 +258,7 @@ def _config(app: Application, settings: Settings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        # Or what any program of this machine says of its client would be believed.
+        # With them, any program of this machine could make up the address of its client.
         proxy_headers=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         timeout_keep_alive=75,

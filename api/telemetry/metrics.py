@@ -143,7 +143,7 @@ class Metrics:
             "catalog_process_resident_memory_bytes", "Memory, by process", labels=("process",)
         )
         for name, counts in self._counts.named():
-            # Its place may be that of a process which has not begun.
+            # A process that has not begun has no id yet.
             used = _use_of(counts.process) if counts.process else {}
             for family in (cpu, memory):
                 if (value := used.get(family.name)) is not None:

@@ -157,7 +157,7 @@ def page(
             wanted, part=None, since=points[-1][0], until=points[0][0], before=None, limit=_PARTS
         )
         beside = services.measurements.page(all_parts)
-        # All of a page is complete: where there is too much beside it, it ends earlier.
+        # Every point of a page is complete: with too many parts beside it, the page ends earlier.
         points = [each for each in points if not beside.more or each[0] >= beside.points[-1][0]]
         more = more or len(points) < len(bodies)
         bodies = complete(points, beside.points)

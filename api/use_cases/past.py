@@ -155,7 +155,7 @@ async def position_of_list(
     """
     pinned = cursors.position_of(cursor) if cursor else None
     if as_of is None and at in (None, NOW):
-        # A cursor without a position is told from one of this list when the list is read.
+        # Whether a cursor without a position is one of this list shows when the list is read.
         at = NOW if pinned is None else str(pinned)
     position = await _position_asked(services, request, at, as_of, searched=searched)
     if pinned not in (None, position):
@@ -295,10 +295,10 @@ def difference(
         PointOfEntity(position, msgspec.Raw(format_version(entity.version).encode()))
         for position, entity in ((before, old), (after, new))
     )
-    found = EntityDiff(
+    diff = EntityDiff(
         from_=next(ends), to=next(ends), change_description=changes.describe(old, new, cut)
     )
-    return access.statuses.shown(kind, msgspec.json.encode(found))
+    return access.statuses.shown(kind, msgspec.json.encode(diff))
 
 
 def _id_of_name(services: Services, kind: EntityKind, fqn: str) -> str:

@@ -203,7 +203,7 @@ class TokenVerifier:
             try:
                 await self.follow()
             except Exception:
-                # Whatever it was: who stopped following would never learn of a revocation.
+                # Any error: a process that stopped following would never learn of a revocation.
                 log.exception("register of tokens not followed")
 
     def close(self) -> None:

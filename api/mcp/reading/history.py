@@ -88,7 +88,7 @@ async def get_history(asked: Asked, given: GetHistory) -> History:
 def _page(asked: Asked, given: GetHistory, since: int, pinned: int | None, before: int) -> History:
     kind = viewed(asked.access, given.entity)
     log = asked.services.stores.log
-    # What the caller may not read now, or is gone, has no history to show.
+    # Refuse an entity that is gone, or that the caller may not read now.
     asked.read(given.entity, (), None)
     entity_id = id_of_named(log, kind, given.entity)
     withheld = asked.access.withheld(Action.VIEW, kind.name)

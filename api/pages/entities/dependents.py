@@ -99,7 +99,7 @@ def dependents_of_column(at: EntityRequest, column: str) -> dict[str, Any] | Non
         "total": len(impact.breaks),
         "perhaps": len(impact.may_break),
         "only_nearest": 0,
-        # Of what is not named, nothing is hit more surely than what is.
+        # Entities that are left out are hit no more surely than those that are named.
         "at_least": impact.truncated or bool(impact.omitted and not impact.look_again),
         **_owners(named),
     }

@@ -121,7 +121,7 @@ def edit_pages(
             plan = partial(plan_patch, services.catalog.planner, kind, entity_id)
             await change(at, plan, patch, tag)
         except StaleVersion:
-            # A question, and no failure: a browser would log one.
+            # The answer is a question, not an error, which a browser would log.
             return await pages.answer(at, "edit", partial(again, stale=True), mine=wanted)
         except REFUSALS as error:
             status, problem = refusal(error)

@@ -211,7 +211,7 @@ async def change(at: EntityRequest, plan_of: PlanOf, body: bytes, tag: str) -> N
 def refusal(error: Exception) -> tuple[int, str]:
     """The status and the words of one of REFUSALS."""
     if isinstance(error, NotEmpty):
-        # The error tells programs how to ask for it.
+        # The message of the error is for programs: it names the parameter that deletes all.
         return status_of(error)[0], "It is not empty: it goes only with everything below it."
     if isinstance(error, CatalogError):
         return status_of(error)[0], error.message

@@ -92,7 +92,7 @@ def read_two_moments(
     first = read_list(services, kind, access, one, **given)
     if cursor := wanted.before or wanted.after:
         place, _ = decode(cursor, identity, backward=backward)
-        # The same place in the other list has a cursor of that position.
+        # The cursor of the same place in the other list has the position of that list.
         position = None if other is None else other.position
         there = encode(place, identity, backward=backward, position=position).decode()
         given = given | {"before" if backward else "after": there}

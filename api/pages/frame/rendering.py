@@ -261,7 +261,7 @@ def environment() -> Any:
     )
     made.globals.update(
         static=asset_address,
-        # What a page of the past has in their place keeps the date.
+        # Pages of the past replace `dated` and `entity_address` with functions that keep the date.
         dated=str,
         entity_address=entity_address,
         with_query=addresses.with_query,

@@ -93,7 +93,7 @@ def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteH
         written = replace(written, position=max(written.position, head))
         return services.large(request, shown, headers=written.headers)
 
-    # The answer names what is there, as a list does.
+    # The answer names entities, as a list does.
     permission = Permission(Action.DELETE, kind.name, also=Action.LIST)
     if not kinds_above(kind.name):
         return []
