@@ -38,7 +38,7 @@ class RunImport(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class RunResults(msgspec.Struct, frozen=True):
-    """The results of a run, to be stored, and what they mean."""
+    """The results of a run, to be stored, and the report on them."""
 
     points: dict[str, list[Point]]
     """Id of each contract -> its result."""

@@ -133,7 +133,7 @@ class BulkImport:
         raise another_epoch([])
 
     def _decide_lines(self, chunk: Chunk, puts: BulkPut) -> Batch:
-        """Have `puts` decide on the lines that can be read; returns what they come to."""
+        """Have `puts` decide on the lines that can be read; returns their results."""
         batch = Batch(lines=len(chunk.lines))
         names, ids = set(chunk.read.names), set(chunk.read.ids)
         good: dict[int, Draft] = {}

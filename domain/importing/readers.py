@@ -45,7 +45,7 @@ class _Reader(NamedTuple):
 
 
 class LineReaders:
-    """Some processes that read lines; where there is one core, none. Made by `line_readers`."""
+    """Processes that read lines; none where there is one core. Made by `line_readers`."""
 
     def __init__(self, readers: list[_Reader]) -> None:
         self._turns = deque(readers)

@@ -23,7 +23,7 @@ class Mapping(Struct, frozen=True, array_like=True):
 
 
 class SaidEdge(Struct, frozen=True, array_like=True):
-    """One dataset is made of another one."""
+    """The statement that one dataset is made of another one."""
 
     source: DatasetName
     target: DatasetName

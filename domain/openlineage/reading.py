@@ -1,4 +1,4 @@
-"""Reads of an event what it says of jobs, runs and datasets."""
+"""Reads the statements of an event about jobs, runs and datasets."""
 
 from collections.abc import Iterable, Iterator
 
@@ -26,7 +26,7 @@ MOST_SQL = 10_000
 MOST_MESSAGE = 1_000
 """Characters of the message of a run that failed."""
 MOST_SYMLINKS = 5
-"""Other names of one dataset."""
+"""Other names that are read of one dataset."""
 MOST_FIELD_NAMES = 200_000
 """Names in the paths of all columns of one event: a column inside others has theirs before its own.
 """

@@ -85,7 +85,7 @@ def contract_of(planner: Planner, entity_id: str) -> Entity | None:
 
 
 def _values(said: Said, held: Entity | None, *, replaces: bool) -> dict[str, Any]:
-    """The body that is put: what the document says, with what it cannot say of the same parts."""
+    """The body to put: the document's values, with details that only the `held` contract has."""
     values = dict(said.values)
     if held is None:
         return {"name": said.name, **values}

@@ -103,7 +103,7 @@ class StaleSearch:
                     after, more = page[-1].fqn, len(page) == size
 
     def _judge(self, claim: Claim) -> None:
-        """Count an entity as stale, or keep what it stands below."""
+        """Count an entity as stale, or keep its ancestors because it was seen."""
         if self._seen.isdisjoint(claim.all_names):
             if len(self._stale) == self.most:
                 raise InvalidInput(

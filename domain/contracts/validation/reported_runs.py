@@ -52,7 +52,7 @@ class Check(msgspec.Struct, kw_only=True, rename="camel"):
     field: str | None = None
     dimension: str | None = None
     result: str | None = None
-    """None for a check that was planned and not made."""
+    """None for a check that was planned but not made."""
     reason: str | None = None
 
     @property

@@ -93,7 +93,7 @@ class Connections:
         self._answered_at = float("-inf")
         """Time at which the newest connection was made, by `time.monotonic`."""
         self._places: SimpleQueue[None] = SimpleQueue()
-        """One for each connection that may be taken; quicker than a semaphore."""
+        """An element for each connection that may be taken; quicker than a semaphore."""
         for _ in range(size):
             self._places.put(None)
         self._idle: deque[Link] = deque()

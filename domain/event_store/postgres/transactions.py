@@ -51,7 +51,7 @@ _SYNC = (
     "SELECT setval('positions', greatest(last_value, (SELECT max(position) FROM events)))"
     " FROM positions"
 )
-"""Committed once all that was visible before is on disk; `damage` looks at what it wrote."""
+"""Once this is committed, all that was visible before is on disk; `damage` looks at its write."""
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _END_SESSION = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %b"
 """Gives no row once the session has ended."""
