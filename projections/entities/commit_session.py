@@ -56,7 +56,7 @@ class CommitSql(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommitSession(Protocol):
-    """One transaction; of a statement `{}.` stands before tables, and `?` for each value."""
+    """One transaction; in its statements, tables have `{}.` before them, and `?` is a value."""
 
     sql: CommitSql
 

@@ -52,11 +52,11 @@ class FoldedPart(msgspec.Struct, frozen=True, array_like=True):
     ended: list[EndedMembership] = []
     """Rows of `history_scopes`."""
     added: Steps = {}
-    """As of PastChanges."""
+    """Changes of totals."""
     taken_out: Steps = {}
-    """As of PastChanges."""
+    """The share of purged entities in totals."""
     coverage: list[CoverageStep] = []
-    """Changes of coverage."""
+    """Changes of the coverage of keys."""
     events: dict[tuple[int, str], int] = {}
     """Day and kind -> number of events."""
     newest: dict[str, int] = {}

@@ -87,7 +87,7 @@ class Selection(msgspec.Struct, frozen=True, dict=True):
         return (*first, *self.of_kind, *here, *end, *others)
 
     def narrowest_first(self, counts: Sequence[int]) -> "Selection":
-        """The same rows, sought from the smallest scope; `counts` has the size of each scope."""
+        """Select the same rows, from the smallest scope; `counts` has the size of each scope."""
         if len(self.scopes) < 2:
             return self
         order = sorted(range(len(self.scopes)), key=counts.__getitem__)

@@ -23,7 +23,7 @@ _POSITIONS = 16
 """Positions at which totals are counted: the horizon, and random ones."""
 
 _SIDES = ("entities", "lists")
-"""The sides of differences within the read model: what follows from its rows, what it has."""
+"""Sides of differences within the read model: the value by its rows, the value stored."""
 
 _COUNTED = f"""
 SELECT kind, deleted, status, {{counts}} FROM (

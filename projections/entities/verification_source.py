@@ -102,7 +102,7 @@ def stored_entities(model: SortedReadModel, log: EventStore) -> Iterator[StoredE
 
 
 _LISTS = ("entities", "lists")
-"""The sides of differences within the read model: what follows from its entities, what it has."""
+"""Sides of differences within the read model: the value by its entities, the value stored."""
 
 
 def wrong_list(scope: str, kind: str, entity_id: str, name: str, *, listed: bool) -> Difference:

@@ -23,7 +23,7 @@ _KNOWN_SECONDS = 1.0
 
 
 class Waiter:
-    """One who waits for a position that may not be known yet."""
+    """A caller that waits for a position, which may not be known yet."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.passed: asyncio.Future[bool] = loop.create_future()

@@ -188,7 +188,7 @@ class StateEntry(NamedTuple):
 
 
 class IndexSnapshot(Protocol):
-    """One commit of an index, whatever is committed after it."""
+    """One commit of an index, which stays as it is when later ones follow."""
 
     @property
     def searched(self) -> SearchedPaths:

@@ -14,7 +14,7 @@ from domain.reading.horizon import Horizon
 
 
 class Verdict(StrEnum):
-    """True if what is derived equals what it is derived from."""
+    """The result of comparing derived data with its source."""
 
     EQUAL = "equal"
     DIFFERS = "differs"

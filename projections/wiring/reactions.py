@@ -45,7 +45,7 @@ class LedReaction:
 
 
 def judging(stores: Stores, measurements: Measurements) -> Steps:
-    """The judge over opened stores, whose log takes what it finds."""
+    """The judge over opened stores; it appends its verdicts to their log."""
     return _led(stores, Judge(stores.log, measurements))
 
 

@@ -30,7 +30,7 @@ _THEN = (
 
 
 class SqliteListSql(ListSql):
-    """Statements for SQLite, whose reader ends what it has read enough of."""
+    """Statements for SQLite, without limits of bytes: the reader of the rows stops early."""
 
     by_status = " INDEXED BY entities_by_status"
     is_listed = _SAME_ENTITY

@@ -54,7 +54,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     deleted: bool = False
     """True if soft-deleted entities match too."""
     sort_field: str | None = None
-    """One of SORTABLE, its `.keyword` or an alias of it, or `_score`."""
+    """A field of SORTABLE, its `.keyword` or an alias of it, or `_score`."""
     sort_order: str | None = None
     """`asc` or `desc`; without one `desc` for `_score` and `asc` for all else."""
     track_total_hits: bool = True

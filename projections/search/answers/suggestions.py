@@ -79,7 +79,7 @@ def suggest(
     read_sources: ReadSources,
     visibility: Visibility = EVERYTHING,
 ) -> SearchAnswer:
-    """Return the result of `suggestions` as the specification has it; raises what it raises."""
+    """Return `suggestions` as OpenMetadata answers them; raises what `suggestions` raises."""
     options, timed_out = suggestions(request, engine, read_sources, visibility)
     entry = {"text": request.q, "offset": 0, "length": len(request.q), "options": options}
     body = msgspec.json.encode({"suggest": {"metadata-suggest": [entry]}})

@@ -165,7 +165,7 @@ def entity_digest(entity: Entity) -> int:
 
 
 def undeclared_paths(before: Entity | None, after: Entity) -> list[str]:
-    """The paths of an entity that no kind declares, as far as an event changed what they are below.
+    """The undeclared paths of an entity under the keys of its body that an event changed.
 
     In the order of their names. `before` is the entity before the event, None at its creation.
     """

@@ -85,7 +85,7 @@ def _check(text: str, where: str) -> None:
 
 
 class _Parser(Scanner):
-    """One parse."""
+    """One parse of a query text."""
 
     def __init__(self, text: str, where: str, either: bool, fields: Fields, slips: int) -> None:
         super().__init__(text, where)

@@ -107,7 +107,7 @@ def _begun(field: str, start: str) -> Dsl:
 
 
 def _home(field: str | None) -> tuple[str, str]:
-    """The field of the index with the tokens of a field, and what they begin with there."""
+    """The field of the index that has the tokens of a field, and their prefix there."""
     return (WORDS, "") if field is None else (TEXT, spelled(indexed_path(field)) + SEPARATOR)
 
 

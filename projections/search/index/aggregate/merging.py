@@ -44,7 +44,7 @@ class Terms(msgspec.Struct, frozen=True):
         return int(self.counts.sum())
 
     def select(self, places: NDArray[np.intp] | slice) -> "Terms":
-        """Some of the terms."""
+        """Return the terms at these places."""
         return msgspec.structs.replace(
             self, numbers=self.numbers[places], counts=self.counts[places]
         )

@@ -44,7 +44,7 @@ _MISREAD = (*_DAMAGED, ArithmeticError, MemoryError, msgspec.MsgspecError)
 
 
 class CommitFollower:
-    """Gives the newest commit to any thread; what it gives stays as it is."""
+    """Gives the newest commit to any thread; a commit that was given does not change."""
 
     def __init__(self, storage: Directory) -> None:
         self.schema = IndexSchema()

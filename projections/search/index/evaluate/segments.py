@@ -55,7 +55,7 @@ class Figures(dict[Term, N]):
 
 
 class Memory:
-    """Results by what they are of, up to so many bytes; what was used last stays longest."""
+    """Remembered results, up to a number of bytes; those used last stay longest."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -114,7 +114,7 @@ class Steps(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SegmentView:
-    """One segment; `dead` marks the documents that were replaced or removed since."""
+    """One segment; `dead` marks its documents that were replaced or removed later."""
 
     steps = Steps()
 
