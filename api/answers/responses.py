@@ -83,7 +83,7 @@ class Finished(ASGIResponse):
         return self._header_lines
 
     def unless(self, headers: Iterable[tuple[bytes, bytes]]) -> "Finished":
-        """This answer, or a 304 when an If-None-Match header names its entity tag.
+        """Return this answer, or a 304 when an If-None-Match header names its entity tag.
 
         Entity tags are compared weakly (RFC 9110, 13.1.2).
         """

@@ -131,7 +131,7 @@ class Streams:
 
 
 class Stream:
-    """One of the large answers being sent; `Streams.opened` makes it."""
+    """A large answer that is being sent; `Streams.opened` makes it."""
 
     def __init__(self, streams: Streams, caller: str) -> None:
         self._streams = streams

@@ -35,7 +35,7 @@ _TYPE_IN_PATH = re.compile(r":[a-z]+\}")
 """The type of a parameter in a path, which the template of the path does not show."""
 
 _MOST_FORMS = 256
-"""Forms of one list, with what they have in common, that are remembered."""
+"""Forms of one list whose common parts are remembered."""
 
 FQN: Parameters = {"fqn": in_path(str)}
 

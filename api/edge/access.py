@@ -25,10 +25,10 @@ Authorize = Callable[[Headers], bytes]
 
 
 class Guard:
-    """Lets callers in: who they are, how often they may ask, and what they may do.
+    """Admits callers: finds who they are and what they may do, and limits how often they ask.
 
-    Whoever is let in is put into the scope of the request, as `user`, with what the caller may do
-    as `auth`. A request that has both was let in before, and is not counted again.
+    An admitted caller is put into the scope of the request as `user`, and the caller's rights as
+    `auth`. A request that has both was admitted before, and is not counted again.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ class ShownColumn(msgspec.Struct, frozen=True, gc=False):
 
 
 class ColumnRow(msgspec.Struct, frozen=True, gc=False):
-    """One column, at any depth; its texts are made when they are needed.
+    """A column at any depth, whose texts are made when they are needed.
 
     A page shows few of the rows of a wide table.
     """

@@ -23,10 +23,10 @@ _ASIDE = ".before-database"
 
 
 class Safe(ABC):
-    """Some small documents, and the links that sign in once; its methods block.
+    """Keeps small documents, and the links that sign in once; its methods block.
 
-    They raise StoreUnavailable where the database of the safe does not answer, and InvalidInput or
-    OSError for files that cannot be read or written.
+    The methods raise StoreUnavailable where the database of the safe does not answer, and
+    InvalidInput or OSError for files that cannot be read or written.
     """
 
     @abstractmethod

@@ -135,7 +135,7 @@ def _has_moved(asked: Asked, pinned: int) -> bool:
 
 
 def _filter(filters: Filters) -> tree.Bool | None:
-    """The filter of the search; what it names is whole values."""
+    """The filter of the search, which names whole values."""
     chosen = tuple(
         typed(tree.Exact(field, value))
         for name, field in _FILTERED.items()

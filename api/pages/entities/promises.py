@@ -110,7 +110,7 @@ def _sees(access: Access, kind: str, paths: tuple[str, ...]) -> bool:
 
 
 def _badge(access: Access, contract: Entity) -> str | None:
-    """The text of the badge; None where what it says is withheld."""
+    """The text of the badge; None where the caller may not see a field of it."""
     try:
         return badge_text(access, contract)
     except FieldWithheld:

@@ -35,13 +35,13 @@ class ResultPart(msgspec.Struct, frozen=True):
 
 
 class ShownResult(msgspec.Struct, frozen=True):
-    """One result, as far as the caller may see it."""
+    """A result as far as the caller may see it."""
 
     timestamp: int
     """Milliseconds since 1970."""
     status: str
     version: float | None
-    """The version of the contract that was judged; None where whoever reported it did not say."""
+    """The version of the contract that was judged; None where the reporter did not say."""
     text: str
     parts: Sequence[ResultPart]
 
