@@ -163,7 +163,7 @@ class _Index:
     def take(self, column: str) -> Iterable[tuple[str, str]]:
         """Entity and column of all that is made of a column, of one that it lies in, or in it.
 
-        What was taken once is not taken again: thousands of columns may lie in the same one.
+        A column that was given once is not given again: thousands may lie in the same one.
         """
         for name in (column, *columns_above(column)):
             yield from self._at.pop(name, ())

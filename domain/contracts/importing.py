@@ -90,8 +90,9 @@ def object_names(document: Document) -> list[str]:
 def find_object(document: Document, name: str, object_name: str | None = None) -> int | None:
     """The place of the schema object that stands for an entity.
 
-    That is the one named `object_name`, or else the one that has the name of the entity, or has it
-    as physical name, or else the first. Raises InvalidInput when none is named `object_name`.
+    The object is the one named `object_name`. Without such a name it is the one that has the name
+    of the entity as its name or physical name, or else the first. Raises InvalidInput when none is
+    named `object_name`.
     """
     objects = schema_objects(document)
     if object_name is not None:

@@ -28,8 +28,8 @@ def result_of(
 
     `tests` are the unique ids of the contract's tests, `model` that of its model; `statuses` has
     the status of each node of the run. A model that was built has all its columns, as dbt compares
-    them first. A test that warns has passed, and the result is partial. What was not run, and what
-    dbt does not measure, is named as not evaluated, and never makes a success.
+    them first. A test that warns has passed, and the result is partial. Promises whose tests were
+    not run, or that dbt does not measure, are named as not evaluated, and never make a success.
     """
     if model not in statuses and not any(each in statuses for each in tests):
         return None

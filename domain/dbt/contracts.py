@@ -81,7 +81,7 @@ class ContractImport:
     def propose(self, line: bytes) -> tuple[Proposal, ModelOutcome]:
         """Decide on the contract of a model, which `decode_model` reads; see `Catalog.propose`.
 
-        What refuses the contract, such as the gate, is told in the outcome. Raises
+        The outcome tells of a refusal of the contract, such as one by the gate. Raises
         StoreUnavailable.
         """
         model = decode_model(line)

@@ -1,8 +1,8 @@
 """Loads JSON lines into the log in large transactions, keeping the good lines of a bad file.
 
-A line is one entity, parents before children:
-`{"entityType": ..., "name": ..., "fullyQualifiedName": ..., ...}`, otherwise like the body of a
-PUT. An `id` is kept when the entity is new. What the log has already stores no event.
+A line is one entity, parents before children: `{"entityType": ..., "name": ...,
+"fullyQualifiedName": ..., ...}`, otherwise like the body of a PUT. An `id` is kept when the entity
+is new. A line whose content the log has already stores no event.
 """
 
 from collections.abc import Callable, Iterable

@@ -31,9 +31,8 @@ def gather_evidence(
 ) -> Evidence:
     """Gather the evidence that a contract is judged by at a time, in milliseconds since 1970.
 
-    What was measured for a later time does not count yet, as the clock or the zone of whoever
-    measured may be wrong. `newest` gives the newest state of the entity with an id. Raises
-    StoreUnavailable.
+    A measurement of a later time does not count yet: the clock or the time zone of its reporter may
+    be wrong. `newest` gives the newest state of the entity with an id. Raises StoreUnavailable.
     """
     promised = contract.value("sla") or {}
     known = _Known(measurements, now)

@@ -1,8 +1,8 @@
 """The judge: a reaction that holds each contract against what is known, whenever that changes.
 
-It follows the log, what is measured, and the moments at which time alone may change a verdict. What
-it finds is an event of the contract, stored where it says something new. So it may look twice, as
-it does after a crash: it remembers how far it has looked once its verdicts are stored.
+It follows the log, what is measured, and the moments at which time alone may change a verdict. A
+verdict is an event of the contract, stored where it says something new. So it may look twice, as it
+does after a crash: it remembers how far it has looked once its verdicts are stored.
 """
 
 import logging
@@ -133,8 +133,8 @@ class Judge:
     def _looked(self, contract_ids: Iterable[str]) -> dict[str, Attention]:
         """Judge contracts and store the new verdicts; returns when to look at each contract again.
 
-        That is at once for a contract that somebody has changed meanwhile, and for one that this
-        step has no time for; some seconds later if judging that one takes long.
+        A contract that somebody has changed meanwhile is due at once, as is one that this step has
+        no time for, or some seconds later if judging that one takes long.
         """
         # Before anything is read: what is appended meanwhile is looked at by a later step.
         position = self._log.head()

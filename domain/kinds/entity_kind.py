@@ -74,7 +74,7 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     parents: tuple[str, ...] = ()
     """Keys that may hold the parent, in order of preference; the first present one counts.
 
-    Of a key that holds a list, its first element is the parent.
+    If the key holds a list, its first element is the parent.
     """
     root: bool = False
     """True if an entity of the kind may stand without a parent."""
@@ -83,8 +83,8 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     large: tuple[str, ...] = ()
     """Optional keys that reading a single entity gives without being asked."""
     filters: Mapping[str, str] = _BY_THOSE_ABOVE
-    """List parameters that select by an entity referred to: parameter -> key of the body. Those
-    that a row leaves out are named as the keys of the parents, and of what else stands above."""
+    """List parameters that select by an entity referred to: parameter -> key of the body. By
+    default the keys of parents and other ancestors name them."""
     columns: str | None = None
     """Key of the columns whose removal or narrowing breaks readers (a major version)."""
     searched: Mapping[str, float] = MappingProxyType({})

@@ -80,8 +80,8 @@ def alone_in(lineage: Lineage, edges: Sequence[SaidEdge]) -> tuple[DatasetName, 
 def edges_of(lineage: Lineage, told: Told) -> list[SaidEdge]:
     """The edges that a lineage means, each once, none from a dataset to itself.
 
-    What is told explicitly counts alone. Else an output is made of what its columns are made of,
-    and of each input that the columns of no output are made of.
+    Sources that are stated explicitly count alone. Else an output is made of what its columns are
+    made of, and of each input that the columns of no output are made of.
     """
     edges: list[SaidEdge] = []
     for edge in _all_edges(lineage):

@@ -1,8 +1,8 @@
 """Draws what has waited for datasets, once they come: a reaction that follows the log.
 
-A new table, topic or service may be what statements wait for, and so may new rules for names. Those
-that may mean a new table are found by its name; for the rest all that waits is looked through, in
-pieces.
+A new table, topic or service may be what statements wait for, and so may new rules for names.
+Statements that may wait for a new table are found by its name; for all else every waiting statement
+is looked through, in pieces.
 """
 
 from collections import defaultdict

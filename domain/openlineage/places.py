@@ -64,8 +64,8 @@ class Places(Struct, frozen=True):
     ) -> dict[DatasetName, Found]:
         """Find the entities of some datasets; all are looked up together.
 
-        Other names that a dataset has, by its symlinks, come first. Of several entities that a name
-        may mean none is taken.
+        Other names that a dataset has, by its symlinks, come first. A name that may mean several
+        entities finds none.
         """
         wanted = [*dict.fromkeys(names)]
         tried = {

@@ -70,8 +70,8 @@ class Draft(msgspec.Struct, kw_only=True, array_like=True):
     def recorded(self, kind: EntityKind, fqn: str) -> Body:
         """The keys that hold something in the form that is recorded, but for top-level references.
 
-        Those stand there as they were given. A key that may come from the parent has its place
-        in any case. Raises InvalidInput, and EntityOverLimit.
+        Top-level references stay as they were given. A key that may come from the parent has its
+        place in any case. Raises InvalidInput, and EntityOverLimit.
         """
         completed = self.completed if self.struct is None else _completed(kind, self.struct, fqn)
         return {

@@ -219,8 +219,9 @@ class Catalog:
     def _in_one_epoch(self, decide: Callable[[int], tuple[P, T]]) -> tuple[P, T]:
         """A proposal that was decided on what the log has in one epoch, and what comes with it.
 
-        `decide` gets the epoch. What it reads in two of them may be of two logs: it decides again.
-        So it does when it raises, and its error is raised once the log will not lose the reason.
+        `decide` gets the epoch. A decision that has read in two epochs may rest on two logs, and is
+        made again, also when it raised an error. Other errors are raised once the log will not lose
+        their reason.
         """
         while True:
             epoch = self.store.epoch()

@@ -125,7 +125,8 @@ def _ids_of_contracts(log: EntityReads, contract: Entity) -> Iterable[str]:
 def _highest_declared(log: EntityReads, contract: Entity) -> object:
     """The highest version with which a contract of the same entity was ever Active.
 
-    That of the last Active one may have fallen by a write that broke nothing.
+    The version of the last Active contract may be lower, since a write that breaks nothing may
+    lower it.
     """
     highest_yet: object = None
     for entity_id in _ids_of_contracts(log, contract):

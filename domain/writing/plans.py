@@ -195,9 +195,9 @@ def expectations(steps: Iterable[Step]) -> Expectations:
 
     A live entity's parent is live, and every parent exists. So nothing is created or restored below
     what is deleted, nothing live is left below what is soft-deleted, and nothing at all below what
-    is purged. Of contracts only one becomes live for an entity. A lineage edge is drawn between
-    live entities, and none is left at an entity that is purged. A writer that read otherwise is
-    refused, and plans again.
+    is purged. Only one contract of an entity becomes live. A lineage edge is drawn between live
+    entities, and none is left at an entity that is purged. A writer that read otherwise is refused,
+    and plans again.
     """
     live, without_children, without_live_children = set[str](), set(), set()
     attached, restored = set[tuple[str, str]](), set[str]()

@@ -33,10 +33,10 @@ class RenamingPlanner(DeletionPlanner):
     def rename(self, state: Entity, body: Body, named: NewName, context: WriteContext) -> Plan:
         """Give a live entity a name and a body, and change everything that has the old name.
 
-        That is everything below the entity, and all that refers to it or to something below it,
-        soft-deleted or not. Raises AlreadyExists when another entity has the name or had it before,
-        InvalidInput when more would change than one request may, TakesLong where the plan has to be
-        brief, and what `decide` raises.
+        The old name is in everything below the entity, and in all that refers to it or to something
+        below it, soft-deleted or not. Raises AlreadyExists when another entity has the name or had
+        it before, InvalidInput when more would change than one request may, TakesLong where the
+        plan has to be brief, and what `decide` raises.
         """
         taken = self._store.claim(state.kind, named.fqn)
         if taken is not None and taken.id != state.id:

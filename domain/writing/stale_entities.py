@@ -1,7 +1,7 @@
 """The search for entities below a scope that a connector no longer sees at its source.
 
-A connector tells the names of all that it has seen in a run. What is there and was not seen has
-gone from the source.
+A connector tells the names of all that it has seen in a run. An entity of the catalog that was not
+seen has gone from the source.
 """
 
 from collections import deque

@@ -30,7 +30,7 @@ _STATUSES: dict[str, Status] = {
     "error": "Aborted",
     "unknown": "Aborted",
 }
-"""Result of a run or a check -> status, the worst last. What has another result was not tested."""
+"""Result of a run or a check -> status, the worst last. Checks with other results were not run."""
 _WORST = tuple(_STATUSES)
 MOST_CHECKS = 20_000
 """The most checks of a run: each contract of the tested document goes through all of them."""

@@ -1,6 +1,6 @@
 """The times that a contract promises, held against what was recorded of its table.
 
-What was not recorded is left out, never false; retention is never measured.
+A level that was not recorded is left out, never false; retention is never measured.
 """
 
 import re

@@ -49,8 +49,8 @@ def judge(
     """Hold a contract against its evidence; `now` is in milliseconds since 1970, and the rules
     are evaluated in `process`.
 
-    Failed is what is missing or does not hold; with `strict` also a column of a wider type. What
-    was promised and not measured makes a PartialSuccess, and never a Success.
+    Failed is what is missing or does not hold; with `strict` also a column of a wider type. A
+    promise that was not measured makes a PartialSuccess, never a Success.
     """
     result = ContractResult(
         timestamp=now,

@@ -43,8 +43,8 @@ SELECT CASE WHEN NOT pg_is_in_recovery()
 """Timeline of the server, null while it is a standby, and what differs after each of its starts.
 
 When one of its processes crashes, a server recovers from its log without a new start, but its
-statistics begin anew, as they do after every end that was not clean. What is acknowledged survives
-power loss, whatever is set.
+statistics begin anew, as they do after every end that was not clean. The last column sees to it
+that acknowledged commits survive power loss, whatever is set.
 """
 
 log = logging.getLogger("catalog.log")
