@@ -114,7 +114,8 @@ class ListReader(Protocol):
     def passed_over(self) -> int:
         """Return the most entities that must be looked at to find those of the list.
 
-        That is 0 when an index finds the entities; no index finds those that `names` selects.
+        The number is 0 when an index finds the entities; no index finds entities that `names`
+        selects.
         """
 
     def whole(self, most_bytes: int) -> WholePage | None:

@@ -346,7 +346,7 @@ class ListSql(ABC):
     ) -> str:
         """FROM and WHERE of the rows in one deletion state; `k` is the table with the sort key.
 
-        What is dear to decide comes last, for SQLite evaluates conditions in this order.
+        Conditions that take long come last, for SQLite evaluates conditions in this order.
         """
         ended = shape.of is Of.ENDED
         if shape.scopes:

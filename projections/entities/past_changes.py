@@ -33,8 +33,9 @@ from projections.entities.stored_entity import added_digests, columns_digest
 class PastChanges:
     """The share of some events in what a read model keeps of the past, and in its `scopes`.
 
-    What begins and ends in a list is a membership: a row of `scopes`, or of `history_scopes` once
-    it has ended. Most changes of an entity leave all of its memberships as they are.
+    A membership of an entity in a list begins and ends: it is a row of `scopes`, or of
+    `history_scopes` once it has ended. Most changes of an entity leave all of its memberships as
+    they are.
     """
 
     def __init__(self) -> None:
@@ -224,7 +225,7 @@ class Life:
     def purge(self, changes: PastChanges, position: int) -> None:
         """Go on to the purge of the entity, with which its past is gone.
 
-        Of an edge the past stays: that it is removed says nothing of the time before.
+        The past of an edge stays: its removal says nothing of the time before.
         """
         last = self._state
         assert last is not None

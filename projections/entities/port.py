@@ -1,9 +1,9 @@
 """The port of the sorted read model: what a database must answer about the entities it keeps.
 
 A database returns rows and totals; cursors, the JSON of pages and single entities, the digests and
-the comparison with the log are made from them by this room, in the same way for every database.
-Whatever a method cannot do because the database cannot be used is raised as StoreUnavailable; what
-only building the read model anew can mend is raised as Damaged.
+the comparison with the log are made from them by this room, in the same way for every database. A
+method raises StoreUnavailable when the database cannot be used, and Damaged for faults that only
+building the read model anew can mend.
 """
 
 from abc import ABC, abstractmethod

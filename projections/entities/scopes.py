@@ -172,7 +172,8 @@ def _referred(body: Mapping[str, msgspec.Raw], key: str) -> list[_Referred]:
 def _labels(body: Mapping[str, msgspec.Raw]) -> Iterator[tuple[str, str, bool]]:
     """Qualified name and source of each label under `tags`, and whether it is the entity's own.
 
-    Those of its parts count too, at every depth, as in search documents; not those of an extension.
+    Labels of its parts count too, at every depth, as in search documents; those of an extension do
+    not.
     """
     if _LABELLED not in b"".join(body.values()):
         # Most entities have no label.

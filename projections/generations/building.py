@@ -29,9 +29,9 @@ class Built(msgspec.Struct, frozen=True):
 def build(definition: Definition[M], log: EventStore, progress: Progress) -> Built:
     """Build a generation, verify it against the log, propose it and return it.
 
-    What an earlier, interrupted building left is gone on with where that is cheaper, and removed
-    otherwise. Raises Differs, or StoreUnavailable, also when another process is building, and
-    Overtaken when another one has proposed anything since this building began.
+    A generation that an earlier, interrupted building left is completed where that is cheaper, and
+    removed otherwise. Raises Differs, or StoreUnavailable, also when another process is building,
+    and Overtaken when another one has proposed anything since this building began.
     """
     generations = definition.generations
     with generations.building():

@@ -1,6 +1,6 @@
 """The port of search engines: documents in with a checkpoint, one query at a time out.
 
-What an engine promises is held by `tests/contracts/test_search_engine*.py`.
+Promises of engines are held by `tests/contracts/test_search_engine*.py`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -246,10 +246,10 @@ class SearchEngine(Searches, Protocol):
 
     Reads may come from any thread, also while another thread or process commits. Each sees one
     whole commit: never a part of one, and none older than the same thread has seen before. Every
-    method raises StoreUnavailable when the index cannot be read or written, or is closed. What is
-    known to be damaged is never served: neither by the process that found it nor, as long as the
-    index is there, by those that open it later. An engine that has just opened a large index may
-    not know yet; whatever it answered before is no proof, `snapshot` and `check` are.
+    method raises StoreUnavailable when the index cannot be read or written, or is closed. Data that
+    is known to be damaged is never served: neither by the process that found it nor, as long as the
+    index is there, by processes that open it later. An engine that has just opened a large index
+    may not know yet; whatever it answered before is no proof, `snapshot` and `check` are.
     """
 
     def checkpoint(self) -> int:

@@ -108,8 +108,8 @@ class ClusterGenerations(Generations):
     def renew(self) -> None:
         """Replace the pointer by itself, for a process that takes the leadership.
 
-        Whoever led before knows the revision that is gone now, and can replace the pointer no more.
-        Raises Overtaken and StoreUnavailable.
+        A process that led before knows only a revision that is gone now, and can no longer replace
+        the pointer. Raises Overtaken and StoreUnavailable.
         """
         self._seen.pop("pointer", None)
         revision = self.revision("pointer")

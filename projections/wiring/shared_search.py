@@ -37,8 +37,8 @@ class SharedSearch(Backend[SearchEngine]):
     ) -> None:
         """`owner` is the identity of the log.
 
-        Of the processes that feed the index from the log, one has the leadership, and one at a time
-        that builds a generation the lock that `building` gives.
+        One of the processes that feed the index has the `leadership`. One process at a time builds
+        a generation, under the lock that `building` gives.
 
         Raises InvalidInput for what is no URL of a cluster. Nothing is asked of the cluster yet.
         """

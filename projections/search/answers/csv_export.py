@@ -148,7 +148,7 @@ def _rows(
 def row_pieces(row: Sequence[str], size: int = PIECE) -> Iterator[str]:
     """A row as the standard library's writer has its guarded cells, in pieces of little work.
 
-    That writer looks at a cell character by character, and all the while no other thread may go on.
+    The library's writer looks at a cell character by character, and no other thread runs meanwhile.
     """
     for place, cell in enumerate(row):
         quoted = any(mark in cell for mark in _QUOTED)

@@ -227,7 +227,7 @@ def _marks_in(
 ) -> tuple[tuple[int, int, frozenset[str]], ...]:
     """The parts of a word that were typed: where each begins and ends, and the typed texts.
 
-    What fits a pattern has no typed text.
+    A part that fits a pattern has no typed text.
     """
     parts = [
         (begin, end, typed) for begin, end, token in places(word) if (typed := typed_of(token))

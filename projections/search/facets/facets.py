@@ -1,8 +1,8 @@
 """The facets of a search: which aggregations it has, what narrows each, and what may be asked.
 
-A facet counts what the query and its filter match. Of the `postFilter`, by which people narrow a
-page facet by facet, each facet leaves out what is about its own field: who has chosen one value
-still sees what choosing another one would give.
+A facet counts what the query and its filter match. People narrow a page facet by facet with the
+`postFilter`. Each facet leaves out the conditions on its own field, so that people who have chosen
+one value still see what another one would give.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,9 +53,9 @@ def default_aggregations(hidden: Hidden) -> tuple[Aggregation, ...]:
 def terms(field: str, size: int, name: str | None = None, *, written: bool = False) -> Terms:
     """The largest buckets of a field, named as the field unless a name is given.
 
-    With `written` the keys are as documents write them: see `Terms`. Of what organisations define
-    themselves, texts are counted. Raises InvalidInput for a field that no kind has, or of which the
-    index keeps no values: objects, prose and ids.
+    With `written` the keys are as documents write them: see `Terms`. Among values of fields that
+    organisations define, only texts are counted. Raises InvalidInput for a field that no kind has,
+    or of which the index keeps no values: objects, prose and ids.
     """
     known = known_type(field)
     path = indexed_path(field)

@@ -57,7 +57,7 @@ class Span(msgspec.Struct, frozen=True):
 class Now:
     """The moment that `now` means in a search, always the same; the clock is read at its first use.
 
-    What was searched with it is no answer for later.
+    An answer to a search that used it does not hold for later searches.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:

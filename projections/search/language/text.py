@@ -4,7 +4,7 @@ Uppercase AND, OR and NOT, `+` and `-`, groups, fields, phrases, wildcards, slip
 presence and regular expressions; AND binds tighter than OR. A text without any of them is a
 relevance search. Characters that begin nothing are taken literally, so that names can be pasted:
 inside a word all but `: ^ ( )`, and at its beginning brackets and comparison signs where no field
-stands before them. What a field has before it must be whole.
+stands before them. Behind a field and its colon an operand must be complete.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Requests to a search cluster, and what becomes of its errors.
 
-Whatever the cluster cannot do now is a StoreUnavailable that says why, an index that is gone is
-`IndexMissing`, and a query that it cannot carry out an InvalidInput.
+A request that the cluster cannot carry out now raises StoreUnavailable with the reason, an index
+that is gone IndexMissing, and a query that is beyond the cluster InvalidInput.
 """
 
 import logging

@@ -142,8 +142,8 @@ class Commits:
     def _going_on(self) -> tuple[Committed, Lines]:
         """The newest commit, and what makes the lines of the one after it.
 
-        Raises VersionConflict once if its writer has died before it was shown. What follows it must
-        go on from it: it may have purged what would be brought back.
+        Raises VersionConflict once if its writer has died before it was shown. The next commit must
+        go on from that one, which may have purged documents that would come back.
         """
         newest = self._newest()
         made = Lines(newest.life)

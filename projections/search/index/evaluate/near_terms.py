@@ -90,8 +90,8 @@ def one_slip(
 
     A slip leaves alone what comes before it, and what comes after the two letters that it concerns
     at most. So a term has the first half of the word, or what follows the letter after that half,
-    or more slips than one: few terms do. Of these, all letters are the same but for one slip's.
-    Terms and word are in ASCII, and their lengths differ by one letter at most.
+    or more slips than one: few terms do. These few are compared letter by letter. Terms and word
+    are in ASCII, and their lengths differ by one letter at most.
     """
     size, half = len(word), len(word) // 2
     ends = begins + sizes

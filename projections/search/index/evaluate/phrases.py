@@ -164,8 +164,8 @@ _Words = Sequence[tuple[int, Positions]]
 def _in_order(parts: Sequence[Positions]) -> _Words:
     """The words in the order in which they are looked for: first the one with fewest positions.
 
-    Of words with as many positions those go first that are far from that one: in most documents
-    the phrase has no room, which they find out.
+    Among words with equally many positions, those far from the first one come first: most documents
+    have no room for the phrase, which these words find out.
     """
     words = list(enumerate(parts))
     first = min(words, key=lambda word: word[1].count)
