@@ -85,7 +85,7 @@ class WorkQueue:
         self._idle = [ThreadPoolExecutor(1) for _ in range(threads)]
         """Threads without work, the one that was busy last at the end: it is called first.
 
-        What it has used last is still at hand, such as the pages that its connections hold.
+        The data that it used last is still at hand, such as the pages that its connections hold.
         """
         self._each = threads if each is None else each
         self._together = together

@@ -120,11 +120,11 @@ class DeclaredQuery:
     def values(self, scope: Any) -> dict[str, Any]:
         """The values of all parameters of a request by argument, defaults included.
 
-        Those of the path are in `path_params` of the scope. Raises InvalidInput for a value that
-        does not fit, a parameter that is missing or given twice, `null` for one that is no text,
-        bytes that are no UTF-8, and an unknown one. Unknown parameters are ignored, except names
-        that are nearly known ones; a list refuses them all, since one that is ignored might have
-        narrowed or ordered it, and so does a write, which might have been meant as a dry run.
+        Parameters of the path are in `path_params` of the scope. Raises InvalidInput for a value
+        that does not fit, a parameter that is missing or given twice, `null` for one that is no
+        text, bytes that are no UTF-8, and an unknown one. Unknown parameters are ignored, except
+        names that are nearly known ones; a list refuses them all, since one that is ignored might
+        have narrowed or ordered it, and so does a write, which might have been meant as a dry run.
         """
         query_string = scope["query_string"]
         convert = _remembered if len(query_string) <= MOST_REMEMBERED_BYTES else DeclaredQuery._read

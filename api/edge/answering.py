@@ -117,8 +117,8 @@ class AnsweringProtocol(BoundedProtocol):
     def _answer(self) -> bool:
         """Answer a plain read at once, without a task; returns whether the request was one.
 
-        Of the requests that come in one piece only the first is answered so: each takes the event
-        loop for up to a millisecond.
+        Only the first of the requests that come in one piece is answered so, since each takes the
+        event loop for up to a millisecond.
         """
         cycle = self.cycle
         if (

@@ -269,8 +269,8 @@ async def write_entity(
     """Do a write: where it is stored, and what `encode` makes of it, once lists have it.
 
     All that takes long runs in threads: decode, plan and encode in the caller's turn, the append
-    together with those of others. What takes longer the longer the log is has turns of its own.
-    Raises what `Services.write`, `plan_of` and the plan raise.
+    together with those of others. Work that takes longer with the length of the log has turns of
+    its own. Raises what `Services.write`, `plan_of` and the plan raise.
     """
 
     def propose(brief: bool) -> tuple[EntityProposal, T]:

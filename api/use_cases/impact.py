@@ -58,8 +58,8 @@ def impact_on(
 
     UNSET too where lists have no such entity. `entity` has the type, and the id or the qualified
     name; `reached` gives what changes, for the qualified name of the entity. `parts` are entities
-    that go with it: they are not hit, but what is made of them is. What lies behind entities that
-    the caller may not view is left out with them. What is soft-deleted is not hit, but what is made
+    that go with it: they are not hit, but what is made of them is. Entities behind others that the
+    caller may not view are left out with those. A soft-deleted entity is not hit, but entities made
     of it may be.
     """
     seen = (EDGE, entity.type or "")

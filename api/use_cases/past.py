@@ -244,9 +244,9 @@ def read_past_entity(
 ) -> tuple[bytes, dict[str, Any]]:
     """The JSON of an entity as it was at a position, and what an answer has beside it.
 
-    `given` and `which` are as of `read_entity`; a qualified name is the entity's of now. What
-    permissions withhold is withheld as now. Raises NotFound, Purged, InvalidInput and FieldWithheld
-    for fields.
+    `given` and `which` are as of `read_entity`; a qualified name is the entity's of now.
+    Permissions withhold the same fields as now. Raises NotFound, Purged, InvalidInput and
+    FieldWithheld for fields.
     """
     log = services.stores.log
     withheld = access.withheld(Action.VIEW, kind.name)

@@ -67,7 +67,7 @@ def read_results(
 ) -> ResultPage:
     """The newest results from before a time in milliseconds since 1970, `limit` of them at most.
 
-    Of what failed, `named` columns and rules of each sort are named. Blocks.
+    Each result names at most `named` failed columns and rules of each sort. Blocks.
     """
     wanted = PageRequest(
         entity_id=contract.id,

@@ -111,7 +111,7 @@ HEADERS: Mapping[str, str] = MappingProxyType(
         "Vary": "Accept, Cookie",
     }
 )
-"""Headers of each page. What is shown to one caller is kept by no proxy."""
+"""Headers of each page. No proxy may keep a page, which is shown to one caller."""
 _FOR_SOME = (
     ("Audit", "/audit", Action.AUDIT),
     ("Operation", "/operation", Action.OPERATE),
