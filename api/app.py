@@ -93,14 +93,13 @@ class Application(Litestar):
     late: dict[str, Callable[[], Handlers]]
     """Path of a collection, or of the use of all -> function that makes its handlers.
 
-    They stay here until the first request for it: the handlers of all kinds would take most of a
-    start, and most servers are asked for few kinds.
+    A function stays here until the first request for its path: making the handlers of all kinds
+    would take most of a start, and most servers are asked for few kinds.
     """
     unmounted: Handlers
     """Registered handlers that only the quick path knows.
 
-    Litestar takes longer to learn of them than it takes to make them, and most requests do not go
-    its way.
+    Mounting handlers takes Litestar longer than making them, and most requests do not need it.
     """
 
     async def register_rest(self) -> None:
@@ -151,7 +150,7 @@ class Application(Litestar):
     async def _dispatch(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request by the quick path, or by all of Litestar."""
         if self.late:
-            # As the router reads it; what only begins like a collection does no harm.
+            # The path as the router reads it; one that only looks like a collection's does no harm.
             asked = normalize_path(scope["path"])
             for collection in [each for each in self.late if each in asked]:
                 self._register_late(collection)

@@ -75,7 +75,7 @@ def serve(**flags: Any) -> None:
         ExitStack() as exits,
     ):
         logs.configure(settings.log_level, writer)
-        # What is refused is refused before the verifier makes a directory and a secret in it.
+        # Wrong settings are refused before the verifier makes a directory and a secret in it.
         policies.Policies(settings.policies)
         client_address.read_networks(settings.trusted_proxies)
         try:
@@ -165,7 +165,7 @@ def mcp(url: str) -> None:
         print_line(f"error: {error.message}", err=True)
         sys.exit(EXIT_USAGE)
     except (BrokenPipeError, KeyboardInterrupt):
-        # Whoever started it has left.
+        # The program that started this one has ended.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 

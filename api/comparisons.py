@@ -33,25 +33,25 @@ class HitEntity(msgspec.Struct, rename="camel"):
     name: str
     fully_qualified_name: str
     steps: int
-    """Length of the shortest way to it."""
+    """Number of edges on the shortest way to the entity."""
     columns: list[str]
-    """The first of its columns that are made of those that change."""
+    """The first of the entity's columns that are made of changed columns."""
     column_count: int
     owners: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
-    """Its owners; not there where they are withheld, or were not looked at."""
+    """The entity's owners; unset if they are withheld, or were not looked at."""
     contracts: list[dict[str, str]] | msgspec.UnsetType = msgspec.UNSET
-    """Its contract, if it has one; not there where contracts are withheld."""
+    """The entity's contract, if it has one; unset if contracts are withheld."""
 
 
 class Impact(msgspec.Struct, rename="camel"):
     """The entities downstream that a change hits, by how surely they are hit."""
 
     breaks: list[HitEntity]
-    """Column lineage leads to them from what changes, or all of the entity goes."""
+    """Entities to which column lineage leads from what changes, or made of an entity that goes."""
     may_break: list[HitEntity]
-    """They are made directly of the entity, nobody knows of which columns."""
+    """Entities made directly of the changed one, while nothing says of which columns."""
     look_again: list[HitEntity]
-    """They are made of other columns, or further down."""
+    """Entities made of other columns, or further down in the lineage."""
     omitted: int
     """Number of entities that are not named, none of which is hit more surely."""
     truncated: bool
@@ -69,7 +69,7 @@ class Comparison(msgspec.Struct, rename="camel"):
     omitted: int
     """Number of changes that are not named, none of which is worse than those that are."""
     impact: Impact | msgspec.UnsetType = msgspec.UNSET
-    """Of a stored contract, for callers who may view the lineage."""
+    """The impact of changes of a stored contract, for callers who may view the lineage."""
 
 
 def comparison(changes: list[Change], perspective: Perspective) -> Comparison:

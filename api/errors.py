@@ -167,7 +167,7 @@ def status_of(error: errors.CatalogError) -> tuple[int, str]:
 
 
 def message_of(error: errors.CatalogError, statuses: StatusNames) -> str:
-    """The message of an error to a caller with these names of statuses."""
+    """The message of an error, with statuses under the names that its caller knows."""
     if isinstance(error, errors.InvalidTransition):
         return error.told(statuses.name)
     return error.message
@@ -176,7 +176,7 @@ def message_of(error: errors.CatalogError, statuses: StatusNames) -> str:
 def render(request: Request[Any, Any, Any], error: Exception, instead: str = "") -> Response[bytes]:
     """The response to any exception; an unforeseen one is logged, and its text is never shown.
 
-    `instead` is there for a path that has no route: it says which there are.
+    `instead` is a sentence, for a path that has no route, about the routes that there are.
     """
     state = request.scope["state"]
     request_id: str = state.get("request_id", "")

@@ -74,7 +74,7 @@ class Written(msgspec.Struct, frozen=True):
     position: int
     """Position in the log that includes the write."""
     listed: bool
-    """True if lists show the write; the wait for them has ended all the same."""
+    """True if lists show the write; False if the wait for them ended before."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -124,11 +124,11 @@ class Services(msgspec.Struct, frozen=True):
         """Do the write of a request: proposed in its caller's turn, stored and listed.
 
         `propose` is called in a thread of `turns`, which are those of `writes` unless others are
-        given, again when another writer was first. Returns where the write is stored, and what came
-        with the proposal, once lists show the write; the write is done, so lists that take 2
-        seconds or cannot be read do not make it look failed.
-        Raises TooManyRequests when the caller has too much waiting, ClientLeft when the client did
-        not wait for its turn, and what `Catalog.until_stored` raises.
+        given, again when another writer was first. Returns the position of the write, and what came
+        with the proposal, once lists show the write. Lists that take longer than 2 seconds, or
+        cannot be read, do not make the write look failed. Raises TooManyRequests when the caller
+        has too much waiting, ClientLeft when the client did not wait for its turn, and what
+        `Catalog.until_stored` raises.
         """
         left = partial(has_left, request.receive)
         return await self.write_for(request.user.name, propose, left, turns)
@@ -211,11 +211,11 @@ class Services(msgspec.Struct, frozen=True):
         return given
 
     def _store(self, several: bool) -> None:
-        """Have stored what the writes of a turn have proposed.
+        """Have the proposals of a turn's writes stored.
 
-        This thread does it where it is the only one that has writes. One that has proposed a single
-        write leaves that to another thread if others wait, which may be decided meanwhile; those
-        that wait for `several` come together in the next turn.
+        A thread stores them itself if no other thread has writes. After a single proposal it also
+        leaves storing to another thread if writes are waiting, which may be decided meanwhile;
+        after `several`, the waiting ones come together in the next turn.
         """
         self.committer.store(only=not self.writes.has_others(waiting=not several))
 
@@ -289,7 +289,7 @@ def _waiters(
     *,
     elsewhere: bool,
 ) -> tuple[CheckpointWaiters, CheckpointPoller | None]:
-    """The waiting writes of a read model, and the poller of one that another process feeds.
+    """The waiters for a read model, and a poller of its checkpoint if it is `elsewhere`.
 
     `name` is the name of the read model, `checkpoint` gives its position. Any process may feed a
     read model that hosts share, and another one may take over.

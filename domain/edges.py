@@ -14,7 +14,7 @@ from domain.events import Body
 EDGE = "lineageEdge"
 """The kind of lineage edges, as it stands in events, claims and policies."""
 SET_HERE = ("createdAt", "createdBy", "updatedAt", "updatedBy")
-"""Those of the keys below that the catalog sets."""
+"""The keys of an edge's details that the catalog sets itself."""
 DETAIL_KEYS = (
     "sqlQuery",
     "columnsLineage",

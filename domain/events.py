@@ -137,7 +137,7 @@ class ContractBreaking(Event, frozen=True, kw_only=True, gc=False):
 
 
 REMARKS = (ContractJudged, ContractBreaking)
-"""Events that say something of an entity and leave what it is, its version and its author."""
+"""Events that remark on an entity without changing its content, version or author."""
 
 EVENT_TYPES: dict[str, type[Event]] = {
     "entity.created": EntityCreated,

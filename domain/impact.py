@@ -15,11 +15,11 @@ class Tier(StrEnum):
     """The certainty with which a change hits an entity, the surest first."""
 
     BREAKS = "breaks"
-    """It is made of a column that changes, or directly of an entity that goes or moves."""
+    """The entity is made of a column that changes, or directly of an entity that goes or moves."""
     MAY_BREAK = "mayBreak"
-    """It is made directly of the entity, and nothing says of which columns."""
+    """The entity is made directly of the one that changes, and nothing says of which columns."""
     LOOK_AGAIN = "lookAgain"
-    """It is made of other columns, or further down."""
+    """The entity is made of other columns, or further down in the lineage."""
 
 
 class Reach(StrEnum):
@@ -27,9 +27,9 @@ class Reach(StrEnum):
 
     COLUMNS = "columns"
     ENTITY = "entity"
-    """The entity goes, or is another one or elsewhere from now on."""
+    """The whole entity: it is removed, replaced by another one, or moved."""
     PROMISE = "promise"
-    """A promise about all of its data changes, but for what columns there are."""
+    """A promise about all data of the entity, other than which columns there are."""
 
 
 class Flow(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class Hit(msgspec.Struct):
     """An entity that a change hits."""
 
     steps: int
-    """Length of the shortest way from the entity that changes."""
+    """Number of edges on the shortest way from the entity that changes."""
     tier: Tier
     columns: dict[str, None] = msgspec.field(default_factory=dict)
     """Qualified names of its columns that are made of what changes, in the order of the walk."""
@@ -163,7 +163,7 @@ class _Index:
     def take(self, column: str) -> Iterable[tuple[str, str]]:
         """Entity and column of all that is made of a column, of one that it lies in, or in it.
 
-        What was taken once is not taken again: thousands of columns may lie in the same one.
+        A column that was given once is not given again: thousands may lie in the same one.
         """
         for name in (column, *columns_above(column)):
             yield from self._at.pop(name, ())

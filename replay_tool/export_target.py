@@ -102,7 +102,7 @@ def _written(name: str, file: Path | int) -> Iterator[_Target]:
         with _errors_of(name), _if_it_can_be_synced():
             os.fsync(opened.fileno())
     finally:
-        # Where something was raised, what waits to be written may be lost.
+        # After an error, bytes that wait to be written may be lost.
         with suppress(OSError):
             opened.close()
 

@@ -41,7 +41,7 @@ class BodyBytes:
         self._size = 0
 
     def take(self, caller: str, size: int) -> None:
-        """Take `size` bytes of a caller's; raises what `Places.take` raises."""
+        """Take `size` of the bytes that a caller may have; raises what `Places.take` raises."""
         if size:
             self._places.take(caller, size)
             self._caller, self._size = caller, size

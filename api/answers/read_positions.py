@@ -2,7 +2,7 @@
 
 The answer to a write says in `X-Catalog-Position` up to where the log includes it. A read that has
 the same header waits until the read models of this host have applied that position: those that the
-read is answered from. What reads the log itself (the audit) has nothing to wait for.
+read is answered from. Readers of the log itself (the audit) have nothing to wait for.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ class ReadPositions:
         with self._places.held(caller):
             waiting = [waiters.until(position) for waiters in waited_for]
             if not all(await asyncio.gather(*waiting)):
-                # Nothing is said of where they are: that is for operators.
+                # The message does not say how far the read models are: that is for operators.
                 raise Overloaded(
                     f"this host has not applied position {position} yet: try again,"
                     f" or read {otherwise}",

@@ -83,7 +83,7 @@ class Finished(ASGIResponse):
         return self._header_lines
 
     def unless(self, headers: Iterable[tuple[bytes, bytes]]) -> "Finished":
-        """This answer, or a 304 when an If-None-Match header names its entity tag.
+        """Return this answer, or a 304 when an If-None-Match header names its entity tag.
 
         Entity tags are compared weakly (RFC 9110, 13.1.2).
         """
@@ -153,10 +153,10 @@ class Large(Finished):
 
 
 class Deferred(ASGIResponse):
-    """Makes an answer when it is sent, in the task of its request: one that has to be waited for.
+    """An answer that takes time, and so is made only when it is sent, in the task of its request.
 
-    What is read as soon as a request has come (`api.edge.quick_path`) answers so where it would
-    take long.
+    A route that the quick path may call on the event loop (`api.edge.quick_path`) returns this
+    where its answer would take long.
     """
 
     def __init__(self, make: Callable[[Request[Any, Any, Any]], Awaitable[ASGIResponse]]) -> None:
@@ -189,8 +189,8 @@ class Heavy(ASGIResponse):
     ) -> None:
         """`chunks` makes the answer; nothing of it is made before the response is called.
 
-        `compressible` is whether what is sent chunk by chunk is compressed for clients that take
-        gzip, each chunk in the turn that makes it.
+        With `compressible`, an answer of several chunks is compressed for clients that take gzip,
+        each chunk in the turn that makes it.
         """
         self._chunks = chunks
         self._caller = caller
@@ -258,7 +258,7 @@ class Heavy(ASGIResponse):
         stream.hold(0)
 
         def turn() -> bytes | None:
-            # Only when the turn has come: meanwhile others have made theirs.
+            # Look for room only when the turn has come: other streams have made chunks meanwhile.
             return next(self._chunks, None) if stream.has_room() else b""
 
         while True:
@@ -277,7 +277,7 @@ def _before(made: list[bytes], chunks: Generator[bytes]) -> Generator[bytes]:
 
 
 def _take(chunks: Generator[bytes], most: int) -> list[bytes]:
-    """The next chunks, at most so many of them, up to the first empty one."""
+    """At most `most` next chunks, up to the first empty one."""
     taken = []
     for chunk in islice(chunks, most):
         taken.append(chunk)

@@ -33,9 +33,9 @@ def read_networks(setting: str | None) -> Networks:
 def client_addresses(networks: Networks) -> Callable[[HTTPScope], str]:
     """A function from the scope of a request to its client's address; empty where it has none.
 
-    Each proxy adds the address that it was asked from to the end of `X-Forwarded-For`. What a
-    client has sent itself stands before that, so the header is read from its end, and only for as
-    long as an address is that of a trusted proxy. `networks` are those of the trusted proxies.
+    Each proxy adds the address that it was asked from to the end of `X-Forwarded-For`. Addresses
+    that a client has sent itself stand before that, so the header is read from its end, and only as
+    long as it names trusted proxies. `networks` are those of the trusted proxies.
     """
 
     @lru_cache(_REMEMBERED)

@@ -50,7 +50,7 @@ class Places:
     def __init__(self, most: int, what: str, of_all: float = math.inf) -> None:
         """`most` is how much a caller may have, `of_all` how much all callers together may.
 
-        `what` names it in the errors.
+        `what` names the places in errors.
         """
         self._most = most
         self._of_all = of_all
@@ -59,7 +59,7 @@ class Places:
         self._taken_by_all = 0
 
     def take(self, caller: str, size: int = 1) -> None:
-        """Take `size` places of a caller's.
+        """Take `size` of the places that a caller may hold.
 
         Raises TooManyRequests when the caller has too few left, and Overloaded when all callers
         together have.
@@ -90,10 +90,10 @@ class Places:
 
 
 class Streams:
-    """Large answers that are being sent: their number, and their bytes that are made and not sent.
+    """Large answers being sent: bounds their number, and the bytes that are made and not yet sent.
 
-    A client that does not read keeps in memory what was made for it. Each caller may have so many
-    streams and bytes, and all callers together so many bytes.
+    The bytes made for a client that does not read stay in memory. So streams and bytes of each
+    caller are bounded, and the bytes of all callers together.
     """
 
     def __init__(self, each: int, bytes_each: int, most_bytes: int) -> None:
@@ -131,7 +131,7 @@ class Streams:
 
 
 class Stream:
-    """One of the large answers being sent; `Streams.opened` makes it."""
+    """A large answer that is being sent; `Streams.opened` makes it."""
 
     def __init__(self, streams: Streams, caller: str) -> None:
         self._streams = streams

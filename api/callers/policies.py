@@ -49,7 +49,7 @@ _READ = (Action.LIST, Action.VIEW, Action.SEARCH)
 _WRITE = (*_READ, Action.CREATE, Action.EDIT, Action.DELETE)
 
 _OF_COLLECTIONS = frozenset((Action.LIST, Action.SEARCH))
-"""Actions that kinds do not know which are in no list and no index, such as edges."""
+"""Actions that do not exist for kinds without lists and indexes, such as edges."""
 
 DEFAULT_RULES: Rules = (
     Rule("reader", _READ),

@@ -34,11 +34,11 @@ def _releasing(work: Callable[[], T]) -> T:
 
 
 _SHARED_SECONDS = 0.01
-"""Seconds for which a turn may take several steps of a caller, as far as the last turn tells."""
+"""Seconds that several steps of a caller may take in one turn, as estimated from the last turn."""
 
 
 After = Callable[[bool], None]
-"""Called after the steps of a turn; the argument is whether there were several."""
+"""Function called after the steps of a turn; the argument is True if there were several."""
 _Step = tuple[Callable[[], Any], After, asyncio.Future[Any]]
 """The work of a step, what is to be called after the turn, and the result."""
 _Result = tuple[asyncio.Future[Any], Any, BaseException | None]
@@ -51,11 +51,11 @@ class _Turn:
     def __init__(self, due: int, thread: ThreadPoolExecutor) -> None:
         self.thread = thread
         self.due = due
-        """Steps that may still be added."""
+        """Number of steps that may still be added."""
         self.steps: deque[_Step] = deque()
         """Steps that have not begun; while the thread takes the first, the loop may take others."""
         self.results: deque[_Result] = deque()
-        """Results that were not given to anybody yet."""
+        """Results of steps that their callers have not got yet."""
         self.has_begun = False
 
 
@@ -85,19 +85,18 @@ class WorkQueue:
         self._idle = [ThreadPoolExecutor(1) for _ in range(threads)]
         """Threads without work, the one that was busy last at the end: it is called first.
 
-        What it has used last is still at hand, such as the pages that its connections hold.
+        The data that it used last is still at hand, such as the pages that its connections hold.
         """
         self._each = threads if each is None else each
         self._together = together
         self._alone = alone
         self._young: _Turn | None = None
-        """The turn beside which none may begin yet."""
+        """The newest turn, beside which no other turn may begin yet."""
         self._running: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[_Turn]]] = {}
         """Caller -> its waiting steps, oldest first; callers stand in the order of their turns."""
         self._pace: dict[str, float] = {}
-        """Caller -> seconds that each step of its last turn took, no less than a full turn has for
-        each."""
+        """Caller -> seconds that a step of its last turn took, at least its share of a turn."""
         self._queued = 0
         self.report: Callable[[int, int], None] = lambda running, waiting: None
         """Called with how much work runs and how much waits, whenever that changes."""
@@ -228,9 +227,9 @@ class WorkQueue:
                 doing.set_exception(error)
 
     def _shorten(self, caller: str, turn: _Turn) -> None:
-        """Have no step wait for the one that is under way in a turn, which has taken long.
+        """End the waiting for a turn that has taken too long, except for its step under way.
 
-        Those that are done get their results, those that have not begun wait for another turn.
+        Steps that are done get their results; steps that have not begun wait for another turn.
         """
         if self._young is not turn:
             return  # the turn is over
@@ -259,7 +258,7 @@ class WorkQueue:
             self._pace.pop(caller, None)
 
     def _go_on_beside(self, turn: _Turn) -> None:
-        """Begin the next turn, unless a younger one than the given has to be left alone."""
+        """Begin the next turn, unless a turn younger than `turn` must run alone for now."""
         if self._young is turn:
             self._young = None
         able = (each for each in self._waiting if self._running[each] < self._each)

@@ -43,11 +43,11 @@ class Operation(_Words, frozen=True, kw_only=True):
     answer: type | str | None = ""
     """The schema of the answer, empty for a text; None for an answer without body."""
     statuses: tuple[int, ...] = (200,)
-    """Statuses that have the answer."""
+    """Statuses with which the answer is sent."""
     conditional: bool = False
     """True if a 304 without a body may take the place of the answer."""
     errors: tuple[int, ...] = ()
-    """Other statuses with the error body."""
+    """Further statuses, each sent with the error body."""
     body: type | str | None = None
     """The schema of the request body."""
     body_types: tuple[str, ...] = ()
@@ -60,9 +60,9 @@ class Operation(_Words, frozen=True, kw_only=True):
     lines: str | None = None
     """The component schema of a line, where the answer may be had as NDJSON."""
     path: str | None = None
-    """The path as the document shows it, where that of the route says less."""
+    """The path as the document shows it, where the path of the route says less."""
     tag: str | None = None
-    """The heading under which the document shows it, where that does not follow from the path."""
+    """The heading of the operation in the document, where it does not follow from the path."""
 
     def at(
         self,
@@ -95,8 +95,8 @@ class Operation(_Words, frozen=True, kw_only=True):
     ) -> list[HTTPRouteHandler]:
         """Both routes of an operation on an entity: by the id behind a path, and by the name.
 
-        `by_name` is the end of the summary of the second, where that of the first may say `by id`;
-        the rest is what `at` is given.
+        `by_name` ends the summary of the second route, in place of `by id`; the other parameters
+        are those of `at`.
         """
         summary = self.summary.removesuffix(" by id") + by_name
         named = replace(self, id=f"{self.id}ByName", summary=summary)

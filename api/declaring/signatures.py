@@ -29,13 +29,13 @@ from domain.kinds.ids import parse_id
 
 AnyRequest = Request[Any, Any, Any]
 Revision = Callable[[], Hashable]
-"""Tells what an answer is made from: it stays good until the result is another one."""
+"""Function whose result identifies the data of an answer: the answer is good until it changes."""
 
 _TYPE_IN_PATH = re.compile(r":[a-z]+\}")
 """The type of a parameter in a path, which the template of the path does not show."""
 
 _MOST_FORMS = 256
-"""Forms of one list, with what they have in common, that are remembered."""
+"""Forms of one list whose common parts are remembered."""
 
 FQN: Parameters = {"fqn": in_path(str)}
 
@@ -55,8 +55,8 @@ class JsonRoute:
     ) -> None:
         """`function` is given the request, and the parameters by keyword; it may be async.
 
-        An answer that it makes at once is good for as long as `revision` stays the same, if given;
-        that of a list without filters for as long as `unfiltered` does.
+        An answer that `function` makes at once is good for as long as `revision` stays the same, if
+        given; the answer to a list without filters for as long as `unfiltered` does.
 
         Of a list, `prepare` makes what all pages of one form have in common, and says if it is
         light enough to be kept. It is given the access of the caller, whether the path has the
@@ -76,7 +76,7 @@ class JsonRoute:
 
     @property
     def is_remembered(self) -> bool:
-        """True if its answers are good until a revision is another one."""
+        """True if answers of this route are good until a revision changes."""
         return self._revision is not None
 
     def revision(self, scope: Any) -> Hashable:
@@ -196,7 +196,7 @@ def route(
         path,
         # HEAD is answered as GET is, without the body.
         http_method=[HttpMethod.GET, HttpMethod.HEAD] if method == "GET" else HttpMethod(method),
-        # What an answer says itself counts, not this.
+        # The status of the answer itself counts, not this one.
         status_code=200,
         opt={"permission": permission, "route": declared},
         media_type="application/json",

@@ -25,10 +25,10 @@ Authorize = Callable[[Headers], bytes]
 
 
 class Guard:
-    """Lets callers in: who they are, how often they may ask, and what they may do.
+    """Admits callers: finds who they are and what they may do, and limits how often they ask.
 
-    Whoever is let in is put into the scope of the request, as `user`, with what the caller may do
-    as `auth`. A request that has both was let in before, and is not counted again.
+    An admitted caller is put into the scope of the request as `user`, and the caller's rights as
+    `auth`. A request that has both was admitted before, and is not counted again.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Guard:
         positions: ReadPositions,
         challenges: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`challenges` has, by path, what a refusal for want of a token says there besides."""
+        """`challenges`: path -> what a refusal for want of a token adds to its challenge there."""
         self._challenges = challenges
         self._verifier = verifier
         self._policies = policies
@@ -69,8 +69,8 @@ class Guard:
     def admit_at_once(self, scope: Any, needed: object) -> bool:
         """Let a request in as `admit` does, unless that takes a task; returns whether it is in.
 
-        It takes one where the token was not verified lately or there is a position to be waited
-        for. Raises TooManyRequests or Forbidden.
+        A task is needed if the token was not verified lately, or if the request must wait for a
+        position. Raises TooManyRequests or Forbidden.
         """
         headers: KnownHeaders = scope["headers"]
         if headers.authorization is None:
@@ -146,7 +146,7 @@ class AccessMiddleware:
         asks_methods = scope.get("method") == "OPTIONS"
         needed = handler.opt.get("permission")
         if callable(needed):
-            # That of a page follows from its address.
+            # The permission for a page follows from its address.
             needed = needed(scope)
         authorize = self._in_cookie if handler.opt.get("page") else in_header
         await self._guard.admit(scope, needed, authorize, asks_methods=asks_methods)

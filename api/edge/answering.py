@@ -35,7 +35,7 @@ _PLAIN_LINE = re.compile(
 ).fullmatch
 """Reads the first line of a plain read; the parser takes further characters."""
 _TRIED = ("user", "auth", "made", "state")
-"""Keys in the scope of a request that was not answered at once; see api.edge.quick_path."""
+"""Keys that an attempt to answer at once leaves in a scope; see `api.edge.quick_path`."""
 
 
 class AnsweringProtocol(BoundedProtocol):
@@ -93,7 +93,7 @@ class AnsweringProtocol(BoundedProtocol):
         if len(head) <= MOST_HEAD_BYTES and _PLAIN_LINE(line):
             if len(self._heads) >= MOST_HEADS:
                 self._heads.clear()
-            # The edge has put them in place of those that were parsed.
+            # The edge has put its own headers in place of the parsed ones.
             scope: Any = self.scope
             self._heads[head] = scope["headers"]
 
@@ -117,8 +117,8 @@ class AnsweringProtocol(BoundedProtocol):
     def _answer(self) -> bool:
         """Answer a plain read at once, without a task; returns whether the request was one.
 
-        Of the requests that come in one piece only the first is answered so: each takes the event
-        loop for up to a millisecond.
+        Only the first of the requests that come in one piece is answered so, since each takes the
+        event loop for up to a millisecond.
         """
         cycle = self.cycle
         if (
@@ -143,7 +143,7 @@ class AnsweringProtocol(BoundedProtocol):
         return self._respond(scope)
 
     def _respond(self, scope: Any) -> bool:
-        """Write the answer to a plain read; returns False where a route must answer."""
+        """Write the answer to a plain read; returns False if a task has to answer."""
         answered = self.edge.answer(scope)
         if answered is None:
             return False

@@ -7,8 +7,8 @@ and the same function makes errors into answers. Which way a request goes depend
 path and its Host header, and on nothing that came before.
 
 A read may be answered at once by the connection that it comes from (`api.edge.answering`), without
-a task. Whatever the quick path has done with a read that needs a task goes on in this task from
-there: the caller who was let in, or the answer that was made and is still to be sent.
+a task. A read that turns out to need a task goes on in it from the point that the quick path
+reached: with the caller who was admitted, or with the answer that is still to be sent.
 """
 
 from collections.abc import Iterable
@@ -62,7 +62,7 @@ class QuickPath:
     def answer(self, scope: Any) -> Finished | None:
         """The answer to a read that can be sent whole at once; None where it takes a task.
 
-        `application` goes on there from what the scope then has.
+        In that case `application` goes on with what this attempt has left in the scope.
         """
         route = self._find(scope)
         if route is None:

@@ -50,7 +50,7 @@ class Text(msgspec.Struct, frozen=True, omit_defaults=True):
     field: str
     text: str
     characters: int | UnsetType = UNSET
-    """Its whole length, where it is cut."""
+    """Length of the whole text in characters, if `text` is a part of it."""
 
 
 class Answer(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -74,7 +74,7 @@ def cleaned(field: str, text: str) -> str:
 
 
 def short(field: str, text: str, most: int = MOST_SHORT) -> str:
-    """A text in a list; where it is cut, its end says how long it is."""
+    """A text for a list, cut to `most` characters; a cut one ends with the length of the whole."""
     shown = cleaned(field, text)
     if len(shown) <= most and len(text) <= READ_TEXT:
         return shown
@@ -82,7 +82,7 @@ def short(field: str, text: str, most: int = MOST_SHORT) -> str:
 
 
 def text_of(field: str, text: str, start: int = 0, most: int = MOST_TEXT) -> Text:
-    """The part of a text from `start` on; its length is told where that is not all of it."""
+    """The part of a text from `start` on, with the length of the whole if the part is not all."""
     shown = cleaned(field, text)
     whole = len(shown) if len(text) <= READ_TEXT else len(text)
     part = shown[start : start + most]
@@ -111,8 +111,8 @@ class Room:
 def fill(room: Room, rows: Iterable[R], start: int = 0) -> tuple[list[R], int | None]:
     """The rows that fit, and the number of the first that does not; None where all of them fit.
 
-    `start` is the number of the first of `rows`. One row is always given, or a walk would not end:
-    rows are to be bounded by who makes them.
+    `start` is the number of the first of `rows`. At least one row is always given, or paging would
+    never end; so the caller has to bound each row.
     """
     shown: list[R] = []
     for number, row in enumerate(rows, start):

@@ -84,7 +84,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return Room(self.most)
 
     def place(self, cursor: str) -> tuple[int | None, int]:
-        """The position that a cursor goes on with, None without one, and the rows before it.
+        """The position of a cursor, None without one, and the number of rows before the cursor.
 
         Raises InvalidInput.
         """
@@ -98,8 +98,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     ) -> int | None:
         """The position that a call is of; None for the present.
 
-        A version is one of the entity `which`. Raises InvalidInput, NotFound, and what
-        `position_asked` raises.
+        If `as_of` is a version, it is one of the entity `which`. Raises InvalidInput, NotFound, and
+        what `position_asked` raises.
         """
         if not as_of:
             return None

@@ -48,7 +48,7 @@ class Calls:
             "prompts/list": {"prompts": prompts_listed()},
         }
         """Method -> the result that it has for everybody."""
-        # Whoever makes this is a thread: the first call does not make schemas on the event loop.
+        # Made here, in a thread, so that the first call makes no schemas on the event loop.
         self._definitions = {name: definition(name) for name in TOOLS}
 
     def listed(self, access: Access) -> list[dict[str, Any]]:

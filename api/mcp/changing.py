@@ -251,7 +251,7 @@ def _answer(
 
 async def _near_names(asked: Asked, error: Unresolved) -> str:
     """The names near to those that are missing, of what the caller may search, for a message."""
-    told = []
+    hints = []
     for name, kinds in error.missing[:_NEAR]:
         index = ",".join(each for each in kinds if each in asked.access.kinds(Action.SEARCH))
         if not index or len(name) > MAX_PATTERN:
@@ -267,5 +267,5 @@ async def _near_names(asked: Asked, error: Unresolved) -> str:
             # No search yet: the refusal says what is missing all the same.
             continue
         if near := [plain(each["_source"]["fullyQualifiedName"]) for each in options]:
-            told.append(f"; instead of {plain(name)} there is {' or '.join(near)}")
-    return "".join(told)
+            hints.append(f"; instead of {plain(name)} there is {' or '.join(near)}")
+    return "".join(hints)

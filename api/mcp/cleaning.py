@@ -45,7 +45,7 @@ def prose(text: str) -> str:
     """A description, without invisible characters, comments, images and the targets of links."""
     text = plain(text)
     if "<" not in text and "[" not in text:
-        # All markup that is taken out has one of them.
+        # All markup that is taken out has one of these characters.
         return text
     _, markup = _patterns()
     for _ in range(_ROUNDS):

@@ -113,7 +113,7 @@ def _parts(url: str) -> tuple[SplitResult, str, int | None] | None:
 
 
 def _bounded(lines: IO[bytes]) -> Iterator[bytes]:
-    """The lines that are not empty; of one that is too long no more than tells so."""
+    """The lines that are not empty; a line that is too long is cut just beyond MOST_LINE."""
     while line := lines.readline(MOST_LINE + 1):
         rest = line
         while rest and not rest.endswith(b"\n"):

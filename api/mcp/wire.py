@@ -149,7 +149,7 @@ def _message(body: bytes) -> dict[str, Any]:
 
 
 def _headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """The headers that this protocol reads; one that is there twice has no value that could fit."""
+    """The headers that this protocol reads; one that comes twice gets a value that never fits."""
     given: dict[str, str] = {}
     for name, value in headers:
         if name in (b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"user-agent"):

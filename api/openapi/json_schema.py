@@ -26,7 +26,7 @@ def ref(name: str) -> Schema:
 
 
 def array(items: Schema, **more: Any) -> Schema:
-    """The schema of a list; `more` is what it says beside its items."""
+    """The schema of a list; `more` are its keywords beside `items`."""
     return {"type": "array", "items": items, **more}
 
 

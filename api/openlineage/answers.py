@@ -22,7 +22,7 @@ class TakenEvent(Struct):
 
     status: Literal["ok"] = "ok"
     edges: int = 0
-    """Edges that the event means and the catalog has."""
+    """Number of edges that the event means and the catalog has."""
     unresolved: list[UnresolvedName] = []
     """Datasets that the catalog does not have, 100 at most: their edges wait for them."""
     ignored: list[str] = []

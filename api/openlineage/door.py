@@ -110,7 +110,7 @@ class Door:
 
     @asynccontextmanager
     async def _place(self, caller: str) -> AsyncIterator[None]:
-        """One of a caller's places for a block; raises Overloaded."""
+        """Hold one of the caller's places for a block; raises Overloaded."""
 
         async def take() -> None:
             self._places.take(caller)
@@ -122,7 +122,7 @@ class Door:
             self._places.give_back(caller)
 
     def _caller(self, request: AnyRequest) -> tuple[str, Access]:
-        """The key of a caller's events: those with an equal one are taken together."""
+        """The key by which events are gathered: events with equal keys are stored together."""
         return request.user.name, request.auth
 
     async def _take(self, items: Sequence["_Item"]) -> list[bytes]:
@@ -157,7 +157,7 @@ class Door:
         return answers
 
     async def _drawn(self, first: "_Item", drawings: Sequence[Drawing]) -> list[list[Outcome]]:
-        """The outcomes of drawings, each in as many parts as it was drawn in."""
+        """Draw in as many transactions as it takes; returns outcomes of the parts of each."""
         caller, outcomes = first.context.actor, [list[Outcome]() for _ in drawings]
         for some in parts(drawings):
             planned = [drawing for _, drawing in some]
@@ -216,15 +216,15 @@ class Door:
 
 
 class _Item(Struct, frozen=True):
-    """An event that was read, and who has sent it."""
+    """An event that was read, with the context and the rights of its sender."""
 
     key: Key
-    """The key under which it is to be remembered."""
+    """The key under which the answer to the event is to be remembered."""
     statement: Statement
     context: WriteContext
     rights: Rights
     position: int
-    """Position in the log up to which all is known that is decided later."""
+    """Head of the log before anything was decided: the answer knows all events up to there."""
 
 
 def _encoded(outcomes: Sequence[Sequence[Outcome]], rights: Rights) -> list[bytes]:
@@ -235,23 +235,23 @@ def _encoded(outcomes: Sequence[Sequence[Outcome]], rights: Rights) -> list[byte
 def _answer(outcomes: Sequence[Outcome], *, sees_all: bool) -> TakenEvent:
     """The answer to an event, whose edges may have been drawn in several parts.
 
-    A caller who may not see all that there is is not told what is there: an edge that waits counts
-    like one that is drawn.
+    A caller who may not view all datasets must not learn which exist: for such a caller a waiting
+    edge counts like a drawn one.
     """
     first = outcomes[0]
     if not sees_all:
         edges = sum(each.edges + each.waiting for each in outcomes)
         return TakenEvent(edges=edges, ignored=[*first.statement.told])
     missing: dict[DatasetName, None] = {}
-    told: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for each in outcomes:
         missing |= each.missing
-        told.update(dict.fromkeys(each.told.sentences))
+        sentences.update(dict.fromkeys(each.told.sentences))
     named = [UnresolvedName(each.namespace, each.name) for each in missing]
     return TakenEvent(
         edges=sum(each.edges for each in outcomes),
         unresolved=named[:MOST_NAMED],
-        ignored=[*told][:MOST_TOLD],
+        ignored=[*sentences][:MOST_TOLD],
     )
 
 

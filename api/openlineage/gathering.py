@@ -20,7 +20,7 @@ MOST = 200
 
 
 class Gatherer(Generic[T, R]):
-    """Takes the items of requests, those of one caller together."""
+    """Takes the items of requests; items of one caller that wait are taken together."""
 
     def __init__(self, take: Callable[[Sequence[T]], Awaitable[Sequence[R]]]) -> None:
         """`take` gives a result for each item; it is not called twice at a time for one caller."""
@@ -42,7 +42,7 @@ class Gatherer(Generic[T, R]):
         return await done
 
     async def _go_on(self, caller: Hashable) -> None:
-        """Take what waits of a caller, until nothing does."""
+        """Take the waiting items of a caller until none are left."""
         waiting = self._waiting[caller]
         while waiting:
             some = [waiting.popleft()]
@@ -61,7 +61,7 @@ class Gatherer(Generic[T, R]):
             results = await self._take([item for items, _ in some for item in items])
         except Exception as error:
             if len(some) > 1 and not isinstance(error, CatalogError | Overloaded):
-                # One of them must not be in the way of the others.
+                # One failing request must not keep the others from their results.
                 for each in some:
                     await self._settle([each])
                 return

@@ -1,7 +1,7 @@
 """Events that were taken lately, so that the same once more costs next to nothing.
 
 An event that says what another has said is answered as that one was, unless anything has changed
-since on which the answer rests. What has changed the log tells.
+since on which the answer rests. The log tells what has changed.
 """
 
 import threading
@@ -32,19 +32,19 @@ Key = tuple[object, bytes]
 
 
 class Taken(Struct, frozen=True):
-    """The answer to an event, and what it rests on."""
+    """The answer to an event, and the state of the catalog that it rests on."""
 
     answer: bytes
     position: int
-    """Position in the log up to which all was known that the answer rests on."""
+    """Position in the log up to which the answer has taken account of all events."""
     concerned: Collection[str] = ()
-    """Ids of the entities by which nothing is left to be done."""
+    """Ids of the entities on whose present state the answer rests."""
     misses: bool = False
     """True if a dataset of the event is missing: any new entity may be that dataset."""
 
     @property
     def size(self) -> int:
-        """Bytes that it takes, more or less."""
+        """Bytes that the remembered answer takes, approximately."""
         return len(self.answer) + _ID_BYTES * (len(self.concerned) + 2)
 
 
@@ -61,20 +61,20 @@ class RememberedEvents:
         self._head = -1
         self._epoch: int | None = None
         self._floor = 0
-        """Position from which on all changes are known."""
+        """Position in the log from which on all changes of entities are known here."""
         self._made = 0
-        """Position of the last event that may have made something that was missing."""
+        """Position of the last event that may have created a missing dataset."""
 
     def is_current(self) -> bool:
-        """True if nothing has been appended since `follow` looked; takes some microseconds of a
-        file.
+        """True if nothing was appended since the last `follow`; a log in a file says so in
+        microseconds.
 
         Raises StoreUnavailable.
         """
         return self._log.epoch() == self._epoch and self._log.head() == self._head
 
     def follow(self) -> int:
-        """Look what has changed; returns the head of the log. Raises StoreUnavailable."""
+        """Note changes since the last call; returns the log's head. Raises StoreUnavailable."""
         epoch, head = self._log.epoch(), self._log.head()
         with self._lock:
             if epoch != self._epoch or self._head < 0 or head < self._head:
@@ -98,7 +98,7 @@ class RememberedEvents:
             return taken.answer
 
     def keep(self, key: Key, taken: Taken) -> None:
-        """Remember an event, unless what it rests on is forgotten already."""
+        """Remember an answer, unless the changes since its position are not known any more."""
         with self._lock:
             if taken.position < self._floor:
                 return

@@ -60,7 +60,8 @@ _decode = msgspec.msgpack.Decoder(tuple[str, str]).decode
 def check_list(access: Access) -> None:
     """Raise Forbidden for a caller who may not view all that a dataset may be.
 
-    Whoever may send events could ask by them which tables there are: the list tells which are not.
+    A sender of events could use this list to find out which tables exist, since it names those that
+    do not.
     """
     for kind in KIND_OF.values():
         if not access.may(Permission(Action.VIEW, kind)):

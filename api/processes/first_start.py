@@ -24,9 +24,9 @@ def make_new_catalog(directory: Path, database: str | None) -> None:
 
     To be called by the process that holds the ProjectorLock of the directory, before it opens the
     stores. If the first start ends early, the next one is the first, and creates what is missing.
-    What the log has had before, and somebody has deleted since, is not created again. Where the
-    log is in a database, at a URL, it must be empty too: the directory may be that of another host
-    of an old catalog. Raises StoreUnavailable.
+    Entities that the log has had before, and somebody has deleted since, are not created again.
+    Where the log is in a database, at a URL, it must be empty too: the directory may be that of
+    another host of an old catalog. Raises StoreUnavailable.
     """
     if was_served(directory):
         return

@@ -49,11 +49,11 @@ _CHECK_SECONDS = 0.1
 _M_ARENA_MAX = -8
 """The parameter of mallopt(3) for the number of arenas, from glibc's malloc.h."""
 _M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD = -3, -1
-"""Its parameters for the size from which on memory is mapped alone, and for how much free memory
-is kept."""
+"""The parameters of mallopt(3) for the size from which on memory is mapped alone, and for the free
+memory that is kept."""
 _ARENAS = 2
 _MAPPED_ALONE = 4 * 1024 * 1024
-"""More than the numbers of a search over a million entities take, which are allocated often."""
+"""Bytes of memory that are mapped alone; the arrays that searches often allocate are smaller."""
 _KEPT_FREE = 32 * 1024 * 1024
 _COLLECT_AFTER = (10_000, 20, 50)
 """New objects before a collection of the young ones, and collections before one of older ones."""
@@ -258,7 +258,7 @@ def _config(app: Application, settings: Settings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        # Or what any program of this machine says of its client would be believed.
+        # With them, any program of this machine could make up the address of its client.
         proxy_headers=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         timeout_keep_alive=75,

@@ -18,14 +18,14 @@ from api.telemetry.shared_counts import SharedCounts
 PATIENCE_SECONDS = 0.002
 """Longest time for which a connection is left to workers that have fewer."""
 MOST_WAITING_SECONDS, WAITING_SHARE = 0.2, 0.05
-"""For how long connections are left to others at a stretch, and for which share of the time.
+"""Most seconds at a stretch, and the share of the time, for which connections are left to others.
 
 Clients that open many connections at once are shared evenly this way. But the others may hang, and
 connections that last for one request only are many: without a bound, waiting for each took nine
 tenths of the requests.
 """
 _RETRY_SECONDS = 1.0
-"""Time without new connections after the system had no room for another one."""
+"""Seconds without new connections after the system had no room for another one."""
 
 log = logging.getLogger("catalog.server")
 
@@ -40,7 +40,7 @@ class Acceptor:
         take: Callable[[socket.socket], None],
         patience: float = MOST_WAITING_SECONDS,
     ) -> None:
-        """`patience` is for how many seconds connections may be left to others at first."""
+        """`patience`: seconds for which connections may be left to other workers at first."""
         self._listener = listener
         self._counts = counts
         self._take = take

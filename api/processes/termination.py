@@ -56,8 +56,8 @@ class Termination:
 def _ignore_signals() -> None:
     """Have no signal change the exit code of a process whose stores are closed.
 
-    When it takes its modules down, Python gives signals with a handler of ours back to the system,
-    by which each of them kills. Those that are ignored it leaves ignored.
+    When Python takes its modules down, it gives signals with a handler of ours back to the system,
+    where each of them kills. Ignored signals stay ignored.
     """
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

@@ -143,7 +143,7 @@ class Metrics:
             "catalog_process_resident_memory_bytes", "Memory, by process", labels=("process",)
         )
         for name, counts in self._counts.named():
-            # Its place may be that of a process which has not begun.
+            # A process that has not begun has no id yet.
             used = _use_of(counts.process) if counts.process else {}
             for family in (cpu, memory):
                 if (value := used.get(family.name)) is not None:
@@ -212,7 +212,7 @@ def _of_projections(inspection: Inspection) -> Iterator[Metric]:
 
 
 def _of_proofs(proofs: Mapping[str, Proof]) -> Iterator[Metric]:
-    """The age of the last proof of each part, and 1 or 0 for equal or different."""
+    """Gauges for the age of the last proof of each part, and its verdict: 1 for equal, else 0."""
     parts, now = sorted(proofs.items()), time.time()
     ages = [((part,), max(now - proof.at / 1000, 0.0)) for part, proof in parts]
     yield _gauge("proof_age_seconds", "Time since the last verification", ages, "part")

@@ -25,7 +25,7 @@ MOST_SERIES = 4_095
 """The most combinations of method, route and status that one process counts apart."""
 MOST_LABEL_BYTES = 136
 QUEUES = ("writes", "long writes", "searches", "lookups", "large reads")
-"""Work that callers take turns in; two numbers each, for what runs and what waits."""
+"""Names of the queues in which callers take turns; each has a number running and one waiting."""
 REFUSALS = (
     *((401, reason.value) for reason in Refusal),
     *((403, reason.value) for reason in (Denial.PERMISSION, Denial.WITHHELD)),
@@ -53,7 +53,7 @@ class Series(ctypes.Structure):
     """Number of requests in each bucket, the one without a bound last."""
     seconds: float
     text: bytes
-    """The labels, between spaces."""
+    """Method, route and status, joined by spaces."""
     _fields_ = (
         ("buckets", ctypes.c_uint64 * (len(BUCKETS) + 1)),
         ("seconds", ctypes.c_double),
@@ -95,7 +95,7 @@ class Counts(ctypes.Structure):
 
     @cached_property
     def _places(self) -> dict[Labels, Series]:
-        """Labels -> their record, the first where there are several."""
+        """Labels -> record of the labels, the first one if there are several."""
         return {record.labels: record for record in reversed(self.series)}
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:

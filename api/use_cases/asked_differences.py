@@ -39,7 +39,7 @@ def kinds_asked(access: Access, kind: str | None) -> frozenset[str]:
 
 
 def refuse_domain(access: Access, kinds: Iterable[str]) -> None:
-    """Raise Forbidden or FieldWithheld for who may not tell some kinds apart by their domains."""
+    """Raise Forbidden or FieldWithheld if a caller may not see the domains of these kinds."""
     if not access.may(Permission(Action.VIEW, DOMAIN)):
         raise Forbidden(f"domain: you have no permission to view {DOMAIN}")
     for withheld in withheld_of(access, kinds).values():
@@ -89,8 +89,8 @@ async def place_asked(
 ) -> tuple[int, int, Key | None]:
     """The two positions that a page is of, and the place after which it begins.
 
-    Those of a cursor are the positions of the page before. Raises InvalidInput, and what
-    `ReadPositions.reach` raises, and BeforeHorizon.
+    A cursor brings the positions of the page before. Raises InvalidInput, BeforeHorizon, and what
+    `ReadPositions.reach` raises.
     """
     if not cursor:
         return *await positions_between(services, request, from_, to), None

@@ -29,21 +29,21 @@ class ShownColumn(msgspec.Struct, frozen=True, gc=False):
 
 
 class ColumnRow(msgspec.Struct, frozen=True, gc=False):
-    """One column, at any depth; its texts are made when they are needed.
+    """A column at any depth, whose texts are made when they are needed.
 
     A page shows few of the rows of a wide table.
     """
 
     number: int
-    """Counted from 1 over all columns, nested ones included."""
+    """Number of the column, from 1, over all columns of the entity, nested ones included."""
     depth: int
     above: str
-    """The qualified name of the column that it lies in; empty at the top."""
+    """The qualified name of the column that this one lies in; empty at the top."""
     column: ShownColumn
 
     @property
     def path(self) -> str:
-        """Its qualified name in the entity, as `address."zip.code"`."""
+        """The column's qualified name in the entity, as `address."zip.code"`."""
         return names.child(self.above or None, self.column.name)
 
     @property

@@ -55,10 +55,10 @@ def compare_stored(
         return contract, compare(terms, proposed, exact=exact)
 
     def version(text: str) -> Entity:
-        found = history.version(services.stores.log, CONTRACT, contract_id, text).entity
-        if found.version > contract.version:
+        entity = history.version(services.stores.log, CONTRACT, contract_id, text).entity
+        if entity.version > contract.version:
             raise NotFound(f"{CONTRACT.name} {contract.fqn} had no version {text} yet")
-        return found
+        return entity
 
     after = contract if to is None else version(to)
     return contract, compare(terms_of(version(from_)), terms_of(after), exact=exact)

@@ -76,8 +76,8 @@ def keep_result(services: Services, contract: Entity, result: ContractResult) ->
 def shown_result(access: Access, contract: Entity, result: bytes) -> bytes:
     """The JSON of a result as the caller's client knows it, and as far as the caller may see it.
 
-    What failed tells of the contract and of its entity, so that who may not see all of both is told
-    how it ended.
+    Failures tell of the contract and of its entity, so a caller who may not see all of both learns
+    only how the validation ended.
     """
     details = sees_details(access, contract)
     return shown(result, with_version=not access.statuses, with_details=details)

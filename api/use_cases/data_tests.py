@@ -50,8 +50,8 @@ def tests_in(
 ) -> tuple[list[dict[str, Any]], int]:
     """The first tests in a suite, each with its latest run, and the number of all.
 
-    Those that failed come first. `of` is the part of `entity` that a test is of. Without `seen` no
-    run is looked at.
+    Failed tests come first. `of` of a row is the part of `entity` that the test is about. Runs are
+    only looked at if the caller may see them (`seen`).
     """
     rows: list[dict[str, Any]] = []
     size, after, whole = 0, None, entity["fullyQualifiedName"]

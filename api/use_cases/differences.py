@@ -60,11 +60,11 @@ class Comparison(msgspec.Struct, kw_only=True):
     kinds: frozenset[str]
     """The kinds that are compared; the caller may view each of them."""
     audited: frozenset[str]
-    """Those of which the caller may know what was purged."""
+    """The kinds, among `kinds`, of which the caller may know what was purged."""
     withheld: Mapping[str, Withheld]
     """Kind -> the fields that the caller does not see."""
     roots: Collection[Root] | None = None
-    """The entities, one of which an entity has to be or to be below; None for no such bound."""
+    """Entities to which the comparison is narrowed, each with all below it; None for no bound."""
     domain: str | None = None
     """Id of the domain that an entity has to be in at one of the positions."""
     limit: int
@@ -76,7 +76,7 @@ class Comparison(msgspec.Struct, kw_only=True):
     counts: Counter[tuple[str, Change]] = msgspec.field(default_factory=Counter)
     """Kind and change -> the number of entities that differ."""
     page: list[tuple[Key, "DifferingEntity"]] = []
-    """The first of them behind `start`, in order; one more than `limit` where there is more."""
+    """The first differing entities behind `start`, in order; `limit` + 1 if there are more."""
 
     @property
     def differing(self) -> list["DifferingEntity"]:
@@ -158,7 +158,7 @@ class NamedEntity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     id: str
     fully_qualified_name: str
     deleted: bool = False
-    """True if it was soft-deleted then."""
+    """True if the entity was soft-deleted at that point."""
 
 
 class DifferingEntity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -167,9 +167,9 @@ class DifferingEntity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     change: Change
     entity: NamedEntity
     from_: msgspec.Raw | UnsetType = msgspec.field(name="from", default=UNSET)
-    """Its version at the earlier point, unless it was not there yet."""
+    """The entity's version at the earlier point; unset if it was not there yet."""
     to: msgspec.Raw | UnsetType = UNSET
-    """Its version at the later point, unless it was purged."""
+    """The entity's version at the later point; unset if it was purged."""
 
 
 def _differing(change: Change, ends: Ends) -> DifferingEntity:

@@ -120,19 +120,19 @@ def validate_document(
         for path in columns:
             withheld.refuse_field(path, "entityType")
     state = services.catalog.planner.live(kind, entity.id or "")
-    found = [str(fault) for fault in faults(value)]
+    problems = [str(fault) for fault in faults(value)]
     compared = None
     if columns:
         place = find_object(value, state.name, object_name)
         compared = _compared(object_at(value, place), state, kind)
-    is_valid = not found and (compared is None or not compared.failed)
-    return ContractValidation(valid=is_valid, schema_validation=compared, entity_errors=found)
+    is_valid = not problems and (compared is None or not compared.failed)
+    return ContractValidation(valid=is_valid, schema_validation=compared, entity_errors=problems)
 
 
 def _compared(holder: Element, state: Entity, kind: EntityKind) -> SchemaValidation:
     """The properties of a schema object held against the columns of its entity."""
     promised = {column["name"]: column for column in read_columns(holder)}
-    # A property that can stand for no column is none that is there.
+    # A property that can stand for no column is compared as one of unknown type.
     unfit = {"dataType": "UNKNOWN"}
     wanted = [promised.get(name, {"name": name, **unfit}) for name in column_names(holder)]
     return compare(wanted, columns_of(kind, state), strict=False)

@@ -39,13 +39,13 @@ def read_entity(
     include, described = given["include"], "changeDescription" in named
     measured = measured_fields(kind, named)
     fields = parse_fields(kind, given["fields"], withheld, strict=bool(access.statuses))
-    # What is measured is read where it is kept, which is newer than what lists have of it.
+    # Measured fields are read from the measurements, which are newer than the lists.
     fields = tuple(field for field in fields if field not in measured)
     if "joins" in measured:
         refuse_joins(access, Action.VIEW)
     members = member_fields(kind, named, access)
     if (described or measured or members) and most_bytes is not None:
-        # History, measurements or a list are read for it, however long that takes.
+        # The answer needs history, measurements or a list, however long their reading takes.
         raise EntityTooLarge
     below = [
         name

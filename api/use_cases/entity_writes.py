@@ -185,12 +185,12 @@ def expected_state(condition: str | None) -> tuple[int | None, str | None]:
 T = TypeVar("T")
 
 PlanOf = Callable[[Asked], Callable[[], Plan]]
-"""Makes of a request, which it checks, what plans the write on the newest state."""
+"""Function that checks a request, and gives a function that plans its write on the newest state."""
 
 _MOST_DROPPED = 20
 """Labels of a bot that were left out which a header names."""
 _IDENTITY_ONLY = "00000000"
-"""In place of the digest of what is withheld: all but what identifies the entity."""
+"""Stands for the digest of withheld fields if all is withheld but what identifies the entity."""
 _IDENTITY = frozenset({"id", "name", "fullyQualifiedName", "version", "deleted"})
 
 
@@ -269,8 +269,8 @@ async def write_entity(
     """Do a write: where it is stored, and what `encode` makes of it, once lists have it.
 
     All that takes long runs in threads: decode, plan and encode in the caller's turn, the append
-    together with those of others. What takes longer the longer the log is has turns of its own.
-    Raises what `Services.write`, `plan_of` and the plan raise.
+    together with those of others. Work that takes longer with the length of the log has turns of
+    its own. Raises what `Services.write`, `plan_of` and the plan raise.
     """
 
     def propose(brief: bool) -> tuple[EntityProposal, T]:

@@ -58,8 +58,8 @@ def impact_on(
 
     UNSET too where lists have no such entity. `entity` has the type, and the id or the qualified
     name; `reached` gives what changes, for the qualified name of the entity. `parts` are entities
-    that go with it: they are not hit, but what is made of them is. What lies behind entities that
-    the caller may not view is left out with them. What is soft-deleted is not hit, but what is made
+    that go with it: they are not hit, but what is made of them is. Entities behind others that the
+    caller may not view are left out with those. A soft-deleted entity is not hit, but entities made
     of it may be.
     """
     seen = (EDGE, entity.type or "")
@@ -69,7 +69,7 @@ def impact_on(
         try:
             changed = live_entity(entities, entity)
         except NotFound:
-            # Lists do not have it yet.
+            # The lists do not have the entity yet.
             return msgspec.UNSET
         columns, reaches = reached(changed.fully_qualified_name)
         depths = 0, _MOST_STEPS
@@ -122,7 +122,7 @@ def owners_of(
     entities: SortedReadModel, access: Access, nodes: Sequence[Node]
 ) -> dict[str, list[dict[str, Any]]]:
     """Id -> owners, of those entities whose owners the caller may see."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    owners: dict[str, list[dict[str, Any]]] = {}
     left = _OWNERS_BYTES
     for node in nodes:
         withheld = access.withheld(Action.VIEW, node.type)
@@ -141,8 +141,8 @@ def owners_of(
             continue
         left -= len(entity.body)
         body = withheld.cut(entity.body) if withheld else entity.body
-        found[node.id] = msgspec.json.decode(body, type=_Owned).owners
-    return found
+        owners[node.id] = msgspec.json.decode(body, type=_Owned).owners
+    return owners
 
 
 def contracts_of(
@@ -151,12 +151,12 @@ def contracts_of(
     """Id of an entity -> its contract; None for who may not view contracts."""
     if not access.may(Permission(Action.VIEW, CONTRACT.name)):
         return None
-    found: dict[str, list[dict[str, str]]] = {}
+    contracts: dict[str, list[dict[str, str]]] = {}
     for claim in services.stores.log.claims(parents=entity_ids):
         if claim.kind == CONTRACT.name and not claim.deleted and claim.parent_id is not None:
             named = {"id": claim.id, "name": claim.name, "fullyQualifiedName": claim.fqn}
-            found.setdefault(claim.parent_id, []).append(named)
-    return found
+            contracts.setdefault(claim.parent_id, []).append(named)
+    return contracts
 
 
 def _hit(

@@ -72,7 +72,7 @@ def list_request(
 def _shown(
     kind: EntityKind, statuses: StatusNames, withheld: Withheld | None
 ) -> Callable[[bytes], bytes] | None:
-    """Return what makes of an item's JSON what a caller sees of it; None where that is all."""
+    """Return a function that cuts an item's JSON to what a caller sees; None to show all."""
     cut = withheld.cut if withheld else None
     if not (statuses and kind.statuses):
         return cut

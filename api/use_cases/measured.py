@@ -157,7 +157,7 @@ def page(
             wanted, part=None, since=points[-1][0], until=points[0][0], before=None, limit=_PARTS
         )
         beside = services.measurements.page(all_parts)
-        # All of a page is complete: where there is too much beside it, it ends earlier.
+        # Every point of a page is complete: with too many parts beside it, the page ends earlier.
         points = [each for each in points if not beside.more or each[0] >= beside.points[-1][0]]
         more = more or len(points) < len(bodies)
         bodies = complete(points, beside.points)
@@ -169,7 +169,7 @@ def page(
 
 
 def _bounded(given: int | None, default: int) -> int:
-    """A time that the store can compare with."""
+    """A given time, or the default, within the bounds of times that the store can compare with."""
     return default if given is None else max(min(given, FOREVER), -FOREVER)
 
 
@@ -251,7 +251,7 @@ _MEASURED: Mapping[str, Mapping[str, Measured]] = {
 
 
 def measured_fields(kind: EntityKind, named: Iterable[str]) -> dict[str, Measured]:
-    """Those of the named fields of a kind that come from measurements; `*` stands for none."""
+    """Name -> reader of each named field of a kind that comes from measurements; `*` adds none."""
     known = _MEASURED.get(kind.name, {})
     return {name: known[name] for name in named if name in known}
 

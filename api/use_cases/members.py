@@ -75,9 +75,9 @@ def members_of(
     with services.stores.entities.use() as entities, entities.read_list(request, None) as reader:
         # One that keeps its connection reads entities of any size.
         reader.hand_over()
-        found = [
+        references = [
             replace(reference_of(other, core), display_name=None)
             for part in reader.parts(_PART_BYTES)
             for _, _, core, *_ in part
         ]
-    return msgspec.json.encode(found)
+    return msgspec.json.encode(references)

@@ -115,7 +115,7 @@ async def _position_asked(
     *,
     searched: bool = False,
 ) -> int:
-    """As `position_asked`, before the horizon too."""
+    """The result of `position_asked`, which may lie before the horizon."""
     if at is not None and as_of is not None:
         raise InvalidInput("at and asOf both say which past is meant: give one of them")
     if at is None:
@@ -148,14 +148,14 @@ async def position_of_list(
     *,
     searched: bool = False,
 ) -> int:
-    """As `position_asked`, of a list: a pinned cursor says the position where nothing else does.
+    """The result of `position_asked` for a list, where a pinned cursor may name the position.
 
-    Raises InvalidInput for a cursor of another position; whether it is one of the list at all is
-    for the list to say, and `past_of` whether the position comes before the horizon.
+    Raises InvalidInput for a cursor of another position. It does not check that the cursor is one
+    of this list, nor that the position is after the horizon (`past_of` does).
     """
     pinned = cursors.position_of(cursor) if cursor else None
     if as_of is None and at in (None, NOW):
-        # A cursor without a position is told from one of this list when the list is read.
+        # Whether a cursor without a position is one of this list shows when the list is read.
         at = NOW if pinned is None else str(pinned)
     position = await _position_asked(services, request, at, as_of, searched=searched)
     if pinned not in (None, position):
@@ -244,9 +244,9 @@ def read_past_entity(
 ) -> tuple[bytes, dict[str, Any]]:
     """The JSON of an entity as it was at a position, and what an answer has beside it.
 
-    `given` and `which` are as of `read_entity`; a qualified name is the entity's of now. What
-    permissions withhold is withheld as now. Raises NotFound, Purged, InvalidInput and FieldWithheld
-    for fields.
+    `given` and `which` are as of `read_entity`; a qualified name is the entity's of now.
+    Permissions withhold the same fields as now. Raises NotFound, Purged, InvalidInput and
+    FieldWithheld for fields.
     """
     log = services.stores.log
     withheld = access.withheld(Action.VIEW, kind.name)
@@ -295,10 +295,10 @@ def difference(
         PointOfEntity(position, msgspec.Raw(format_version(entity.version).encode()))
         for position, entity in ((before, old), (after, new))
     )
-    found = EntityDiff(
+    diff = EntityDiff(
         from_=next(ends), to=next(ends), change_description=changes.describe(old, new, cut)
     )
-    return access.statuses.shown(kind, msgspec.json.encode(found))
+    return access.statuses.shown(kind, msgspec.json.encode(diff))
 
 
 def _id_of_name(services: Services, kind: EntityKind, fqn: str) -> str:

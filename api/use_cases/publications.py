@@ -60,10 +60,10 @@ def known_contracts(services: Services, document_id: str) -> list[str]:
     Raises InvalidInput for more contracts than a document may have, and StoreUnavailable.
     """
     request = ListRequest(kind=CONTRACT, limit=MOST_CONTRACTS + 1, filters={DOCUMENT: document_id})
-    found = services.stores.entities.read(partial(listed_names, request=request))
-    if len(found) > MOST_CONTRACTS:
+    listed = services.stores.entities.read(partial(listed_names, request=request))
+    if len(listed) > MOST_CONTRACTS:
         raise InvalidInput(f"more than {MOST_CONTRACTS} contracts have a document of this id")
-    ids = [contract_id for _, contract_id in found]
+    ids = [contract_id for _, contract_id in listed]
     with suppress(InvalidInput):
         # The document of a contract that was given none has the id of the contract.
         ids.append(parse_id(document_id, "id"))
@@ -124,13 +124,13 @@ def _may_look(access: Access) -> bool:
 def _services(services: Services) -> list[str]:
     """The qualified names of all services of databases; raises Unplaced for too many."""
     request = ListRequest(kind=_SERVICE, limit=_MOST_SERVICES + 1)
-    found = services.stores.entities.read(partial(listed_names, request=request))
-    if len(found) > _MOST_SERVICES:
+    listed = services.stores.entities.read(partial(listed_names, request=request))
+    if len(listed) > _MOST_SERVICES:
         raise Unplaced(
             f"servers are looked for in up to {_MOST_SERVICES} services of databases, and there are"
             " more: name the entity by the custom property catalogEntity"
         )
-    return [_SERVICE.spelled(name) for name, _ in found]
+    return [_SERVICE.spelled(name) for name, _ in listed]
 
 
 def _answer(document_id: str, published: Published) -> PublicationAnswer:

@@ -52,8 +52,8 @@ class Searcher:
     ) -> Large:
         """Search in `index`, as of a position (None: now), and answer.
 
-        A complete answer to a GET about the present is remembered: there are too many pasts.
-        Raises what `in_thread` raises.
+        A complete answer to a GET about the present is remembered; answers about the past are not,
+        as there are too many positions. Raises what `in_thread` raises.
         """
         services = self._services
         if at is not None:
@@ -96,9 +96,9 @@ class Searcher:
                 yield SearchesAsOf(engine, at), PastDocuments(stores, at)
 
     def with_upstream(self, access: Access, ask: Ask[T]) -> Ask[T]:
-        """The same search, whose documents have the visible edges that end at their entities.
+        """A search like `ask`, whose documents have the visible edges that end at their entities.
 
-        They come from the sorted read model, and are in no index.
+        The edges come from the sorted read model, as no index has them.
         """
         if not access.may(Permission(Action.VIEW, EDGE)):
             return ask
@@ -126,8 +126,8 @@ class Searcher:
     def remembered(self) -> Callable[[], Hashable] | None:
         """The revision that remembered answers of searches must have, for `JsonRoute`.
 
-        None where a read model is elsewhere: whether it has changed is for a database or a
-        cluster to say, which the event loop cannot wait for.
+        None where a read model is in a database or a cluster: the event loop cannot wait for these
+        to tell whether it has changed.
         """
         return None if self._services.stores.looks_elsewhere else self.revision
 

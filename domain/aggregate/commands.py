@@ -32,7 +32,7 @@ class CreateEntity(Command, frozen=True, kw_only=True):
 
 
 class Ingestion(msgspec.Struct, frozen=True, kw_only=True):
-    """That a change comes from a bot, which writes what it found at a source."""
+    """A write by a bot, which reports the state of a source."""
 
     source_hash: Raw | None = None
     """The `sourceHash` that the bot gives, as JSON; None when it gives none."""

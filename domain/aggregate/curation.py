@@ -87,7 +87,7 @@ def ingested(kind: EntityKind, before: Body, target: Body, ingestion: Ingestion)
 
     `target` is the body that the same write of a person would leave. Values that are not empty
     stay, tags are joined, and nothing changes when the source is as it was. Under `override` the
-    bot's values come first, and those that are there fill in where it gives none.
+    bot's values come first, and the recorded ones fill in where the bot gives none.
     """
     override = ingestion.override
     source_hash = ingestion.source_hash
@@ -165,8 +165,8 @@ def _joined(before: Any, given: Any, inner: str, override: bool) -> Any:
 def _parts(before: list[_Part], given: list[_Part], override: bool) -> list[_Part]:
     """The parts that a bot gives, each with what people wrote on the part of the same name.
 
-    They are numbered where those that are there are and the bot numbers none: OpenMetadata's client
-    numbers columns in every patch, and in no other write.
+    If the recorded parts are numbered and the bot numbers none, the parts get the numbers of their
+    places: OpenMetadata's client numbers columns in every patch, and in no other write.
     """
     known = {part["name"]: part for part in before}
     if any(_PLACE in part for part in before) and not any(_PLACE in part for part in given):

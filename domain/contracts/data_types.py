@@ -126,7 +126,7 @@ def _spelled(text: str) -> DataType:
 
 
 _remembered = lru_cache(4_096)(_spelled)
-"""Of short texts alone: a long one may be a tree of hundreds of types."""
+"""Remembers the types of short texts only: a long text may be a tree of hundreds of types."""
 
 
 def relation(old: DataType, new: DataType) -> Relation:
@@ -154,15 +154,15 @@ def agrees(promised: DataType, there: DataType) -> bool:
 
 
 def both(relations: Iterable[Relation]) -> Relation:
-    """The relation of two things by those of their parts: wider and narrower is unrelated."""
-    found = {*relations} - {Relation.SAME}
-    if len(found) > 1:
+    """Combine the relations of the parts of two things; wider beside narrower is unrelated."""
+    changes = {*relations} - {Relation.SAME}
+    if len(changes) > 1:
         return Relation.UNRELATED
-    return found.pop() if found else Relation.SAME
+    return changes.pop() if changes else Relation.SAME
 
 
 def of_numbers(old: float | None, new: float | None) -> Relation:
-    """The relation of two upper bounds, of which None bounds nothing."""
+    """The relation of two upper bounds; None stands for no bound."""
     if old == new:
         return Relation.SAME
     return Relation.WIDER if new is None or (old is not None and new > old) else Relation.NARROWER
@@ -207,10 +207,10 @@ def _one_name(spelling: str) -> str:
 @lru_cache(256)
 def _wider(name: str) -> frozenset[str]:
     """All types that hold every value of a type, but for sizes."""
-    found = set(_NEXT.get(name, ()))
-    for each in tuple(found):
-        found |= _wider(each)
-    return frozenset(found)
+    wider = set(_NEXT.get(name, ()))
+    for each in tuple(wider):
+        wider |= _wider(each)
+    return frozenset(wider)
 
 
 def _of_sizes(old: DataType, new: DataType) -> Relation:

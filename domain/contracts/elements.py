@@ -1,6 +1,7 @@
 """Parts of a document as far as they have the shape of the standard: anything may stand anywhere.
 
-What has another shape is passed over when a document is read, and left as it is when one is edited.
+A part of another shape is passed over when a document is read, and left as it is when one is
+edited.
 """
 
 from typing import Any, TypeGuard

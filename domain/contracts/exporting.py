@@ -49,7 +49,8 @@ def digests(body: Body) -> dict[str, str]:
 def document_of(contract: Entity) -> Document:
     """The document of a contract.
 
-    A given one is as it was given but for what says values of the contract that were edited since.
+    A document that somebody gave is as it was given, except where it says values of the contract
+    that were edited since.
     """
     given = given_document(contract.body)
     if given is None:

@@ -24,14 +24,14 @@ STATUSES: Mapping[str, str] = MappingProxyType(
         "draft": "Draft",
     }
 )
-"""Status of a document -> that of the contract; of another one nothing follows."""
+"""Status of a document -> status of the contract; any other status of a document is ignored."""
 
 
 class Said(msgspec.Struct, frozen=True):
     """The name and the values that a document gives a contract."""
 
     name: str
-    """Its `name`, or else its `id`."""
+    """The document's `name`, or else its `id`."""
     values: dict[str, Any]
     """Key of the contract's body -> value, for each of `KEYS` of which the document says something;
     `termsOfUse` as its text."""
@@ -90,8 +90,9 @@ def object_names(document: Document) -> list[str]:
 def find_object(document: Document, name: str, object_name: str | None = None) -> int | None:
     """The place of the schema object that stands for an entity.
 
-    That is the one named `object_name`, or else the one that has the name of the entity, or has it
-    as physical name, or else the first. Raises InvalidInput when none is named `object_name`.
+    The object is the one named `object_name`. Without such a name it is the one that has the name
+    of the entity as its name or physical name, or else the first. Raises InvalidInput when none is
+    named `object_name`.
     """
     objects = schema_objects(document)
     if object_name is not None:

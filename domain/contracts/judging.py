@@ -26,9 +26,9 @@ _VERSION = re.compile(r"(v3\.\d{1,4})\.\d{1,4}")
 _PLAIN_STEP = re.compile(r"\w+")
 _LONGEST = 300
 _LARGE = 500
-"""Values of what is judged in one piece, where it can be parted."""
+"""The most values of a document, or of a part of it, that is not taken apart to be judged."""
 MOST_JUDGED = 5_000
-"""Values of what is judged in one piece, where it cannot: some milliseconds."""
+"""The most values that are judged in one piece, in some milliseconds; a larger piece is a fault."""
 _PARTS = {"properties": "SchemaProperty", "quality": "DataQuality"}
 """Key of a schema object or property -> definition of the elements of its list."""
 
@@ -69,13 +69,13 @@ def faults(document: Document, most: int = MOST_FAULTS) -> list[Fault]:
     """
     series = _VERSION.fullmatch(str(document.get("apiVersion")))
     schema = SCHEMAS.get(series[1]) if series else None
-    found: list[Fault] = []
+    first_faults: list[Fault] = []
     if schema is None:
         known = ", ".join(f"{each}.x" for each in SCHEMAS)
         given = shown(document.get("apiVersion"))
-        found.append(Fault("$.apiVersion", f"{given} is not known, which are {known}"))
-    found += islice(_errors(schema or NEWEST, document), most - len(found))
-    return found
+        first_faults.append(Fault("$.apiVersion", f"{given} is not known, which are {known}"))
+    first_faults += islice(_errors(schema or NEWEST, document), most - len(first_faults))
+    return first_faults
 
 
 def refuse_faults(document: Document) -> None:

@@ -22,7 +22,7 @@ _SCHEMAS = ("schema", "dataset")
 
 
 class _Head(msgspec.Struct):
-    """The part of a recorded document that tells it from others."""
+    """The id and the schema objects of a recorded document, not yet decoded."""
 
     id: msgspec.Raw
     schema: msgspec.Raw = msgspec.Raw(b"null")
@@ -46,8 +46,8 @@ def object_of(body: Body) -> Element:
     if given is None or given.place is None:
         return {}
     held = msgspec.json.decode(_head.decode(given.text).schema, type=list[msgspec.Raw])
-    found: Element = json.loads(bytes(held[given.place]))
-    return found
+    schema_object: Element = json.loads(bytes(held[given.place]))
+    return schema_object
 
 
 def named_entity(holder: Element) -> str | None:

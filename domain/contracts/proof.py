@@ -10,8 +10,8 @@ from domain.contracts.yaml_output import write_yaml
 def document_fault(contract: Entity) -> str | None:
     """The fault of the document of a contract right after it was given; None without one.
 
-    What is served as JSON, and what comes of the YAML that is served, must equal the given text.
-    Raises whatever a damaged text raises.
+    The JSON that is served, and the document read back from the YAML that is served, must equal the
+    given text. Raises whatever a damaged text raises.
     """
     given = given_document(contract.body)
     if given is None:

@@ -46,11 +46,11 @@ def write_security(document: Document, old: dict[str, Any], new: dict[str, Any])
 
 
 def _roles(document: Document) -> dict[str, Element]:
-    found: dict[str, Element] = {}
+    by_name: dict[str, Element] = {}
     for each in elements(document, "roles"):
         if role := text(each, "role"):
-            found.setdefault(role, each)
-    return found
+            by_name.setdefault(role, each)
+    return by_name
 
 
 def _policy(role: str, each: Element) -> dict[str, Any]:

@@ -49,7 +49,7 @@ _types_of_scalars.yaml_implicit_resolvers = {
 
 
 class _Collection:
-    """A mapping or a list that is being put together, and what it weighs with all inside."""
+    """A mapping or a list that is being put together, and its weight with all inside."""
 
     def __init__(self, value: Any, anchor: str | None, before: tuple[int, int]) -> None:
         self.value = value

@@ -16,8 +16,8 @@ _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 """Characters that JSON writes as they are, and YAML escapes."""
 _BLOCK = re.compile(r"[^\s\x00-\x1f][^\x00-\x09\x0b-\x1f]*\n?")
 """Texts that a literal block may hold: lines without control characters, of which the last ends in
-one line feed at most. What is to be escaped, and blanks at the ends of lines, are looked for
-besides."""
+one line feed at most. Characters to escape, and blanks at the ends of lines, are looked for
+separately."""
 _LONGEST_KEY = 500
 """Characters of a key before a colon; readers look for the colon in the first 1,024."""
 

@@ -28,8 +28,8 @@ def result_of(
 
     `tests` are the unique ids of the contract's tests, `model` that of its model; `statuses` has
     the status of each node of the run. A model that was built has all its columns, as dbt compares
-    them first. A test that warns has passed, and the result is partial. What was not run, and what
-    dbt does not measure, is named as not evaluated, and never makes a success.
+    them first. A test that warns has passed, and the result is partial. Promises whose tests were
+    not run, or that dbt does not measure, are named as not evaluated, and never make a success.
     """
     if model not in statuses and not any(each in statuses for each in tests):
         return None
@@ -53,9 +53,9 @@ def result_of(
     elif names:
         unmeasured.append("schema")
     rules = len(contract.value("odcsQualityRules") or ())
-    found = {each: statuses.get(each) for each in tests}
-    broken = [each for each, status in found.items() if status in _FAILED]
-    passed = sum(status in _PASSED for status in found.values())
+    test_statuses = {each: statuses.get(each) for each in tests}
+    broken = [each for each, status in test_statuses.items() if status in _FAILED]
+    passed = sum(status in _PASSED for status in test_statuses.values())
     if broken or passed:
         result.quality_validation = QualityValidation(
             passed=passed,
@@ -67,7 +67,7 @@ def result_of(
     if left := rules - passed - len(broken):
         unmeasured.append(f"quality: {left} rule{'' if left == 1 else 's'}")
     unmeasured += [key for key in _BESIDE if contract.value(key)]
-    warned = [each for each, status in found.items() if status == "warn"]
+    warned = [each for each, status in test_statuses.items() if status == "warn"]
     ended: Status = "Failed" if failed else "PartialSuccess" if warned or unmeasured else "Success"
     result.contract_execution_status = ended
     result.result = _text(contract, run, failed, warned, unmeasured)

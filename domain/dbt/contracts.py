@@ -50,12 +50,12 @@ class ManifestImport(msgspec.Struct, rename="camel", kw_only=True):
     """What became of the contracts of a manifest."""
 
     models: list[ModelOutcome] = []
-    """Those of models with an enforced contract, and of those that had one; 5,000 at most."""
+    """Outcomes of the models that have or had an enforced contract; 5,000 at most."""
     omitted: int = 0
-    """Models that are not named."""
+    """Number of models beyond those in `models`."""
 
     def add(self, outcome: ModelOutcome) -> None:
-        """Count an outcome in."""
+        """Add the outcome of a model; where `models` is full, the outcome is only counted."""
         if len(self.models) < telling.MOST_TOLD:
             self.models.append(outcome)
         else:
@@ -81,29 +81,29 @@ class ContractImport:
     def propose(self, line: bytes) -> tuple[Proposal, ModelOutcome]:
         """Decide on the contract of a model, which `decode_model` reads; see `Catalog.propose`.
 
-        What refuses the contract, such as the gate, is told in the outcome. Raises
+        The outcome tells of a refusal of the contract, such as one by the gate. Raises
         StoreUnavailable.
         """
         model = decode_model(line)
         table = self._table(model.place)
         fqn = table.fqn if table else join([*split(self.service.fqn), *model.place])
         self._places[model.unique_id] = table.fqn if table else None
-        told = ModelOutcome(
+        outcome = ModelOutcome(
             unique_id=telling.told(model.unique_id), entity=telling.told(fqn), outcome="skipped"
         )
         if table is None:
-            told.reason = "the catalog has no such table"
-            return NOTHING, told
+            outcome.reason = "the catalog has no such table"
+            return NOTHING, outcome
         unknown: list[str] = []
 
         def plan() -> Plan:
             unknown.clear()
             return self._plan(model, table.id, unknown)
 
-        proposal = self._propose(plan, told)
-        if unknown and told.outcome in ("created", "changed"):
-            told.reason = f"no user or team is named {' or '.join(map(shown, unknown))}"
-        return proposal, told
+        proposal = self._propose(plan, outcome)
+        if unknown and outcome.outcome in ("created", "changed"):
+            outcome.reason = f"no user or team is named {' or '.join(map(shown, unknown))}"
+        return proposal, outcome
 
     def withdrawn(self) -> list[str]:
         """Ids of the contracts whose models have none any more, once all models were proposed.
@@ -124,7 +124,7 @@ class ContractImport:
         except NotFound:
             return NOTHING, None
         origin = origin_in(contract)
-        told = ModelOutcome(
+        outcome = ModelOutcome(
             unique_id=telling.told(origin.model) if origin else "",
             entity=telling.told(_entity_name(contract)),
             contract=contract.fqn,
@@ -141,10 +141,10 @@ class ContractImport:
                 planner, DocumentRequest(document=document, entity=about), self._context
             )
 
-        proposal = self._propose(plan, told)
-        if told.outcome != "skipped":
-            told.outcome = "withdrawn"
-        return proposal, told
+        proposal = self._propose(plan, outcome)
+        if outcome.outcome != "skipped":
+            outcome.outcome = "withdrawn"
+        return proposal, outcome
 
     def _is_gone(self, contract: Entity, origin: Origin) -> bool:
         ended = origin.withdrawn or contract.status == "Deprecated"
@@ -155,21 +155,21 @@ class ContractImport:
         place = self._places[origin.model]
         return place is not None and place != _entity_name(contract)
 
-    def _propose(self, plan: Callable[[], Plan], told: ModelOutcome) -> Proposal:
+    def _propose(self, plan: Callable[[], Plan], outcome: ModelOutcome) -> Proposal:
         """The proposal of a plan, whose outcome is told."""
         try:
             proposal = self._catalog.propose(plan, self._context)
         except RequestRefused as error:
-            told.reason = error.message
+            outcome.reason = error.message
             return NOTHING
-        told.contract = proposal.entity.fqn
+        outcome.contract = proposal.entity.fqn
         if proposal.change is Change.NO_CHANGE:
-            told.outcome = "unchanged"
+            outcome.outcome = "unchanged"
         elif proposal.before is None:
-            told.outcome = "created"
+            outcome.outcome = "created"
         else:
-            told.outcome = "changed"
-            told.bump = bump_of(compare(terms_of(proposal.before), terms_of(proposal.entity)))
+            outcome.outcome = "changed"
+            outcome.bump = bump_of(compare(terms_of(proposal.before), terms_of(proposal.entity)))
         return proposal
 
     def _plan(self, model: Model, table_id: str, unknown: list[str]) -> Plan:

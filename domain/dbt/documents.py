@@ -145,7 +145,7 @@ def _set_property(holder: Element, name: str, value: Any) -> None:
 
 def _tests(holder: Element) -> list[str]:
     """The unique ids of the tests in an object and its properties at all levels."""
-    found = [owner for each in elements(holder, "quality") if (owner := owner_of(each))]
+    unique_ids = [owner for each in elements(holder, "quality") if (owner := owner_of(each))]
     for each in elements(holder, "properties"):
-        found += _tests(each)
-    return found
+        unique_ids += _tests(each)
+    return unique_ids

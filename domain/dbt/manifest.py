@@ -46,7 +46,7 @@ class Header(msgspec.Struct, kw_only=True):
 
     project: str
     invocation: str | None
-    """That which has written it; None where the artifact says none."""
+    """Id of the invocation of dbt that wrote the manifest; None where the manifest has none."""
 
 
 class _Manifest(msgspec.Struct):
@@ -57,7 +57,7 @@ class _Manifest(msgspec.Struct):
 
 
 class _Glance(msgspec.Struct):
-    """As much of a node as tells whether it is to be read."""
+    """The keys that are read of every node: what the node is, what it is about, and its names."""
 
     resource_type: Any = None
     attached_node: Any = None
@@ -131,7 +131,7 @@ def _depended(each: _Glance) -> list[str]:
 
 
 def _tested(test: _Glance) -> str | None:
-    """The model that a test is about: that at which it stands, or the only one that it reads."""
+    """Unique id of the node that a test is attached to, or of the only node that the test reads."""
     if isinstance(test.attached_node, str):
         return test.attached_node
     read = _depended(test)
@@ -139,12 +139,12 @@ def _tested(test: _Glance) -> str | None:
 
 
 def _target(glances: Mapping[str, _Glance], test: _Glance, model: str) -> str | None:
-    """The name of the one other table that a test reads; its own where there is none."""
+    """Name of the only other table that a test reads; the model's own if it reads no other."""
     read = [node for node in _depended(test) if node != model] or [model]
     if len(read) != 1 or read[0] not in glances:
         return None
-    found = glances[read[0]]
-    names = (found.alias, found.identifier, found.name)
+    table = glances[read[0]]
+    names = (table.alias, table.identifier, table.name)
     return next((each for each in names if isinstance(each, str) and each), None)
 
 

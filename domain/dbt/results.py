@@ -21,9 +21,9 @@ class ContractOutcome(msgspec.Struct, rename="camel", kw_only=True):
     """The result that a contract has of a run."""
 
     unique_id: str
-    """That of its model."""
+    """Unique id of the contract's model in dbt."""
     contract: str
-    """Its qualified name."""
+    """Qualified name of the contract."""
     status: Status
 
 
@@ -32,13 +32,13 @@ class RunImport(msgspec.Struct, rename="camel", kw_only=True):
 
     contracts: list[ContractOutcome] = []
     unmatched: list[str] = []
-    """Unique ids of models and tests of which no contract has anything."""
+    """Unique ids of the models and tests that belong to no contract."""
     omitted: int = 0
-    """Contracts and nodes that are not named."""
+    """Number of contracts and nodes that the lists above leave out."""
 
 
 class RunResults(msgspec.Struct, frozen=True):
-    """The results of a run, to be stored, and what they mean."""
+    """The results of a run, to be stored, and the report on them."""
 
     points: dict[str, list[Point]]
     """Id of each contract -> its result."""

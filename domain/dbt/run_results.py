@@ -45,14 +45,16 @@ def read_run(data: bytes) -> tuple[Run, Iterator[NodeResult]]:
     Raises InvalidInput for what are no results of a run, or those of an older version.
     """
     try:
-        found = msgspec.json.decode(data, type=_Results)
+        results = msgspec.json.decode(data, type=_Results)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise InvalidInput(f"this is no run_results.json of dbt: {error}") from None
-    given = found.metadata.get("dbt_schema_version")
+    given = results.metadata.get("dbt_schema_version")
     version = _VERSION.fullmatch(given) if isinstance(given, str) else None
     if version and int(version[1]) < OLDEST:
         raise InvalidInput(f"results of a run must be of version {OLDEST} or later, got {given}")
-    invocation, generated = (text(found.metadata, key) for key in ("invocation_id", "generated_at"))
+    invocation, generated = (
+        text(results.metadata, key) for key in ("invocation_id", "generated_at")
+    )
     try:
         moment = datetime.fromisoformat(generated or "")
     except ValueError:
@@ -61,7 +63,7 @@ def read_run(data: bytes) -> tuple[Run, Iterator[NodeResult]]:
         ) from None
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
     at = int(moment.timestamp() * 1_000)
-    return Run(invocation=invocation or "unknown", at=at), _results(found.results)
+    return Run(invocation=invocation or "unknown", at=at), _results(results.results)
 
 
 def _results(nodes: Sequence[msgspec.Raw]) -> Iterator[NodeResult]:

@@ -28,7 +28,7 @@ def contracts_below(
             try:
                 contract = planner.live(_CONTRACT, claim.id)
             except NotFound:
-                # It has been deleted since.
+                # The contract was deleted after its claim was read.
                 continue
             if origin := origin_in(contract):
                 yield contract, origin

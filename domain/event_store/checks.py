@@ -96,7 +96,7 @@ class StreamReader:
         """`now` is in ms since the epoch; events more than a day beyond it are `future` ones.
 
         `pins` are the positions at which states are asked for. Other states are not kept, since an
-        entity may have very many. Those of `follow` are called for each good event.
+        entity may have very many. Each function in `follow` is called for each good event.
         """
         self._follow = follow
         self._pins = pins

@@ -27,7 +27,7 @@ class _Waiting:
         self.append = append
         self.size = sum(len(payload) for *_, payload in append.rows)
         self.is_alone = append.expecting.unmentioned is not None
-        """True if it is a group of its own."""
+        """True if the append has to be a group of its own."""
         self.future: Future[int] = Future()
 
 
@@ -41,8 +41,8 @@ class Committer:
     ) -> None:
         """`stored` is called after each transaction, when its writers have their results.
 
-        It is given what the transaction has stored, in order, as far as this committer knows: what
-        a writer appends alone it does not.
+        The argument is what the transaction has stored, in order; it is empty after an append that
+        a writer made by itself (`alone`), which the committer does not see.
         """
         self._store = store
         self._stored = stored
@@ -78,10 +78,10 @@ class Committer:
         return waiting.future
 
     def store(self, *, only: bool = False) -> None:
-        """Have what was added stored.
+        """Have all added appends stored.
 
-        With `only`, nothing else is about to be added, and where no thread is appending this one
-        does so before it returns.
+        `only` says that nothing else is about to be added: if no thread is appending, the calling
+        thread appends before this method returns.
         """
         with self._changed:
             start = bool(self._waiting) and not self._running

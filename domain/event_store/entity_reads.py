@@ -15,7 +15,7 @@ class RecordedEvent(msgspec.Struct, frozen=True, gc=False):
 
     entity_id: str
     stream_version: int
-    """From 1, without gaps."""
+    """Place of the event in its entity's stream, from 1, without gaps."""
     event: Event
     position: int = 0
     """Ascending over the whole log, gaps allowed; 0 while it is not yet recorded."""

@@ -36,11 +36,10 @@ _NAMING = frozenset(TYPE_NAMES[each] for each in (events.EntityCreated, events.E
 """The types of the events that give an entity its name."""
 
 NumberedRow = tuple[int, str, int, str, bytes, int]
-"""The place of a span among those that are read, and an event of it as it is stored."""
+"""An event as it is stored, behind the place of its span among the spans that are read."""
 
 ReadSpans = Callable[[Sequence[StreamSpan]], tuple[deque[NumberedRow], bool]]
-"""Reads the events of spans up to so many bytes; True if it has left the last span, or later ones,
-unread after the last of these events."""
+"""Function that reads events of spans, up to STREAM_BYTES; True if there are more to be read."""
 
 
 def stream_rows(spans: Iterable[StreamSpan], read: ReadSpans) -> Iterator[StoredRow]:
@@ -254,7 +253,7 @@ class EventStore(EntityReads):
         try:
             event = decode_event(type_name, payload)
         except LaterRelease:
-            # Which release that is, the log says where a program has written this that names it.
+            # Raises an error that names the release, if the log names its features.
             self.refuse_later_release()
             raise
         return RecordedEvent(entity_id, stream_version, event, position)

@@ -32,9 +32,9 @@ class Attention(msgspec.Struct, frozen=True, kw_only=True):
     """The time and the entities for whose sake a reaction looks at one subject again."""
 
     moment: int | None = None
-    """Milliseconds since the Unix epoch at which to look at it; None where time changes nothing."""
+    """Milliseconds since the Unix epoch at which to look at the subject; None for no such time."""
     watches: Collection[str] | None = None
-    """Ids of the entities on which it depends, none where it is gone; None leaves them."""
+    """Ids of entities on which the subject depends, none once it is gone; None changes nothing."""
 
 
 class ReactionMemory(ABC):
@@ -47,7 +47,7 @@ class ReactionMemory(ABC):
         self._name = name
 
     def position(self) -> int:
-        """The position of the log up to which it has looked; 0 at the beginning."""
+        """The position of the log up to which the reaction has looked; 0 at the beginning."""
         rows = self._rows("SELECT position FROM reactions WHERE name = ?", self._name)
         return int(rows[0][0]) if rows else 0
 
@@ -65,10 +65,10 @@ class ReactionMemory(ABC):
     def watching(self, entity_ids: Collection[str]) -> list[str]:
         """The subjects that depend on any of some entities, in order."""
         ids = [each for each in entity_ids if "\0" not in each]
-        found: set[str] = set()
+        subjects: set[str] = set()
         for start in range(0, len(ids), _IDS):
             part = ids[start : start + _IDS]
-            found.update(
+            subjects.update(
                 subject
                 for (subject,) in self._rows(
                     "SELECT DISTINCT subject FROM reaction_watches WHERE reaction = ?"
@@ -77,10 +77,10 @@ class ReactionMemory(ABC):
                     *part,
                 )
             )
-        return sorted(found)
+        return sorted(subjects)
 
     def settle(self, position: int, attention: Mapping[str, Attention]) -> None:
-        """Note, in one transaction, how far it has looked, and what it is to look at again."""
+        """Note, in one transaction, the position reached, and when to look at subjects again."""
         name, subjects = self._name, [(self._name, subject) for subject in attention]
         known = {key: each.watches for key, each in attention.items() if each.watches is not None}
         moments = [

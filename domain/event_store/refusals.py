@@ -14,34 +14,34 @@ HAS_LINEAGE = "has lineage"
 
 
 def not_the_newest(entity_ids: Sequence[str]) -> ConcurrentChange:
-    """Streams do not go on where they ended."""
+    """The refusal of an append whose events do not continue these streams."""
     return ConcurrentChange("another writer was first; try again", entity_ids)
 
 
 def another_epoch(entity_ids: Sequence[str]) -> ConcurrentChange:
-    """The log may have lost what an append was planned on, or has other names for it."""
+    """The refusal of an append from another epoch: events may be lost, or names changed."""
     return ConcurrentChange(
         "the database was started anew, or something was renamed, meanwhile; try again", entity_ids
     )
 
 
 def mentioned(entity_ids: Sequence[str]) -> ConcurrentChange:
-    """An event refers to what is to be renamed that was stored after the others were read."""
+    """The refusal of a rename: an event that was stored after the search has the old name."""
     return ConcurrentChange("another writer has referred to the name; try again", entity_ids)
 
 
 def names_taken(names: Sequence[str]) -> AlreadyExists:
-    """Other entities hold qualified names, or have held them before they were renamed."""
+    """The refusal of names that other entities hold, or held before they were renamed."""
     return AlreadyExists(f"a name is taken: {', '.join(map(repr, names[:_NAMES_SHOWN]))}")
 
 
 def id_taken() -> ConcurrentChange:
-    """An entity holds a claim already."""
+    """The refusal of an append that gives a claim to an entity which holds one already."""
     return ConcurrentChange("another writer was first to an id; try again")
 
 
 def key_taken() -> ConcurrentChange:
-    """An answer is remembered under an idempotency key."""
+    """The refusal of an append under an idempotency key that has a remembered answer."""
     return ConcurrentChange("another writer was first to a key; try again")
 
 

@@ -46,7 +46,7 @@ class LiveStreams(msgspec.Struct, frozen=True):
         return len(self.ids) // ID_CHARACTERS
 
     def with_purged(self) -> "LiveStreams":
-        """The same with the purged entities behind the others."""
+        """Return these entities, followed by the purged ones."""
         return LiveStreams(self.head, self.ids + self.purged)
 
     def part(self, start: int, size: int) -> list[str]:

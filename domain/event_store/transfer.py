@@ -212,7 +212,7 @@ def in_batches(
 
 
 def _importable_event(row: StoredRow) -> Event:
-    """As `readable_event`; an event that `verify` calls damaged by its time is none either."""
+    """The event of a stored row; raises as `readable_event` does, and for a time before 1970."""
     event = readable_event(row)
     if event.at <= 0:
         raise InvalidInput(

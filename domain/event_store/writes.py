@@ -25,7 +25,7 @@ Refusal = ConcurrentChange | AlreadyExists
 
 
 class Unmentioned(msgspec.Struct, frozen=True):
-    """Texts that no event has which was stored after a position."""
+    """Texts that no event stored after a position may have."""
 
     after: int
     texts: tuple[bytes, ...]

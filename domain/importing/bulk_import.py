@@ -1,8 +1,8 @@
 """Loads JSON lines into the log in large transactions, keeping the good lines of a bad file.
 
-A line is one entity, parents before children:
-`{"entityType": ..., "name": ..., "fullyQualifiedName": ..., ...}`, otherwise like the body of a
-PUT. An `id` is kept when the entity is new. What the log has already stores no event.
+A line is one entity, parents before children: `{"entityType": ..., "name": ...,
+"fullyQualifiedName": ..., ...}`, otherwise like the body of a PUT. An `id` is kept when the entity
+is new. A line whose content the log has already stores no event.
 """
 
 from collections.abc import Callable, Iterable
@@ -117,14 +117,14 @@ class BulkImport:
         try:
             batch = self._decide_lines(chunk, puts)
             if puts.steps:
-                # The log holds the append to its epoch.
+                # The log itself checks the epoch of the append.
                 position_of(*self._store.append_group([puts.append()]))
                 return batch
             self._store.durable_head()
         except StoreUnavailable:
             raise
         except Exception:
-            # Of what two logs have anything may come, also an error.
+            # Decisions that rest on two epochs of the log may fail with any error.
             if self._store.epoch() == epoch:
                 raise
         else:
@@ -133,7 +133,7 @@ class BulkImport:
         raise another_epoch([])
 
     def _decide_lines(self, chunk: Chunk, puts: BulkPut) -> Batch:
-        """Have `puts` decide on the lines that can be read; returns what they come to."""
+        """Have `puts` decide on the lines that can be read; returns their results."""
         batch = Batch(lines=len(chunk.lines))
         names, ids = set(chunk.read.names), set(chunk.read.ids)
         good: dict[int, Draft] = {}

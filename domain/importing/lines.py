@@ -31,7 +31,7 @@ NumberedLine = tuple[int, bytes]
 ReadAhead = Draft | str | None
 """A line as another process has read it, or why it is bad; None when it has to be read again.
 
-That is so where more can be said of a line only beside the log.
+A line has to be read again where only the log can tell more about it.
 """
 
 
@@ -39,11 +39,11 @@ class LinesRead(msgspec.Struct, array_like=True):
     """Some lines as another process has read them."""
 
     lines: list[ReadAhead] = []
-    """For each line; empty where no line was read."""
+    """The result for each line; empty where no line was read."""
     names: list[Name] = []
     """The names by which the lines are decided, each once; see `references.add_looked_up`."""
     ids: list[str] = []
-    """The ids by which they are, each once."""
+    """The ids by which the lines are decided, each once."""
 
 
 class Chunk(msgspec.Struct):
@@ -53,7 +53,7 @@ class Chunk(msgspec.Struct):
     end: int = 0
     """Number of bytes of the file that were taken when its last line was."""
     read: LinesRead = msgspec.field(default_factory=LinesRead)
-    """The lines as they were read elsewhere; empty when they are to be read where they are."""
+    """The lines as another process has read them; empty when this process is to read them."""
 
 
 def read_line(line: bytes) -> Draft:
@@ -96,7 +96,7 @@ def _sent(line: bytes, names: set[Name], ids: set[str]) -> ReadAhead:
     except InvalidInput as error:
         return error.message
     kind = KINDS[draft.kind]
-    # What is sent has references by qualified names in place of bare ones.
+    # The draft that is sent has references by qualified names in place of bare ones.
     sent = drafts.sent(kind, draft)
     add_looked_up(kind, sent or draft, names, ids)
     return sent

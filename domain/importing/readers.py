@@ -45,7 +45,7 @@ class _Reader(NamedTuple):
 
 
 class LineReaders:
-    """Some processes that read lines; where there is one core, none. Made by `line_readers`."""
+    """Processes that read lines; none where there is one core. Made by `line_readers`."""
 
     def __init__(self, readers: list[_Reader]) -> None:
         self._turns = deque(readers)
@@ -80,8 +80,8 @@ class LineReaders:
     def _fits(self, size: int) -> bool:
         """Return True if the next process can be sent so many bytes without waiting for it to read.
 
-        A process with nothing to do reads at once. If another one were waited for, it might be
-        waiting itself, for somebody to take what it has read.
+        A process with nothing to do reads at once. Waiting for a busy one could last for ever: it
+        may be waiting itself, until its results are taken.
         """
         waiting = self._waiting[self._turns[0]]
         return waiting == 0 or waiting + size <= self._turns[0].capacity

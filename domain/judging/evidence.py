@@ -31,9 +31,8 @@ def gather_evidence(
 ) -> Evidence:
     """Gather the evidence that a contract is judged by at a time, in milliseconds since 1970.
 
-    What was measured for a later time does not count yet, as the clock or the zone of whoever
-    measured may be wrong. `newest` gives the newest state of the entity with an id. Raises
-    StoreUnavailable.
+    A measurement of a later time does not count yet: the clock or the time zone of its reporter may
+    be wrong. `newest` gives the newest state of the entity with an id. Raises StoreUnavailable.
     """
     promised = contract.value("sla") or {}
     known = _Known(measurements, now)
@@ -67,16 +66,16 @@ def expected_tests(contract: Entity) -> list[str]:
 
 
 class _Known:
-    """The measurements up to a time."""
+    """The measurements up to `now`; of later ones only the first time is noted."""
 
     def __init__(self, measurements: Measurements, now: int) -> None:
         self._measurements = measurements
         self.now = now
         self.changes_at: int | None = None
-        """The first later time of which something is known already."""
+        """Time of the first measurement after `now`, None without one."""
 
     def comes(self, at: int) -> None:
-        """Note that something is known of a later time."""
+        """Note that there is a measurement for a later time."""
         self.changes_at = at if self.changes_at is None else min(self.changes_at, at)
 
     def points(

@@ -1,8 +1,8 @@
 """The judge: a reaction that holds each contract against what is known, whenever that changes.
 
-It follows the log, what is measured, and the moments at which time alone may change a verdict. What
-it finds is an event of the contract, stored where it says something new. So it may look twice, as
-it does after a crash: it remembers how far it has looked once its verdicts are stored.
+It follows the log, what is measured, and the moments at which time alone may change a verdict. A
+verdict is an event of the contract, stored where it says something new. So it may look twice, as it
+does after a crash: it remembers how far it has looked once its verdicts are stored.
 """
 
 import logging
@@ -40,7 +40,7 @@ from domain.writing.entity_cache import EntityCache
 from domain.writing.recent import RecentEntities
 
 NAME = "judge"
-"""Its name among reactions, and the actor of its events."""
+"""The judge's name among reactions, and the actor of its events."""
 CONTRACT = KINDS["dataContract"]
 _BATCH = 1_000
 """Events, and entities with new measurements, that one step looks at."""
@@ -49,14 +49,14 @@ _AT_ONCE = 100
 STEP_SECONDS = 1.0
 """Length of a step that has much to judge: a server that stops waits for its end."""
 _SLOW_SECONDS = 0.3
-"""Time for a contract that is long."""
+"""Seconds from which on judging a contract counts as slow."""
 _SLOW_WAITS = 5_000
 """Milliseconds after which a contract that takes long, and had no turn, is tried again."""
 _NAMED = 100
 """Breaking changes that an event names."""
 _REMEMBERED = 10_000
 _REST_SECONDS = 1.0
-"""Time between two notes of how far it has looked where no contract was concerned."""
+"""Seconds between two notes of the position reached, while no event concerns a contract."""
 
 log_line = logging.getLogger("catalog.judge")
 
@@ -93,11 +93,13 @@ class Judge:
         self._epoch = log.epoch()
 
     def begin(self) -> None:
-        """Go on from what is remembered; to be called when this process begins to lead."""
+        """Go on from the remembered position; to be called when this process begins to lead."""
         self._position = None
 
     def step(self) -> int:
-        """Judge what the next events, measurements and moments concern; 0 where there are none.
+        """Judge the contracts that the next events, measurements and moments concern.
+
+        Returns the number of these events, measurements and moments.
 
         Raises StoreUnavailable when trying again may help.
         """
@@ -129,10 +131,10 @@ class Judge:
         return len(happened) + len(written) + len(due)
 
     def _looked(self, contract_ids: Iterable[str]) -> dict[str, Attention]:
-        """Judge contracts, and store in one transaction the verdicts that are others than before.
+        """Judge contracts and store the new verdicts; returns when to look at each contract again.
 
-        One that somebody has changed meanwhile is to be looked at again at once, and so are those
-        for which there is no time in this step; those that take long, some seconds later.
+        A contract that somebody has changed meanwhile is due at once, as is one that this step has
+        no time for, or some seconds later if judging that one takes long.
         """
         # Before anything is read: what is appended meanwhile is looked at by a later step.
         position = self._log.head()
@@ -163,7 +165,7 @@ class Judge:
     def _look(
         self, contract_id: str, position: int, process: RulesProcess
     ) -> tuple[Attention, list[RecordedEvent]]:
-        """The reasons to look at a contract again, and the events that record a new verdict.
+        """Judge a contract: returns when to look at it again, and the events of a new verdict.
 
         Everything that bears on the contract is known up to `position`.
         """
@@ -208,7 +210,7 @@ class Judge:
     def _found(
         self, contract: Entity, position: int, status: str, reasons: str, **more: Any
     ) -> ContractJudged:
-        """The event of a verdict; `more` is until when it holds, and the newest result."""
+        """The event that records a verdict; `more` has `valid_until` and the newest result."""
         return ContractJudged(
             kind=contract.kind,
             actor=NAME,
@@ -222,7 +224,7 @@ class Judge:
         )
 
     def _breaking(self, contract: Entity) -> Iterator[ContractBreaking]:
-        """An event for each version since the last verdict that broke an Active contract."""
+        """An event for each version, since the last verdict, that broke an Active contract."""
         known = contract.judged.version if contract.judged else 0
         if contract.version <= known or not is_active(contract):
             return

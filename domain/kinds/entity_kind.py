@@ -62,19 +62,19 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All that distinguishes one kind from the others."""
 
     name: str
-    """As it stands in references and events: `databaseSchema`."""
+    """The name in references and events, such as `databaseSchema`."""
     body: type[EntityBody]
     """The keys a caller may write."""
     collection: str = "{}s"
     """Path of its routes below /v1: `services/databaseServices`; `{}` stands for its name."""
     since: str = "0.2.0"
-    """The release that first knew the kind, which a new kind names."""
+    """The release that first knew the kind; a new kind names the release to come."""
     own_index: str = ""
-    """Its search index where that is not named after the kind."""
+    """Name of the kind's search index, where the index is not named after the kind."""
     parents: tuple[str, ...] = ()
     """Keys that may hold the parent, in order of preference; the first present one counts.
 
-    Of a key that holds a list, its first element is the parent.
+    If the key holds a list, its first element is the parent.
     """
     root: bool = False
     """True if an entity of the kind may stand without a parent."""
@@ -83,8 +83,8 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     large: tuple[str, ...] = ()
     """Optional keys that reading a single entity gives without being asked."""
     filters: Mapping[str, str] = _BY_THOSE_ABOVE
-    """List parameters that select by an entity referred to: parameter -> key of the body. Those
-    that a row leaves out are named as the keys of the parents, and of what else stands above."""
+    """List parameters that select by an entity referred to: parameter -> key of the body. By
+    default the keys of parents and other ancestors name them."""
     columns: str | None = None
     """Key of the columns whose removal or narrowing breaks readers (a major version)."""
     searched: Mapping[str, float] = MappingProxyType({})
@@ -94,10 +94,11 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Values of its search documents where the entity has none, as OpenMetadata's have them."""
 
     renamable: bool = False
-    """True if a patch of `name` may give its entities another name, and what is below them others.
+    """True if a patch of `name` may rename an entity of the kind, and with it all that is below.
 
     The names of other kinds are given by connectors and identity providers, which go on to use
-    them."""
+    them.
+    """
     attached: bool = False
     """True if it is nothing without the entity that it is attached to, and goes along when that is
     soft-deleted.
@@ -136,9 +137,9 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def optional(self) -> tuple[str, ...]:
         """Keys absent from lists unless `fields` names them."""
-        told = ("latestResult", "verdict") if self.agreement else ()
+        judged = ("latestResult", "verdict") if self.agreement else ()
         former = (FORMER_NAMES,) if self.renamable else ()
-        return (*(key for key in RELATIONS if key in self.keys), *self.large, *told, *former)
+        return (*(key for key in RELATIONS if key in self.keys), *self.large, *judged, *former)
 
     @cached_property
     def shown_alone(self) -> tuple[str, ...]:
@@ -164,7 +165,7 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def also_in(self) -> tuple[str, ...]:
-        """Keys of references by whose ids the filters by id find an entity, beside their own."""
+        """Further keys of references whose ids the filters by id find an entity by."""
         return (self.suites.key,) if self.suites else ()
 
     @cached_property
@@ -175,20 +176,21 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def common_filters(self) -> Mapping[str, str]:
-        """Those of COMMON_FILTERS that the kind has: list parameter -> key of the body."""
+        """The filters of COMMON_FILTERS that the kind has: list parameter -> key of the body."""
         return {name: key for name, key in COMMON_FILTERS.items() if key in self.keys}
 
     def filter_keys(self, parameter: str) -> tuple[str, ...]:
-        """The keys of references, to any of which the value of one of the `filters` may lead.
+        """The keys of the references that the list parameter `parameter` selects by.
 
-        What stands below one of its own kind, or directly below another, is found by either.
+        These are several for a kind whose entities stand below one of their own kind or directly
+        below another: either parent finds them.
         """
         key = self.filters[parameter]
         return self.parents if len(self.parents) > 1 and key == self.parents[0] else (key,)
 
     @cached_property
     def listed_by(self) -> tuple[str, ...]:
-        """Keys of references by whose ids lists of the kind, and of no other, are narrowed."""
+        """Keys of the references that narrow lists of this kind, and not lists of all kinds."""
         own = (key for name, key in self.filters.items() if name not in self.common_filters)
         return (*own, *self.also_in)
 

@@ -51,11 +51,11 @@ class OwnPaths(msgspec.Struct, frozen=True, kw_only=True):
     """Keys of the body that a PUT to a path of their own replaces -> the keys in the value that
     stay as they are where a request gives nothing for them."""
     deleted: tuple[str, ...] = ()
-    """Those of the keys of `put` that a GET of their path shows and a DELETE removes."""
+    """The keys of `put` that a GET of their path shows, and a DELETE removes."""
     added_to: Mapping[str, str] = MappingProxyType({})
-    """Paths, a PUT to which adds what its list has -> the key of the list."""
+    """Path -> key of a list, to which a PUT to the path adds the elements of its own list."""
     caller: str = ""
-    """A path below the collection: the entity that has the name of whoever asks."""
+    """Path below the collection that shows the entity which has the caller's name."""
     offers: str = ""
     """Key by which other entities refer to one of the kind that offers them: `assets/add` and
     `assets/remove` below its name have them do so, or do so no more."""
@@ -69,7 +69,7 @@ class Members(msgspec.Struct, frozen=True):
 
     kind: str
     parameter: str
-    """Parameter of the list of that kind which finds them."""
+    """Parameter that narrows the list of that kind to the members."""
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):

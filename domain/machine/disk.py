@@ -17,7 +17,7 @@ class Disk(msgspec.Struct, rename="camel", frozen=True):
     directory: str
     bytes: int
     bytes_left: int
-    """Bytes that may still be written by who is not root."""
+    """Bytes that a user other than root may still write."""
     full: bool
     """True if nothing more, or next to nothing, can be written."""
 

@@ -10,7 +10,7 @@ MAX_BYTES = 1_048_576
 
 
 def read_toml(path: Path, where: str) -> tuple[bytes, dict[str, Any]]:
-    """The content of a file of MAX_BYTES at most, and what it says.
+    """The bytes of a TOML file of at most MAX_BYTES, and its decoded content.
 
     Raises InvalidInput, which begins with `where`, for a file that cannot be read.
     """

@@ -55,7 +55,7 @@ class KeptBeside(ABC):
 class Measurements(ABC):
     """A time series beside the log, bounded as `bounds.py` says; for any thread.
 
-    Times are in milliseconds since 1970. What a write has stored survives the end of the process
+    Times are in milliseconds since 1970. A write that has returned survives the end of the process
     and power loss. Every method raises StoreUnavailable when the backend cannot be used.
     """
 

@@ -22,14 +22,14 @@ class EdgeNote(Struct, frozen=True, array_like=True):
     """The jobs that told of an edge, and the times at which they did."""
 
     job: str
-    """The job that drew it: its key."""
+    """Key of the job that drew the edge."""
     sql_at: int = 0
     columns_at: int = 0
     """Times of what was said last of SQL and of columns by that job, in milliseconds since 1970."""
     added: tuple[str, ...] = ()
     """Digests of the mappings that other jobs have added."""
     seen_at: int = 0
-    """Time at which any job told of it last, to the hour."""
+    """Time at which any job last told of the edge, in milliseconds since 1970, to the hour."""
 
 
 encode_note = msgspec.msgpack.Encoder(enc_hook=list).encode
@@ -75,7 +75,7 @@ class EdgeChange:
         """The details of the edge after the statement; None to leave it alone."""
         self.note, self.is_left_out = None, False
         if before is None:
-            # What a newer event of the job does not say any more is not drawn anew.
+            # An older event does not draw an edge that a newer event of the job no longer names.
             self.is_left_out = self._older
             return None if self._older else self._new()
         if before["source"] != SOURCE:

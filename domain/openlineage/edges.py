@@ -23,16 +23,16 @@ class Mapping(Struct, frozen=True, array_like=True):
 
 
 class SaidEdge(Struct, frozen=True, array_like=True):
-    """One dataset is made of another one."""
+    """The statement that one dataset is made of another one."""
 
     source: DatasetName
     target: DatasetName
     mappings: tuple[Mapping, ...] | None = None
-    """None where nothing is said of columns."""
+    """The columns that flow over the edge; None where nothing is said of columns."""
 
 
 def within_bounds(lineage: Lineage, told: Told) -> Lineage:
-    """The lineage of the first datasets that it names: events of one run may add up to more."""
+    """Cut a lineage to its first MOST_DATASETS datasets: the events of a run may name more."""
     known = set[DatasetName]()
 
     def fits(name: DatasetName) -> bool:
@@ -58,7 +58,7 @@ def within_bounds(lineage: Lineage, told: Told) -> Lineage:
 
 
 def without_columns(lineage: Lineage) -> Lineage:
-    """The same lineage between datasets, of which nothing is said of columns."""
+    """The lineage between the same datasets, without what is said of columns."""
     outputs = (
         each
         if each.columns is None
@@ -80,8 +80,8 @@ def alone_in(lineage: Lineage, edges: Sequence[SaidEdge]) -> tuple[DatasetName, 
 def edges_of(lineage: Lineage, told: Told) -> list[SaidEdge]:
     """The edges that a lineage means, each once, none from a dataset to itself.
 
-    What is told explicitly counts alone. Else an output is made of what its columns are made of,
-    and of each input that the columns of no output are made of.
+    Sources that are stated explicitly count alone. Else an output is made of what its columns are
+    made of, and of each input that the columns of no output are made of.
     """
     edges: list[SaidEdge] = []
     for edge in _all_edges(lineage):
@@ -110,7 +110,7 @@ def _all_edges(lineage: Lineage) -> Iterator[SaidEdge]:
 
 
 def _mappings(made: list[MadeOf]) -> tuple[Mapping, ...]:
-    """The mappings of one edge, one for each column at its end and what is done to it."""
+    """The mappings of one edge: one for each column at its end and each function that makes it."""
     columns: defaultdict[tuple[str, str | None], dict[str, None]] = defaultdict(dict)
     for each in made:
         if each.column:

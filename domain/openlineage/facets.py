@@ -23,13 +23,13 @@ T = TypeVar("T")
 
 
 class Told:
-    """Sentences on what of an event was left out, as many as an answer holds."""
+    """Sentences about the parts of an event that were left out; no more than an answer holds."""
 
     def __init__(self) -> None:
         self.sentences: list[str] = []
 
     def add(self, sentence: str) -> None:
-        """Tell a sentence, once, unless there are many already."""
+        """Add a sentence, cut to 300 characters, unless it is there or there are many already."""
         if len(self.sentences) < MOST_TOLD and sentence not in self.sentences:
             self.sentences.append(sentence[:_MOST_CHARACTERS])
 

@@ -16,7 +16,7 @@ LATE = "openlineage"
 _TRIMMED_EVERY = 500
 """Rows of a sort that are written between two looks at its bounds."""
 _TRIMMED = 0.95
-"""The part of a bound to which rows are deleted."""
+"""The share of a bound that is left once the oldest rows are deleted."""
 _OLDEST = "sort = ? AND id IN (SELECT id FROM kept_beside WHERE sort = ? ORDER BY at, id LIMIT ?)"
 _OLDER = "sort = ? AND at < coalesce((SELECT min(at) FROM kept_beside WHERE sort = ?), 0)"
 
@@ -34,7 +34,7 @@ class Keeping:
         self._written: dict[str, int] = {}
 
     def read(self, sort: Sort, ids: Collection[str]) -> dict[str, bytes]:
-        """Id -> body of those that are kept."""
+        """Id -> body of the rows of a sort that are kept, among these ids."""
         return read_rows(self._measurements.read_beside, sort, ids)
 
     def labelled(self, sort: Sort, label: str, limit: int) -> list[str]:
@@ -52,7 +52,7 @@ class Keeping:
         return read_after(self._measurements.read_beside, sort, last, limit)
 
     def change(self, work: "Work") -> None:
-        """Do changes in one transaction."""
+        """Put and delete rows in one transaction."""
         if not work:
             return
         with self._measurements.beside() as kept:
@@ -65,7 +65,7 @@ class Keeping:
     def merge(
         self, sort: Sort, ids: Sequence[str], merged: Callable[[Mapping[str, bytes]], list[Row]]
     ) -> None:
-        """Replace rows by what `merged` makes of those that are kept, in one transaction."""
+        """Replace kept rows by what `merged` makes of them (id -> body), in one transaction."""
         with self._measurements.beside() as kept:
             rows = merged(read_rows(kept.rows, sort, ids))
             put_rows(kept, sort, rows)
@@ -121,7 +121,7 @@ class Work:
         self.deleted.setdefault(sort, {})[id_] = None
 
     def include(self, other: "Work") -> None:
-        """Do what another work does, too, after this."""
+        """Add what another `Work` puts and deletes, which counts where both have a row."""
         for sort, ids in other.deleted.items():
             for id_ in ids:
                 self.delete(sort, id_)
@@ -131,7 +131,7 @@ class Work:
                 self.add(sort, row)
 
     def do(self, kept: KeptBeside) -> None:
-        """Do it in a transaction."""
+        """Put and delete the rows in the transaction of `kept`."""
         for sort, ids in self.deleted.items():
             delete_rows(kept, sort, ids)
         for sort, rows in self.put.items():

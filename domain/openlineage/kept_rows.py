@@ -19,7 +19,7 @@ class Sort(Struct, frozen=True):
     rows: int
     bytes: int
     parts: str = ""
-    """The sort of the rows that are parts of these, and go with the oldest of them."""
+    """Name of the sort whose rows are parts of these rows, and go with the oldest of them."""
 
 
 class Row(Struct, frozen=True):
@@ -44,25 +44,25 @@ def key_of(*texts: str) -> str:
 
 
 def read_rows(ask: Callable[..., list[Any]], sort: Sort, ids: Collection[str]) -> dict[str, bytes]:
-    """Id -> body of those that are kept; `ask` runs a statement with values."""
-    found: dict[str, bytes] = {}
+    """Id -> body of the rows that are kept; `ask` runs a statement with values."""
+    bodies: dict[str, bytes] = {}
     for some in _parts([*dict.fromkeys(ids)]):
         marks = ", ".join("?" * len(some))
         statement = f"SELECT id, body FROM kept_beside WHERE sort = ? AND id IN ({marks})"
-        found.update((id_, bytes(body)) for id_, body in ask(statement, sort.name, *some))
-    return found
+        bodies.update((id_, bytes(body)) for id_, body in ask(statement, sort.name, *some))
+    return bodies
 
 
 def read_labelled(
     ask: Callable[..., list[Any]], sort: Sort, labels: Collection[str]
 ) -> list[tuple[str, bytes]]:
     """Ids and bodies of all rows that have one of some labels."""
-    found: list[tuple[str, bytes]] = []
+    rows: list[tuple[str, bytes]] = []
     for some in _parts([*dict.fromkeys(labels)]):
         marks = ", ".join("?" * len(some))
         statement = f"SELECT id, body FROM kept_beside WHERE sort = ? AND label IN ({marks})"
-        found += ((id_, bytes(body)) for id_, body in ask(statement, sort.name, *some))
-    return found
+        rows += ((id_, bytes(body)) for id_, body in ask(statement, sort.name, *some))
+    return rows
 
 
 def read_after(

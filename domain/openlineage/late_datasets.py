@@ -1,8 +1,8 @@
 """Draws what has waited for datasets, once they come: a reaction that follows the log.
 
-A new table, topic or service may be what statements wait for, and so may new rules for names. Those
-that may mean a new table are found by its name; for the rest all that waits is looked through, in
-pieces.
+A new table, topic or service may be what statements wait for, and so may new rules for names.
+Statements that may wait for a new table are found by its name; for all else every waiting statement
+is looked through, in pieces.
 """
 
 from collections import defaultdict
@@ -38,14 +38,14 @@ _MAKES_OF: Mapping[str, tuple[type[Event], ...]] = {
     **dict.fromkeys(SERVICE_KINDS, (*_MAKES, EntityChanged)),
     **dict.fromkeys(KIND_OF.values(), _MAKES),
 }
-"""Kind -> the events that may bring what anything waits for."""
+"""Kind -> the events of its entities that may bring a dataset which statements wait for."""
 
 
 class LateDatasets:
     """Draws late edges, in one thread of the one process that leads.
 
-    It remembers nothing: whenever it begins it looks through all that waits, and follows the log
-    from there.
+    No position is stored: whenever the reaction begins, it looks through all waiting statements,
+    and follows the log from there.
     """
 
     name = LATE
@@ -66,12 +66,12 @@ class LateDatasets:
         self._listed = listed
         self._keeping: Keeping = taker.keeping
         self._position: int | None = None
-        """The position up to which it has looked; None before it begins."""
+        """The position of the log up to which events were looked at; None before the first step."""
         self._epoch = log.epoch()
         self._version = mapping.version
         """The version of the rules for names under which all that waits was looked through."""
         self._sweeps_after: str | None = None
-        """The id after which all that waits is to be looked through; None for no sweep."""
+        """The id after which a sweep of waiting statements goes on; None while there is none."""
 
     def begin(self) -> None:
         """Begin anew; to be called when this process begins to lead, or nothing waits."""
@@ -157,7 +157,7 @@ class _Late(Struct, frozen=True):
 
 
 def _forget(work: Work, late: _Late, outcome: Outcome) -> None:
-    """Have what a statement does not wait for any more forgotten."""
+    """Delete the rows of a statement for datasets that it no longer waits for."""
     if not outcome.missing:
         work.delete(WAITING, late.id)
     for name in _datasets(late.waiting):

@@ -26,13 +26,13 @@ from domain.openlineage.kept_rows import (
 from domain.openlineage.statements import DatasetName
 
 MISSING = Sort("openlineage missing", 250_000, 96_000_000)
-"""A dataset of a waiting statement: two of an edge at most."""
+"""A row for each dataset that a waiting statement misses: at most two for an edge."""
 _DATASETS = Sort("openlineage dataset", MISSING.rows, MISSING.bytes)
 """A dataset of any number of statements, by `_place`; goes with the last of them."""
 _NAMESPACES = Sort("openlineage namespace", MISSING.rows, MISSING.bytes)
 """A namespace with its number of datasets, those with most first."""
 _ALL = ""
-"""In place of a namespace, its id and its label: all namespaces together, before each of them."""
+"""Id and label of the row that counts all namespaces together; comes before all other rows."""
 _MOST_DATASETS = 10**9
 """No namespace has as many."""
 _PLAIN_NAMESPACE, _PLAIN_NAME = 100, 300
@@ -61,10 +61,10 @@ class MissingPage(Struct, frozen=True):
 
     datasets: list[MissingDataset]
     total: int
-    """All datasets that were asked for, before and after this page."""
+    """Number of all datasets that were asked for, before and after this page included."""
     more: bool
     namespaces: list[MissingIn]
-    """Those with most datasets first, of the whole list."""
+    """Namespaces of the whole list, those with most datasets first."""
 
 
 _encode = msgspec.msgpack.encode
@@ -107,7 +107,7 @@ def missing_page(
 
 
 def count_changes(kept: KeptBeside, put: Collection[Row], deleted: Collection[str]) -> None:
-    """Count what a transaction is about to put and delete of `MISSING`."""
+    """Update the counts by the rows of `MISSING` that a transaction is about to put and delete."""
     put_ids = {row.id for row in put}
     held = read_rows(kept.rows, MISSING, [*put_ids, *deleted])
     added: Counter[bytes] = Counter(row.body for row in put if row.id not in held)
@@ -120,7 +120,7 @@ def count_changes(kept: KeptBeside, put: Collection[Row], deleted: Collection[st
 
 
 def count_gone(kept: KeptBeside, rows: Iterable[tuple[bytes, int]]) -> None:
-    """Count what is deleted of `MISSING`: bodies, with how many rows have each."""
+    """Update the counts by deleted rows of `MISSING`: bodies with their numbers of rows."""
     _add(kept, {bytes(body): -number for body, number in rows}, {})
 
 
@@ -169,7 +169,7 @@ def _add_datasets(kept: KeptBeside, added: Mapping[str, int]) -> None:
 
 
 def _place(namespace: str, name: str = "") -> str:
-    """An id in order of namespaces and names; that of a namespace is before, and begins, theirs."""
+    """An id in order of namespaces and names; without a name, the beginning of these ids."""
     return f"{_plain(namespace, _PLAIN_NAMESPACE)}\x01{name and _plain(name, _PLAIN_NAME)}"
 
 

@@ -161,12 +161,12 @@ def _splits(pieces: list[str]) -> Iterator[list[str]]:
 
 
 def by_path(containers: Iterable[Container]) -> dict[str, list[Container]]:
-    """Path without scheme -> the containers that are there; those without a path are left out."""
-    found: dict[str, list[Container]] = {}
+    """Path without scheme -> the containers at the path; containers without one are left out."""
+    at_path: dict[str, list[Container]] = {}
     for each in containers:
         if path := _path(each.full_path):
-            found.setdefault(path, []).append(each)
-    return found
+            at_path.setdefault(path, []).append(each)
+    return at_path
 
 
 def longest_container(
@@ -177,7 +177,8 @@ def longest_container(
 ) -> str | None:
     """The qualified name of the container of these services whose path fits a dataset best.
 
-    `containers` are those of `by_path`. None where no path fits, and where two are at the best one.
+    `containers` is the result of `by_path`. None where no path fits, and where several containers
+    have the best one.
     """
     known = {each.fqn for each in services}
     path = _path(f"{namespace.rstrip('/')}/{name.lstrip('/')}")

@@ -32,18 +32,18 @@ class Outcome:
         for sentence in statement.told:
             self.told.add(sentence)
         self.edges = 0
-        """Edges that the statement means and the catalog has."""
+        """Number of edges that the statement means and the catalog has."""
         self.missing: dict[DatasetName, None] = {}
         """Datasets that the catalog does not have."""
         self.waiting = 0
-        """Edges that wait for them."""
+        """Number of edges that wait for missing datasets."""
         self.pipeline: Claim | None = None
         self.tests: list[tuple[str, str, CheckedAssertion]] = []
         """Id and qualified name of each test case, with the result."""
         self.written: list[tuple[str, int]] = []
         """Id of each table, with the number of rows written into it."""
         self.concerned: set[str] = set()
-        """Ids of the entities by which the statement is as it should be."""
+        """Ids of the entities on whose present state the outcome rests."""
         self.work = Work()
         """The rows that are still to be written."""
         self._links = dict(statement.lineage.symlinks)

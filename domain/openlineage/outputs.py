@@ -38,7 +38,7 @@ class OutputReader:
         fields: dict[str, Raw] | None,
         facets: Facets,
     ) -> Output:
-        """A dataset of which is told explicitly what it is made of."""
+        """An output whose event states explicitly what it is made of."""
         columns = None if fields is None else self._columns(fields, "lineage", facets)
         given = [
             DatasetName(each.namespace, each.name)

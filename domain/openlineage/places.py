@@ -38,14 +38,14 @@ Name = tuple[str, str]
 
 
 class Found(Struct, frozen=True):
-    """The entity that a dataset is in the catalog, if there is one."""
+    """The catalog's entity for a dataset, if there is one."""
 
     claim: Claim | None = None
     """None for a dataset that the catalog does not have, or that may be several."""
     ignored: bool = False
-    """True if it is to be passed over."""
+    """True if the dataset is to be passed over."""
     makes: str | None = None
-    """Qualified name of the table that is to be made of it."""
+    """Qualified name of the table that is to be made for the dataset."""
 
 
 class Places(Struct, frozen=True):
@@ -64,8 +64,8 @@ class Places(Struct, frozen=True):
     ) -> dict[DatasetName, Found]:
         """Find the entities of some datasets; all are looked up together.
 
-        Other names that a dataset has, by its symlinks, come first. Of several entities that a name
-        may mean none is taken.
+        Other names that a dataset has, by its symlinks, come first. A name that may mean several
+        entities finds none.
         """
         wanted = [*dict.fromkeys(names)]
         tried = {
@@ -76,14 +76,14 @@ class Places(Struct, frozen=True):
         for each in claims.claims(names=sought) if sought else ():
             if not each.deleted:
                 held.update(((each.kind, fqn), each) for fqn in each.all_names)
-        found = {}
+        entities = {}
         for name in wanted:
             hits = (
                 {held[each].id: held[each] for each in some if each in held} for some in tried[name]
             )
             claim = next((next(iter(hit.values())) for hit in hits if len(hit) == 1), None)
-            found[name] = Found(claim) if claim else self._unknown(name, tried[name][-1], claims)
-        return found
+            entities[name] = Found(claim) if claim else self._unknown(name, tried[name][-1], claims)
+        return entities
 
     def _unknown(self, name: DatasetName, tried: Sequence[Name], claims: EntityReads) -> Found:
         rule = self.rules.of_dataset(name.namespace)

@@ -1,4 +1,4 @@
-"""Reads of an event what it says of jobs, runs and datasets."""
+"""Reads the statements of an event about jobs, runs and datasets."""
 
 from collections.abc import Iterable, Iterator
 
@@ -26,7 +26,7 @@ MOST_SQL = 10_000
 MOST_MESSAGE = 1_000
 """Characters of the message of a run that failed."""
 MOST_SYMLINKS = 5
-"""Other names of one dataset."""
+"""Other names that are read of one dataset."""
 MOST_FIELD_NAMES = 200_000
 """Names in the paths of all columns of one event: a column inside others has theirs before its own.
 """
@@ -74,7 +74,7 @@ def _of_dataset(dataset: Dataset, at: int, told: Told) -> Statement:
     name, texts = DatasetName(dataset.namespace, dataset.name), _Texts(told)
     facets = Facets(dataset.facets, place("dataset", *astuple(name)), told)
     texts.add(name, facets)
-    # One that is gone, or has another name, is not missing.
+    # A dataset that was dropped or renamed is not reported as missing.
     mentioned = () if _tell_of_life(name, facets, told) else (name,)
     return Statement(at=at, texts=texts.said, mentioned=mentioned, told=tuple(told.sentences))
 
@@ -282,12 +282,12 @@ class _Job:
     def explicit(self, made: OutputReader) -> dict[DatasetName, Output]:
         """The outputs that the `lineage` of the run or of the job is about."""
         facets = self._run
-        told = facets.read("lineage", read.JobLineage)
-        if told is None:
+        lineage = facets.read("lineage", read.JobLineage)
+        if lineage is None:
             facets = self._facets
-            told = facets.read("lineage", read.JobLineage)
+            lineage = facets.read("lineage", read.JobLineage)
         outputs: dict[DatasetName, Output] = {}
-        for raw in ((told and told.lineage) or ())[:MOST_DATASETS]:
+        for raw in ((lineage and lineage.lineage) or ())[:MOST_DATASETS]:
             each = facets.part("lineage", raw, read.LineageEntry)
             if each is not None and each.type in (None, "DATASET"):
                 name = DatasetName(each.namespace, each.name)

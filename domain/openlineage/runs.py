@@ -31,14 +31,14 @@ _STATUS: Mapping[State | None, RunState] = {
 
 
 class RunRecord(Struct, frozen=True, kw_only=True, array_like=True):
-    """A run as its events have told it until now."""
+    """A run, as far as its events have described it until now."""
 
     shown_at: int
     """The time under which the run is shown, which it keeps: that of the event that came first."""
     started: int | None = None
     ended: int | None = None
     state: State | None = None
-    """The final state, of the latest final event; None before."""
+    """The final state, by the latest final event; None before the first one."""
     nominal: str | None = None
     message: str | None = None
     said_at: int = 0

@@ -53,9 +53,9 @@ class Output(Struct, frozen=True, array_like=True):
 
     name: DatasetName
     columns: tuple[MadeOf, ...] | None = None
-    """None where nothing is said of columns."""
+    """Columns with their source columns; None where the event says nothing of columns."""
     sources: tuple[DatasetName, ...] | None = None
-    """The datasets that it is made of, where that is told explicitly."""
+    """The datasets that it is made of; None where no event states them explicitly."""
 
 
 class Lineage(Struct, frozen=True, array_like=True):
@@ -121,7 +121,7 @@ class Statement(Struct, frozen=True, kw_only=True):
     at: int
     """Milliseconds since 1970, never in the future."""
     state: State | None = None
-    """None for an event of a job or a dataset, which is of no run."""
+    """State of the run; None for an event of a job or a dataset."""
     job: JobName | None = None
     """None for an event of a dataset."""
     root: JobName | None = None

@@ -1,8 +1,8 @@
 """Takes statements: what is known of their runs, drawn of them, and remembered.
 
 One after the other: runs are merged, edges and entities are planned and stored, then measurements
-and what waits are written. Whoever dies between two of these steps has answered nothing, and the
-same events once more lead to the same.
+and what waits are written. A process that dies between two of these steps has answered nothing;
+taking the same events again leads to the same result.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -45,9 +45,12 @@ def owners_of(names: Sequence[str], claims: EntityReads) -> list[dict[str, str]]
         if not bare:
             return []
         sought.append([(each, quote(bare)) for each in kinds])
-    found = claims.claims(names=[each for some in sought for each in some]) if sought else []
+    holders = claims.claims(names=[each for some in sought for each in some]) if sought else []
     live = {
-        (claim.kind, fqn): claim for claim in found if not claim.deleted for fqn in claim.all_names
+        (claim.kind, fqn): claim
+        for claim in holders
+        if not claim.deleted
+        for fqn in claim.all_names
     }
     owners: dict[str, dict[str, str]] = {}
     for some in sought:

@@ -26,7 +26,7 @@ _encode = msgspec.json.encode
 
 
 class StatusNames(msgspec.Struct, frozen=True):
-    """The names that a caller has for statuses; without any, they are called what they are."""
+    """The names that a caller has for statuses; a status without one keeps its own."""
 
     names: tuple[tuple[str, str], ...] = ()
     """Statuses, each with the name that it has instead."""
@@ -40,7 +40,7 @@ class StatusNames(msgspec.Struct, frozen=True):
         return next((name for each, name in self.names if each == status), status)
 
     def status(self, name: str) -> str:
-        """The status that the caller has a name for; a status may be called what it is, too."""
+        """The status behind a caller's name; other names are returned as they are."""
         return next((status for status, named in self.names if named == name), name)
 
     def known(self, kind: EntityKind) -> tuple[str, ...]:
@@ -128,6 +128,6 @@ class StatusNames(msgspec.Struct, frozen=True):
 
 
 OWN = StatusNames()
-"""The names of the catalog."""
+"""The catalog's own names of statuses."""
 OPENMETADATA = StatusNames((("Active", "Approved"),))
-"""Those of OpenMetadata's newer clients."""
+"""The names that OpenMetadata's newer clients have for statuses."""

@@ -55,8 +55,8 @@ def decode_counted(data: bytes, expected: type[T], what: str) -> tuple[T, int]:
         raise InvalidInput(f"{what} is not as expected: {_why(data, error)}") from None
     if brackets > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
         raise InvalidInput(f"{what} may be {MAX_DEPTH} levels deep")
-    # What is kept is written as the text is, but for spaces: no key was dropped. That is so of most
-    # texts that programs write, and costs a tenth of looking at each object.
+    # A text that equals its value written anew, but for spaces, repeats no key. Most texts that
+    # programs write do; the comparison costs a tenth of looking at each object.
     kept = msgspec.json.encode(value)
     if kept != data.strip() and kept != msgspec.json.format(data, indent=-1):
         _refuse_repeated_keys(data, what)
@@ -80,7 +80,7 @@ def _why(data: bytes, error: Exception) -> str:
 
 
 def _decoder(expected: Any) -> Callable[[bytes], Any]:
-    """Made once for each of the few types: for a small text that takes as long as decoding."""
+    """The decoder of a type, made once: making it takes as long as decoding a small text."""
     made = _decoders.get(expected)
     if made is None:
         made = _decoders[expected] = msgspec.json.Decoder(expected).decode

@@ -92,8 +92,8 @@ def _copied(value: Any) -> Any:
 def changed_keys(patch: Sequence[Mapping[str, Any]], every: Collection[str]) -> frozenset[str]:
     """The keys of an object at or below which a patch changes it.
 
-    That is `every` key where the patch replaces the object itself. The patch must be one that
-    `apply` has applied.
+    A patch that replaces the object itself changes `every` key. The patch must be one that `apply`
+    has applied.
     """
     changed = [operation["path"] for operation in patch if operation["op"] != "test"]
     changed += [operation["from"] for operation in patch if operation["op"] == "move"]
@@ -103,8 +103,8 @@ def changed_keys(patch: Sequence[Mapping[str, Any]], every: Collection[str]) -> 
 def touched_keys(patch: Iterable[Any], every: Collection[str]) -> frozenset[str]:
     """The keys of an object at or below which `apply` looks for a patch of the object.
 
-    That is `every` key where the patch names the object itself. Operations that `apply` refuses may
-    be left out.
+    A patch that names the object itself touches `every` key. Operations that `apply` refuses may be
+    left out.
     """
     pointers: list[str] = []
     for operation in patch:
@@ -166,7 +166,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """The same, value by value: for what Python finds equal, or keys in another order."""
+    """Equality as `same` has it, value by value: for values that Python finds equal."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, Mapping) and isinstance(right, Mapping):

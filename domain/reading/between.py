@@ -24,9 +24,9 @@ class Ends(msgspec.Struct, frozen=True):
     """An entity at two positions of the log."""
 
     before: Entity | None
-    """None where it was not there yet."""
+    """The entity at the first position; None where it was not there yet."""
     after: Entity
-    """With `purged` where it was purged up to the second position."""
+    """The entity at the second position, with `purged` where it was purged up to there."""
 
     def change(self, cut: Callable[[bytes], bytes] | None = None) -> Change | None:
         """The one word for what became of the entity; None where it is shown as it was.
@@ -54,10 +54,10 @@ class Root(msgspec.Struct, frozen=True):
     kinds: frozenset[str]
     """The kinds of the entity and of what may be below it."""
     names: tuple[str | None, str | None]
-    """The qualified names that it had at both positions."""
+    """The qualified names of the entity at the two positions."""
 
     def holds(self, ends: Ends) -> bool:
-        """True if an entity was it, or below it, at one of the positions."""
+        """True if an entity was this root, or below it, at one of the positions."""
         earlier, later = self.names
         before = None if ends.before is None else ends.before.fqn
         return ends.after.kind in self.kinds and (
@@ -65,7 +65,7 @@ class Root(msgspec.Struct, frozen=True):
         )
 
     def ever_holds(self, claim: Claim) -> bool:
-        """False of an entity that is known to have been nowhere below it at both positions."""
+        """False if an entity certainly was not below this root at either position, else True."""
         if claim.kind not in self.kinds:
             return False
         return bool(claim.former_names) or any(_is_below(claim.fqn, name) for name in self.names)
@@ -108,7 +108,7 @@ def ends_of(
 def root_of(store: EventStore, claim: Claim, before: int, after: int) -> Root:
     """The entity of a claim as one that a comparison of two positions is narrowed to."""
     kinds = kinds_below(claim.kind) | {claim.kind}
-    # A name that was never changed is told by the creation.
+    # The creation has the name of an entity that was never renamed.
     last = None if claim.former_names else 1
     earlier = later = None
     for each in store.streams([StreamSpan(claim.id, upto=last)], upto=after):

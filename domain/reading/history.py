@@ -31,7 +31,7 @@ class Revision(msgspec.Struct, frozen=True):
 
     entity: Entity
     before: Entity | None
-    """None for a creation."""
+    """The entity before the change; None for a creation."""
     request_id: str
     event_types: tuple[str, ...]
     via: Via | None = None

@@ -40,7 +40,7 @@ class _Names(msgspec.Struct, frozen=True):
     first: Named
     """The name that the entity was created with."""
     later: tuple[tuple[int, str], ...] = ()
-    """Stream version of each event that gave it another one, and the qualified name."""
+    """Stream version of each event that renamed the entity, and the new qualified name."""
     upto: int | None = None
     """Stream version of the last event that was read for it; None where the kind is never renamed,
     so that no more than the creation was read."""

@@ -49,9 +49,9 @@ class TimelineStep(msgspec.Struct, Generic[Told], frozen=True):
 
     version: str
     stream_version: int
-    """That of the first of its events."""
+    """Stream version of the first event of the request."""
     position: int
-    """Position in the log of the last of its events."""
+    """Position in the log of the last event of the request."""
     at: int
     actor: str
     request_id: str
@@ -97,7 +97,7 @@ def read_steps(
     steps: list[TimelineStep[Told]] = []
     entity = _ChangingEntity(entity_id)
     for version, group in groupby(store.stream(entity_id, upto=upto_now), _version):
-        told: list[Told] = []
+        kept: list[Told] = []
         request = []
         for recorded in group:
             if recorded.stream_version < starts[0]:
@@ -105,7 +105,7 @@ def read_steps(
                 continue
             request.append(recorded)
             changes = map(tell, entity.changes(recorded.event))
-            told += [each for each in changes if each is not None]
+            kept += [each for each in changes if each is not None]
         if request:
             event = _changing(request).event
             steps.append(
@@ -118,7 +118,7 @@ def read_steps(
                     request_id=event.request_id,
                     via=event.via,
                     event_types=tuple(TYPE_NAMES[type(each.event)] for each in request),
-                    changes=tuple(told),
+                    changes=tuple(kept),
                 )
             )
     return steps[::-1]
@@ -212,7 +212,7 @@ class _ChangingEntity:
 
     def _evolve(self, event: Event) -> None:
         state = evolve(self._state, event, self._id)
-        # A body of its own, for that of a creation belongs to its event.
+        # A copy of the body: the body of a creation belongs to its event.
         self._state = replace(state, body={**state.body})
 
     def _decoded(self, key: str) -> Any:
@@ -242,7 +242,7 @@ class _ChangingEntity:
 
 
 def _named(element: Any, keys: list[str]) -> list[tuple[str, str]]:
-    """The name of an element of an array, beside the path that it stands at; or nothing."""
+    """Path and name of an element of an array, as the only pair; none for one without a name."""
     if isinstance(element, dict):
         for name in _NAMES:
             if isinstance(value := element.get(name), str):

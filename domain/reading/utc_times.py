@@ -11,8 +11,7 @@ _LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
 def in_utc(at: int) -> datetime:
     """The moment of a time in milliseconds since the Unix epoch.
 
-    Of a time that no calendar has, as the wrong clock of a host may say, it is the first or the
-    last moment that there is.
+    A time outside the calendar, which a wrong clock may tell, becomes its first or last moment.
     """
     return _EPOCH + min(max(at, _EARLIEST), _LATEST) * _MILLISECOND
 

@@ -1,6 +1,7 @@
 """The rules of a whole body that follow from what is there: groups, columns, what is attached.
 
-What a write leaves as it is is not looked at: it may have become wrong without the writer's doing.
+Parts that a write leaves as they are are not checked: they may have become wrong without the
+writer's doing.
 """
 
 import re
@@ -163,8 +164,8 @@ def check_circles(
 ) -> None:
     """Raise InvalidInput when an entity would stand below itself, as a team could by its `parents`.
 
-    `state_of` gives the present state of an entity by its id, None for one that is gone. Of what
-    stands above, `_MOST_ABOVE` entities are looked at.
+    `state_of` gives the present state of an entity by its id, None for one that is gone. At most
+    `_MOST_ABOVE` ancestors are looked at.
     """
     if before is None:
         return  # Nothing can stand below it yet.

@@ -64,14 +64,14 @@ class Draft(msgspec.Struct, kw_only=True, array_like=True):
 
     def nested_references(self) -> Iterator[NestedReference]:
         """The references below the top level of the body, to be resolved in place."""
-        # A draft that has some is not sent.
+        # A draft from another process has none: `sent` returns None for drafts with some.
         return iter(()) if self.struct is None else self.struct.nested_references()
 
     def recorded(self, kind: EntityKind, fqn: str) -> Body:
         """The keys that hold something in the form that is recorded, but for top-level references.
 
-        Those stand there as they were given. A key that may come from the parent has its place
-        in any case. Raises InvalidInput, and EntityOverLimit.
+        Top-level references stay as they were given. A key that may come from the parent has its
+        place in any case. Raises InvalidInput, and EntityOverLimit.
         """
         completed = self.completed if self.struct is None else _completed(kind, self.struct, fqn)
         return {
@@ -169,7 +169,7 @@ def _completed(kind: EntityKind, struct: EntityBody, fqn: str) -> bytes:
     for key in kind.inherits:
         attribute = kind.attribute_of[key]
         if getattr(struct, attribute) is None:
-            # None would be left out, and a key that is set later would come last.
+            # A key of None would be left out, and would come last when it is set later.
             setattr(struct, attribute, "")
     return _encode(struct)
 

@@ -53,9 +53,9 @@ class ExclusiveTags:
         by_bot: bool,
         joined: bool,
     ) -> None:
-        """`before` is the body that is there; labels that stand there together may stay.
+        """`before` is the recorded body; labels that it has together may stay together.
 
-        `joined` is whether those that are there are going to be joined with those of the body.
+        `joined` is true if the recorded labels are going to be joined with those of the new body.
         """
         self._kind = kind
         self._before = before
@@ -63,14 +63,14 @@ class ExclusiveTags:
         self._by_bot = by_bot
         self._joined = joined
         self._above = cache(_above)
-        """Of each label once: an entity may have one in thousands of places."""
+        """Looks a label up only once: an entity may have it in thousands of places."""
         self.dropped: list[str] = []
         """The labels of a bot that were left out, each with its place."""
 
     def settle(self, body: Body) -> Body:
-        """The body without the labels of a bot that others exclude; the first of new ones stays.
+        """The body without labels of a bot that others exclude; the first of new ones stays.
 
-        Raises InvalidInput for those of a person.
+        Raises InvalidInput where a person gives labels that exclude each other.
         """
         paths = [_TAGS, *self._kind.body.parts]
         changed = {

@@ -31,7 +31,7 @@ _SHOWN = 10
 
 
 class Done(msgspec.Struct, frozen=True):
-    """A request that was good, and what it does."""
+    """A request that was accepted: the entity afterwards, and the kind of change."""
 
     entity: Entity
     change: Change

@@ -74,7 +74,7 @@ class Catalog:
     """Decides writes of entities and of the lineage, and stores them; threads may share it."""
 
     most_events = 1_000
-    """After how many events, or entities, a transaction takes no further entity."""
+    """Number of events, or entities, after which a transaction takes no further entity."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Catalog:
         self._gate = gate
         self.planner = Planner(store, self._entities, now, make_id, gate)
         self.lineage = LineagePlanner(store, self._entities, now, make_id)
-        """This and `planner` make the plans of `propose`."""
+        """Plans writes of edges, for `propose_steps`."""
 
     def purged_before(
         self, kind: EntityKind, which: str | ByName, context: WriteContext, *, recursive: bool
@@ -219,8 +219,9 @@ class Catalog:
     def _in_one_epoch(self, decide: Callable[[int], tuple[P, T]]) -> tuple[P, T]:
         """A proposal that was decided on what the log has in one epoch, and what comes with it.
 
-        `decide` gets the epoch. What it reads in two of them may be of two logs: it decides again.
-        So it does when it raises, and its error is raised once the log will not lose the reason.
+        `decide` gets the epoch. A decision that has read in two epochs may rest on two logs, and is
+        made again, also when it raised an error. Other errors are raised once the log will not lose
+        their reason.
         """
         while True:
             epoch = self.store.epoch()
@@ -233,7 +234,7 @@ class Catalog:
                 if self.store.epoch() == epoch:
                     raise
             else:
-                # What is to be appended the log itself holds to its epoch.
+                # The log itself checks the epoch of an append.
                 if proposal.position is None or self.store.epoch() == epoch:
                     return proposal, given
 
@@ -319,6 +320,6 @@ def _decide_deletes(
             results[entity_id] = plan.change
             for step in plan.steps:
                 events += len(step.events)
-                # Of a thousand wide tables the bodies would take gigabytes.
+                # The bodies of a thousand wide tables would take gigabytes.
                 steps[step.after.id] = Step(None, step.events, replace(step.after, body={}))
     return [*steps.values()], results

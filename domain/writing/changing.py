@@ -59,7 +59,7 @@ class ChangePlanner(RenamingPlanner):
         edits: Sequence[Edit],
         context: WriteContext,
     ) -> Plan:
-        """Change texts and lists of the entity by what they hold now and by names.
+        """Make edits of the entity, which name things and say what texts and lists hold now.
 
         Raises what `patch` and `patch_of` raise.
         """
@@ -93,7 +93,7 @@ class ChangePlanner(RenamingPlanner):
         elements: Sequence[Ref],
         context: WriteContext,
     ) -> Plan:
-        """Add to a list that `OwnPaths.added_to` names what it does not have yet.
+        """Add elements that it does not have yet to a list that `OwnPaths.added_to` names.
 
         The elements are references, or texts where the list is one of texts. Raises what `patch`
         raises.

@@ -98,8 +98,8 @@ def is_active(contract: Entity) -> bool:
 def _last_active(log: EntityReads, contract: Entity) -> Entity | None:
     """The contract of the same entity that was the last to be Active, as it was then."""
     ids = _ids_of_contracts(log, contract)
-    found = [held for entity_id in ids if (held := _baseline(log, entity_id)) is not None]
-    return max(found, key=lambda each: each.until).contract if found else None
+    baselines = [held for entity_id in ids if (held := _baseline(log, entity_id)) is not None]
+    return max(baselines, key=lambda each: each.until).contract if baselines else None
 
 
 def _baseline(log: EntityReads, entity_id: str) -> _Baseline | None:
@@ -125,17 +125,18 @@ def _ids_of_contracts(log: EntityReads, contract: Entity) -> Iterable[str]:
 def _highest_declared(log: EntityReads, contract: Entity) -> object:
     """The highest version with which a contract of the same entity was ever Active.
 
-    That of the last Active one may have fallen by a write that broke nothing.
+    The version of the last Active contract may be lower, since a write that breaks nothing may
+    lower it.
     """
-    found: object = None
+    highest_yet: object = None
     for entity_id in _ids_of_contracts(log, contract):
         state: Entity | None = None
         seen: object = None
         for recorded in log.stream(entity_id):
             state = evolve(state, recorded.event, entity_id)
             if is_active(state) and (given := state.body.get(GIVEN)) != seen:
-                found, seen = highest((found, _declared(state))), given
-    return found
+                highest_yet, seen = highest((highest_yet, _declared(state))), given
+    return highest_yet
 
 
 class _Versioned(msgspec.Struct):

@@ -77,7 +77,7 @@ class DeletionPlanner(PlannerBase):
         stays = any(claim.kind not in goes_along for claim in doomed)
         if stays and not recursive and (hard or not state.deleted):
             raise NotEmpty(
-                # Not what: the caller may see this kind and none of those below.
+                # The message does not name what is below: the caller may be unable to view it.
                 f"{kind.name} {state.fqn!r} is not empty:"
                 " recursive=true deletes what is below it too"
             )

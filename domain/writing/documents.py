@@ -71,7 +71,7 @@ def plan_document(
         return by.put_draft(_CONTRACT, draft, context, known, creating=creating)
 
     given = GivenDocument(text=canonical(request.document), values={}, place=place)
-    # The values depend on what is there, so they are known once all of it is decided.
+    # The values depend on what is stored, so they are known only after a first plan.
     given.values = digests(plan(planner.without_gate()).own.after.body)
     return plan(planner)
 
@@ -85,7 +85,7 @@ def contract_of(planner: Planner, entity_id: str) -> Entity | None:
 
 
 def _values(said: Said, held: Entity | None, *, replaces: bool) -> dict[str, Any]:
-    """The body that is put: what the document says, with what it cannot say of the same parts."""
+    """The body to put: the document's values, with details that only the `held` contract has."""
     values = dict(said.values)
     if held is None:
         return {"name": said.name, **values}

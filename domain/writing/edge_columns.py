@@ -32,8 +32,8 @@ def fitting_mappings(
 ) -> list[ColumnLineage]:
     """The mappings between columns that there are, by their qualified names, each once.
 
-    What names another column is left out without a word, as OpenMetadata does it: a source may
-    know columns that the catalog does not. A column may be named below its entity.
+    A mapping of a column that the catalog does not have is left out without a word, as OpenMetadata
+    does it: sources may know such columns. A column may be named below its entity.
     """
     given, made = column_names(beginning), column_names(end)
     kept: dict[tuple[str | None, ...], ColumnLineage] = {}

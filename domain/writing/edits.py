@@ -40,7 +40,7 @@ class Act(StrEnum):
 
     @property
     def key(self) -> str:
-        """The key of an entity or column that it changes."""
+        """The key of an entity or column that the edit changes."""
         if self is Act.SET_DISPLAY_NAME:
             return "displayName"
         if self in (Act.ADD_TERMS, Act.REMOVE_TERMS):
@@ -49,16 +49,16 @@ class Act(StrEnum):
 
     @property
     def adds(self) -> bool:
-        """True if it adds to a list."""
+        """True if the edit adds to a list."""
         return self.startswith("add_")
 
     @property
     def is_of_names(self) -> bool:
-        """True if it adds to a list or removes from it."""
+        """True if the edit adds to a list or removes from it."""
         return self.adds or self.startswith("remove_")
 
     def names_of(self, kind: EntityKind) -> tuple[str, ...]:
-        """The kinds of what it may name for an entity of a kind."""
+        """The kinds whose entities the edit may name, for an entity of a kind."""
         if self.key == "tags":
             return ("glossaryTerm",) if self.endswith("terms") else ("tag",)
         return kind.refers_to[self.key]
@@ -80,7 +80,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unresolved(InvalidInput):
-    """Edits name what is not there; nothing is changed then."""
+    """Edits name entities that do not exist; nothing is changed."""
 
     def __init__(self, missing: Sequence[tuple[str, tuple[str, ...]]]) -> None:
         """`missing` are the names, each with the kinds that it could be of."""
@@ -92,8 +92,8 @@ class Unresolved(InvalidInput):
 def patch_of(store: EntityReads, state: Entity, edits: Sequence[Edit]) -> list[Operation]:
     """The JSON Patch of edits, one after the other, on a state.
 
-    Raises InvalidInput for what the state does not fit, NotFound for a column that is not there,
-    and Unresolved for all names that are not.
+    Raises InvalidInput for an edit that the state does not fit, NotFound for a column that does not
+    exist, and Unresolved with all names that lead nowhere.
     """
     editing = _Editing(store, state)
     for number, edit in enumerate(edits, 1):
@@ -173,10 +173,10 @@ class _Editing:
             held = {each["id"]: each for each in before}
         after = list(before)
         for name in edit.names:
-            found = self._named(edit, name)
-            if found is None:
+            element_named = self._named(edit, name)
+            if element_named is None:
                 continue
-            identity, element = found
+            identity, element = element_named
             if edit.act.adds:
                 if identity not in held:
                     held[identity] = element
@@ -193,19 +193,19 @@ class _Editing:
         kinds = edit.act.names_of(self._kind)
         before, _, after = name.partition(":")
         sought = [(each, name) for each in kinds] + [(before, after)] * (before in kinds)
-        found = {
+        holders = {
             claim.id: (kind, claim)
             for kind, each in sought
             for fqn in dict.fromkeys((each, KINDS[kind].spelled(each)))
             if each and (claim := self._store.claim(kind, fqn)) and not claim.deleted
         }
-        if not found:
+        if not holders:
             self.missing.append((name, kinds))
             return None
-        if len(found) > 1:
-            ways = " or ".join(f"{kind}:{name}" for kind, _ in found.values())
+        if len(holders) > 1:
+            ways = " or ".join(f"{kind}:{name}" for kind, _ in holders.values())
             raise InvalidInput(f"several are named {shown(name)}: write {ways}")
-        ((kind, claim),) = found.values()
+        ((kind, claim),) = holders.values()
         if edit.act.key == "tags":
             return claim.fqn, label(kind, claim.fqn)
         return claim.id, {"type": kind, "id": claim.id}

@@ -75,7 +75,7 @@ class EntityCache:
         return newest
 
     def newest_without_bodies(self, entity_ids: Sequence[str]) -> list[Entity]:
-        """As `newest_of`, for whoever needs no bodies, which may take gigabytes together."""
+        """The newest states of several entities without their bodies, which may take gigabytes."""
         return self.newest_as(entity_ids, lambda state: replace(state, body={}))
 
     def newest_as(self, entity_ids: Sequence[str], kept: Callable[[Entity], T]) -> list[T]:
@@ -109,7 +109,7 @@ class EntityCache:
                     self._recent.keep(state, epoch)
 
     def forget(self, entity_ids: Sequence[str]) -> None:
-        """Read these entities anew: the log may not have what is remembered of them."""
+        """Drop the states of these entities, which rest on events that the log may not have."""
         with self._lock:
             for entity_id in entity_ids:
                 self._recent.drop(entity_id)
@@ -117,8 +117,8 @@ class EntityCache:
     def body(self, entity_id: str) -> Body:
         """The body of a parent, which may be an old one.
 
-        The keys that children inherit from their parent change only by a rename: what was
-        remembered before the last one is read on.
+        The keys that children inherit from their parent change only by a rename, so only a state
+        from before the last rename is brought up to date.
         """
         held = self._remembered(entity_id, since_renames=True)
         return (held or self.known(entity_id)).body

@@ -206,7 +206,7 @@ class LineagePlanner(PlannerBase):
         given = {key: value for key, value in details.items() if value is not None}
         values = {
             "source": MANUAL,
-            # What is recorded of these is known when it is decided whether the edge is a new one.
+            # Both are set once it is decided whether the edge is new: `_creation`, `_change`.
             "createdAt": 0,
             "createdBy": "",
             **given,

@@ -51,7 +51,8 @@ def holders(
 ) -> tuple[dict[int | None, list[Reference]], list[str]]:
     """Place of a schema object -> entities with a contract that has it already.
 
-    Second come the contracts with a document of this id that have none of the objects.
+    Returns as well the qualified names of the contracts with a document of this id that have none
+    of the objects.
     """
     by_name: dict[str, int | None] = {}
     by_entity: dict[str, int | None] = {}
@@ -75,12 +76,12 @@ def holders(
         else:
             strays.append(contract.fqn)
             continue
-        found = Reference(
+        holder = Reference(
             type=entity["type"],
             id=entity["id"],
             fully_qualified_name=entity["fullyQualifiedName"],
         )
-        held.setdefault(place, []).append(found)
+        held.setdefault(place, []).append(holder)
     return held, strays
 
 
@@ -103,7 +104,7 @@ def named_entities(
 ) -> dict[int | None, Reference]:
     """Place of a schema object -> entity that `catalogEntity` names for it.
 
-    That of the document is about the object that fits the entity.
+    A `catalogEntity` of the document itself counts for the schema object that fits the entity.
     """
     named: dict[int | None, Reference] = {}
     for place, each in objects:
@@ -118,16 +119,16 @@ def named_entities(
 def _entity(planner: Planner, fqn: str) -> Reference:
     """The live entity of any kind with a qualified name; raises Unplaced."""
     wanted = [(kind.name, kind.spelled(fqn)) for kind in KINDS.values() if kind is not _CONTRACT]
-    found = [claim for claim in planner.log.claims(names=wanted) if not claim.deleted]
-    if not found:
+    holders = [claim for claim in planner.log.claims(names=wanted) if not claim.deleted]
+    if not holders:
         raise Unplaced(f"{ENTITY}: nothing in the catalog is named {shown(fqn)}")
-    if len(found) > 1:
-        kinds = " and a ".join(claim.kind for claim in found)
+    if len(holders) > 1:
+        kinds = " and a ".join(claim.kind for claim in holders)
         raise Unplaced(
             f"{ENTITY}: there is a {kinds} named {shown(fqn)}; PUT the document to"
             f" {_CONTRACT.collection}/{GIVEN} once, with entityId, to tell which one is meant"
         )
-    return reference_to(found[0])
+    return reference_to(holders[0])
 
 
 def tables_at_servers(
@@ -135,7 +136,7 @@ def tables_at_servers(
 ) -> dict[int | None, Reference]:
     """Place of a schema object -> the table at the servers of the document that has its name.
 
-    Raises Unplaced for an object of which there are several.
+    Raises Unplaced for an object that several tables fit.
     """
     schemas = schemas_of_servers(publication.document)
     wanted = [(name, place) for place, each in objects if (name := table_name(each)) is not None]

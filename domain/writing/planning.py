@@ -40,7 +40,7 @@ class Planner(ChangePlanner):
         return self.put_draft(kind, draft, context, self.claims(kind, draft))
 
     def define(self, type_name: str, definition: Mapping[str, Any], context: WriteContext) -> Plan:
-        """Add a custom property to those of a kind, or replace the one of its name."""
+        """Add a custom property to those of a kind, or replace the one that has the same name."""
         state = self._entities.holder(TYPE, type_name)
         before = (state.value(PROPERTIES) if state is not None else None) or []
         left = [each for each in before if each["name"] != definition.get("name")]
@@ -96,8 +96,10 @@ class Planner(ChangePlanner):
     def _bringing_parent(
         self, draft: Draft, context: WriteContext, claims: EntityReads
     ) -> tuple[list[Step], "Planner"]:
-        """The steps that create the parent of an entity, where the entity brings one and there is
-        none, and a planner that knows them."""
+        """The steps that create the parent that an entity brings, and a planner that knows them.
+
+        No steps where there is nothing to bring, or the parent exists. Raises NotPermitted.
+        """
         parent = draft.brings
         if parent is None or claims.claim(parent.kind, parent.fqn) is not None:
             return [], self
@@ -105,7 +107,7 @@ class Planner(ChangePlanner):
         try:
             steps = self.create(KINDS[parent.kind], parent.values, plain).steps
         except NotFound:
-            # Of what stands above the parent; the entity cannot be, and says so in its own words.
+            # What stands above the parent is missing: the refusal of the entity itself says so.
             return [], self
         if not context.may_bring:
             raise NotPermitted(
@@ -115,7 +117,7 @@ class Planner(ChangePlanner):
         return steps, self._knowing(steps)
 
     def without_gate(self) -> "Planner":
-        """A planner on the same log for plans that no contract is held to, as they are not made."""
+        """A planner on the same log without the gate of contracts: its plans are never stored."""
         return Planner(self._store, self._entities, self._now, self._make_id)
 
     def _knowing(self, steps: Sequence[Step]) -> "Planner":

@@ -23,9 +23,9 @@ from domain.writing.entity_cache import EntityCache
 from domain.writing.mentions import Mentions
 
 MAX_JOINED_BYTES = 16_000_000
-"""Bytes of JSON of all entities that one request has refer to others, counted once for each time.
+"""Bytes of JSON of all entities to which one request may add references, each counted every time.
 
-To add a reference to an entity takes time in proportion to all that it has.
+Adding a reference to an entity takes time in proportion to the entity's size.
 """
 _MAKE_LIVE = frozenset((EntityCreated, EntityRestored))
 
@@ -45,14 +45,14 @@ class Step(msgspec.Struct, frozen=True):
     """The events of one entity."""
 
     before: Entity | None
-    """None for an entity that is to be created."""
+    """The entity before the events; None when they create it."""
     events: list[RecordedEvent]
-    """With their places in the entity's stream."""
+    """The events, with their places in the entity's stream."""
     after: Entity
 
     @property
     def size(self) -> int:
-        """Bytes of the body that the entity has after it."""
+        """Bytes of the entity's body after the events."""
         return sum(map(len, self.after.body.values()))
 
 
@@ -64,22 +64,22 @@ class Plan(msgspec.Struct, frozen=True):
     """The step of the entity that was asked about."""
     before: Sequence[Step] = ()
     after: Sequence[Step] = ()
-    """Steps of other entities, before it and after it."""
+    """Steps of other entities that are stored after `own`, as those of `before` are before it."""
     dropped: Sequence[str] = ()
     """The labels that a bot gave and that were left out, each with its place."""
     unmentioned: Unmentioned | None = None
     """Names that no other writer may have referred to; see `Expectations.unmentioned`."""
     joined_bytes: int = 0
-    """Bytes of JSON of the entities that are to refer to the own one besides what they refer to."""
+    """Bytes of JSON of the entities to which this plan adds a reference to its own entity."""
 
     @property
     def steps(self) -> list[Step]:
-        """One for every entity concerned."""
+        """The steps of all entities concerned, in the order in which they are stored."""
         return [*self.before, self.own, *self.after]
 
 
 def check_joined(size: int) -> None:
-    """Raise InvalidInput when one request would have entities of more bytes refer to others."""
+    """Raise InvalidInput when a request adds references to entities of too many bytes together."""
     if size > MAX_JOINED_BYTES:
         raise InvalidInput(
             f"the entities that a request adds references to may have {MAX_JOINED_BYTES} bytes of"
@@ -195,9 +195,9 @@ def expectations(steps: Iterable[Step]) -> Expectations:
 
     A live entity's parent is live, and every parent exists. So nothing is created or restored below
     what is deleted, nothing live is left below what is soft-deleted, and nothing at all below what
-    is purged. Of contracts only one becomes live for an entity. A lineage edge is drawn between
-    live entities, and none is left at an entity that is purged. A writer that read otherwise is
-    refused, and plans again.
+    is purged. Only one contract of an entity becomes live. A lineage edge is drawn between live
+    entities, and none is left at an entity that is purged. A writer that read otherwise is refused,
+    and plans again.
     """
     live, without_children, without_live_children = set[str](), set(), set()
     attached, restored = set[tuple[str, str]](), set[str]()
@@ -222,7 +222,7 @@ def expectations(steps: Iterable[Step]) -> Expectations:
         live=frozenset(live),
         without_children=frozenset(without_children),
         without_live_children=frozenset(without_live_children),
-        # What has no children any more has no edges either.
+        # Entities that must have no children must have no edges either.
         without_edges=frozenset(without_children),
         # What comes back with its entity was alone when it went, or there were several already
         # before there was this rule.

@@ -30,7 +30,7 @@ class RecentEntities:
         return None if entry is None else entry[0]
 
     def get_with_position(self, entity_id: str) -> tuple[Entity, int] | None:
-        """As `get`, with the position of the state."""
+        """The state that was kept last of an entity, and its position; None when not remembered."""
         entry = self._entries.get(entity_id)
         return None if entry is None else (entry[0], entry[2])
 

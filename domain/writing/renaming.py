@@ -28,21 +28,21 @@ class RenamingPlanner(DeletionPlanner):
     most_renamed = 20_000
     """The most other entities that one rename changes."""
     most_renamed_bytes = 64_000_000
-    """The most bytes of JSON of the events by which it does so."""
+    """The most bytes of JSON of the events that change these other entities."""
 
     def rename(self, state: Entity, body: Body, named: NewName, context: WriteContext) -> Plan:
-        """Give a live entity a name and a body, and have everything follow that names it.
+        """Give a live entity a name and a body, and change everything that has the old name.
 
-        That is what is below it, and what refers to it or to something below it, soft-deleted or
-        not. Raises AlreadyExists when another entity has the name or had it before,
-        InvalidInput when more would change than one request may, TakesLong where the plan has to be
-        brief, and what `decide` raises.
+        The old name is in everything below the entity, and in all that refers to it or to something
+        below it, soft-deleted or not. Raises AlreadyExists when another entity has the name or had
+        it before, InvalidInput when more would change than one request may, TakesLong where the
+        plan has to be brief, and what `decide` raises.
         """
         taken = self._store.claim(state.kind, named.fqn)
         if taken is not None and taken.id != state.id:
             raise AlreadyExists(name_is_taken(taken, named.fqn))
         own = partial(step, ChangeEntity, state, context, checked=True, renaming=named)
-        # What is refused by itself is refused before the whole log is searched for it.
+        # A rename that is refused anyway fails here, before the whole log is searched.
         own(at=state.updated_at, body=body)
         if context.brief:
             raise TakesLong
@@ -63,7 +63,7 @@ class RenamingPlanner(DeletionPlanner):
     def _followers(
         self, ids: Sequence[str], new: NewNames, context: WriteContext, at: int
     ) -> list[Step]:
-        """The steps of those of these entities that new names change."""
+        """The steps of the entities, among these, that new names change."""
 
         epoch = self._store.epoch()
 

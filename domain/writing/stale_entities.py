@@ -1,7 +1,7 @@
 """The search for entities below a scope that a connector no longer sees at its source.
 
-A connector tells the names of all that it has seen in a run. What is there and was not seen has
-gone from the source.
+A connector tells the names of all that it has seen in a run. An entity of the catalog that was not
+seen has gone from the source.
 """
 
 from collections import deque
@@ -103,7 +103,7 @@ class StaleSearch:
                     after, more = page[-1].fqn, len(page) == size
 
     def _judge(self, claim: Claim) -> None:
-        """Count an entity as stale, or keep what it stands below."""
+        """Count an entity as stale, or keep its ancestors because it was seen."""
         if self._seen.isdisjoint(claim.all_names):
             if len(self._stale) == self.most:
                 raise InvalidInput(

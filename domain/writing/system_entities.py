@@ -56,7 +56,7 @@ def create_system_entities(
 
 
 def _missing(store: EventStore, requests: Sequence[Request]) -> list[Request]:
-    """The requests of roots that were never created and whose names are free."""
+    """The requests of each root that was never created and whose name is free, with those below."""
     missing: list[Request] = []
     for _, of_root in groupby(requests, lambda each: split(_fqn(each))[0]):
         root, *below = of_root

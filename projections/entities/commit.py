@@ -31,7 +31,7 @@ def write_entities(
     moments: Sequence[Moment],
     events: EventCounts,
 ) -> None:
-    """Store what became of entities, by id; `moments` and `events` are those of the commit."""
+    """Store the changes of entities, by id, with the moments and events of the commit."""
     days = DayCounts(_write_moments(session, moments))
     days.add_events(events)
     sql = session.sql
@@ -54,8 +54,8 @@ def write_past(
 ) -> None:
     """Keep the states that are replaced.
 
-    `held` are those that were stored before the commit, and `entities` what became of them, which
-    must be stored already. `days` have the events of the commit.
+    `held` are the states that were stored before the commit; `entities` are the changes, which the
+    caller has stored already. `days` has the events of the commit.
     """
     sql, changes = session.sql, PastChanges()
     for entity_id, change in entities.items():
@@ -88,7 +88,7 @@ def _remove_past(session: CommitSession, changes: PastChanges) -> None:
     keys = [(entity_id,) for entity_id in changes.purged]
     edges = {edge for each in sql.edges_of for (edge,) in session.rows_of(each, keys)}
     held = session.rows_of(sql.history_of, [(each,) for each in gone | edges])
-    # Of an edge the entity may be the pipeline.
+    # The purged entity may be only the pipeline of an edge, whose past stays.
     rows = [
         row
         for row in (ReplacedState(*each) for each in held)

@@ -30,7 +30,7 @@ class CommitChanges:
     """The share of a commit in the totals and digests beside `entities`."""
 
     def __init__(self, stored: Iterable[HeldState], entities: Iterable[StoredEntity]) -> None:
-        """`stored` are the states that are taken out, `entities` what is put in."""
+        """`stored` are the states that are taken out, `entities` the states that are put in."""
         self._totals: Counter[tuple[str, str, int, str]] = Counter()
         self._counts: Counter[str] = Counter()
         self._sums: Counter[str] = Counter()
@@ -46,11 +46,11 @@ class CommitChanges:
 
     @property
     def totals(self) -> list[tuple[str, str, int, str, int]]:
-        """Kind, scope, deletion state, status, and what is to be added to their total."""
+        """Kind, scope, deletion state, status, and the number to be added to their total."""
         return [(*key, n) for key, n in self._totals.items() if n]
 
     def digests(self, held: Mapping[str, tuple[int, int]]) -> list[tuple[str, int, bytes]]:
-        """The rows of `digests` in place of those that are held; see `added_digests`."""
+        """The rows of `digests` that replace the held ones; see `added_digests`."""
         changes = {kind: (n, self._sums[kind]) for kind, n in self._counts.items()}
         return added_digests(held, changes)
 

@@ -37,7 +37,7 @@ class CommitSql(msgspec.Struct, frozen=True, kw_only=True):
     remove_ended_at: str
     """Removes the row of `history_scopes` with a ScopeKey and the position of its end; gives it."""
     begun: str
-    """Gives checkpoint, position and time of the horizon; others that commit wait from then on."""
+    """Gives the checkpoint, and position and time of the horizon; makes other commits wait."""
 
     add_moments: str
     count: str
@@ -56,7 +56,7 @@ class CommitSql(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommitSession(Protocol):
-    """One transaction; of a statement `{}.` stands before tables, and `?` for each value."""
+    """One transaction; in its statements, tables have `{}.` before them, and `?` is a value."""
 
     sql: CommitSql
 

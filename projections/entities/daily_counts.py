@@ -53,12 +53,12 @@ class DailyFigures(msgspec.Struct, frozen=True):
     """The counts of some days, from one state of the read model."""
 
     counts: list[DayCount]
-    """Of these days; and of coverage on the day before, which stands for all days before."""
+    """The counts of these days; of coverage also the sum of all earlier days, as the day before."""
     totals: list[LiveTotal]
 
 
 class DayCounts:
-    """The share of some events in the rows of `days`."""
+    """The numbers that some events add to the rows of `days`."""
 
     def __init__(self, log_days: LogDays) -> None:
         self._log_days = log_days
@@ -76,5 +76,5 @@ class DayCounts:
 
     @property
     def rows(self) -> list[DayCount]:
-        """The numbers to be added to the rows; 0 where changes of a day take each other back."""
+        """The numbers to be added to the rows; 0 where changes of one day cancel out."""
         return [(*key, n) for key, n in sorted(self._counts.items())]

@@ -37,14 +37,14 @@ PIECE_BYTES = 4_000_000
 """Bytes of JSON at which a list of folded entities ends; its last entity may go beyond them."""
 _COLLECT_AFTER = 100_000
 END = b"\xc0"
-"""The mark after the last piece of those that were asked for together: nil, which is none."""
+"""The mark after the last of the pieces that were asked for together: nil, which is no piece."""
 
 
 class FoldedPart(msgspec.Struct, frozen=True, array_like=True):
     """The rows of a read model from some streams, or from the beginning of a long stream."""
 
     entities: list[StoredEntity]
-    """Those that are not purged, in the order of their streams."""
+    """The entities that are not purged, in the order of their streams."""
     listed: list[Membership]
     """Rows of `scopes`."""
     replaced: list[ReplacedState] = []
@@ -52,11 +52,11 @@ class FoldedPart(msgspec.Struct, frozen=True, array_like=True):
     ended: list[EndedMembership] = []
     """Rows of `history_scopes`."""
     added: Steps = {}
-    """As of PastChanges."""
+    """Changes of totals."""
     taken_out: Steps = {}
-    """As of PastChanges."""
+    """The share of purged entities in totals."""
     coverage: list[CoverageStep] = []
-    """Changes of coverage."""
+    """Changes of the coverage of keys."""
     events: dict[tuple[int, str], int] = {}
     """Day and kind -> number of events."""
     newest: dict[str, int] = {}
@@ -66,8 +66,9 @@ class FoldedPart(msgspec.Struct, frozen=True, array_like=True):
 def fold_streams(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[FoldedPart]:
     """Fold the streams of these entities into rows of a read model at a position.
 
-    They come in their order, in parts that end at PIECE_BYTES. The end of a long stream that is
-    purged does not take back the replaced states of its beginning.
+    The rows come in the order of `ids`, in parts that end at PIECE_BYTES. When a long stream ends
+    with a purge, earlier parts may have given replaced states of the entity; these are not taken
+    back.
     """
     part = _Part()
     streams = log.streams([StreamSpan(entity_id) for entity_id in ids], upto=upto)

@@ -12,7 +12,7 @@ LOOK_SECONDS = 3_600.0
 STEP_SECONDS = 0.006
 """Time that one step is to take: a commit of a write may have to wait for it."""
 _REST = 9
-"""Times as long as a step took there is none after it, for commits of writes."""
+"""Length of the rest after a step, in lengths of the step; commits of writes go on meanwhile."""
 _FIRST_POSITIONS, _MOST_POSITIONS = 50, 1_000
 
 log = logging.getLogger("catalog.projections")
@@ -28,9 +28,8 @@ class HistoryLimit:
         wall_clock: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """All of the past is kept for None. Both clocks are in seconds; `wall_clock` is since the
-        Unix epoch.
-        """
+        """`days` are kept, None for all of the past. Both clocks give seconds, `wall_clock` those
+        since the Unix epoch."""
         self._days = days
         self._wall_clock = wall_clock
         self._clock = clock
@@ -38,14 +37,15 @@ class HistoryLimit:
         self._due = 0
         """The position that the horizon is to reach."""
         self._is_there = True
-        """True if the horizon is where it was to be at the last look."""
+        """True if the horizon has reached the position that was due at the last look."""
         self._rests_until = 0.0
         self._positions = _FIRST_POSITIONS
 
     def step(self, model: SortedReadModel) -> bool:
         """Take the next step of the horizon, if one is due; returns whether it moved.
 
-        Another model than before is looked at anew. Raises StoreUnavailable.
+        For another model than at the last step, the due position is computed anew. Raises
+        StoreUnavailable.
         """
         begun = self._clock()
         if model is not self._model:

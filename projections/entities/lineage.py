@@ -91,7 +91,7 @@ _run = msgspec.json.Decoder(_Run)
 
 
 class _Walk:
-    """One direction of an answer in the making."""
+    """A walk in one direction, with the entities and edges that it has met so far."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ def find_entity(model: SortedReadModel, which: Reference) -> Node:
 
 
 def live_entity(model: SortedReadModel, which: Reference) -> Node:
-    """As `find_entity`; raises NotFound for a soft-deleted entity, too."""
+    """The reference to a live entity; raises NotFound for one that is missing or soft-deleted."""
     entity = find_entity(model, which)
     if entity.deleted:
         raise NotFound(

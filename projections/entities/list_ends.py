@@ -11,7 +11,7 @@ class ListEnds(msgspec.Struct, frozen=True):
 
     total: int
     first: Key | None
-    """None of a list without entities."""
+    """Name and id of the first entity; None for a list without entities."""
     last: Key | None
 
     def goes_on(self, key: Key, *, inclusive: bool, backward: bool) -> bool:

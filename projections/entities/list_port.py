@@ -22,11 +22,11 @@ class Include(StrEnum):
 
 
 class PastOfList(msgspec.Struct, frozen=True):
-    """The point of the log that a list is of."""
+    """The point of the log as of which a list is read."""
 
     position: int
     now: int
-    """The time there, in milliseconds since the Unix epoch."""
+    """The time at the position, in milliseconds since the Unix epoch."""
     fold: Callable[[str, int], tuple[bytes, bytes]]
     """Gives core and optional fields of the entity with an id as they were at a position, for those
     whose JSON is too large to be kept."""
@@ -51,7 +51,7 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     names: NameFilter | None = None
     """Choice of the entities by their qualified names; None: all."""
     cut: Callable[[bytes], bytes] | None = None
-    """Takes away from an item's JSON what the caller must not see; None when that is nothing."""
+    """Function that removes from an item's JSON what the caller must not see; None to show all."""
     past: PastOfList | None = None
     """The past that the list is of; None for the present."""
 
@@ -98,14 +98,14 @@ class WholePage(msgspec.Struct, frozen=True):
     behind: bool
     """True if the list goes on beyond the page on the side of its cursor; False for limit 0."""
     entities: list[ListedEntity]
-    """In the order of the list: by name in code-point order, then by id."""
+    """The entities in the order of the list: by name in code-point order, then by id."""
     ahead: bool
     """True if the list goes on beyond the page, in the direction that the page was read in; False
     for a page of limit 0. A page without a cursor is read from the beginning of the list.
     """
     purged: int = 0
-    """Of a list of the past: the entities of its kind, deletion state and status that were there
-    and are purged by now. The list leaves them out."""
+    """Number of entities of the kind, deletion state and status of a list of the past that the list
+    leaves out because they are purged by now."""
 
 
 class ListReader(Protocol):
@@ -114,14 +114,15 @@ class ListReader(Protocol):
     def passed_over(self) -> int:
         """Return the most entities that must be looked at to find those of the list.
 
-        0 when an index finds them, which never finds what is selected by `names`.
+        The number is 0 when an index finds the entities; no index finds entities that `names`
+        selects.
         """
 
     def whole(self, most_bytes: int) -> WholePage | None:
         """All of the page; None, without reading on, once what is read of it has `most_bytes`.
 
-        Where `passed_over` is not 0, it must have been asked for before, in the same state; of a
-        list of the past always.
+        The caller must have called `passed_over` before, in the same state, where it is not 0, and
+        for every list of the past.
         """
 
     def hand_over(self) -> None:

@@ -13,14 +13,14 @@ Parameters = tuple[Any, ...]
 
 
 class ScopeShape(msgspec.Struct, frozen=True):
-    """The form in which a scope is looked up, but for the values by which it is."""
+    """The form in which a scope is looked up, without the values of the lookup."""
 
     prefix: str
     """Stands before the rest of the scope of an entity that exists."""
     keyed: bool
     """True if the remainder of the scope is the key of the entity's name, rather than its id."""
     names: int
-    """By how many names an entity is looked up."""
+    """Number of names by which an entity is looked up."""
     by_id: bool
     """True if an entity is looked up by its id."""
 
@@ -29,15 +29,15 @@ class Of(Enum):
     """The rows that a statement is about."""
 
     NOW = auto()
-    """Those that are stored."""
+    """The rows that are stored now."""
     CURRENT = auto()
-    """Those of a position of the past that are stored still."""
+    """The rows of a position of the past that are still stored."""
     ENDED = auto()
-    """Those of a position of the past that were replaced since."""
+    """The rows of a position of the past that were replaced since."""
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """The facts on which the SQL for a list depends; its values are none of them."""
+    """The facts on which the SQL for a list depends; its values are not among them."""
 
     states: tuple[int, ...]
     status: bool
@@ -87,7 +87,7 @@ class Selection(msgspec.Struct, frozen=True, dict=True):
         return (*first, *self.of_kind, *here, *end, *others)
 
     def narrowest_first(self, counts: Sequence[int]) -> "Selection":
-        """The same rows, sought from the scope with the fewest entities; `counts` has them all."""
+        """Select the same rows, from the smallest scope; `counts` has the size of each scope."""
         if len(self.scopes) < 2:
             return self
         order = sorted(range(len(self.scopes)), key=counts.__getitem__)

@@ -41,16 +41,16 @@ Beyond = bool | None
 
 
 def told_place(place: Place) -> Place:
-    """A place that every database can be told, with the same entities on each of its sides.
+    """A place that every database can take, with the same entities before and behind it.
 
-    `place` has a name with a character that no name has.
+    `place` has a name with a NUL, which no database takes and no entity has.
     """
-    # Those that begin with what is before the character come behind the place.
+    # Longer names that begin with the part before the NUL come behind the place.
     return Place(place.name.partition("\0")[0], AFTER_ANY_ID)
 
 
 def _text(value: str) -> str:
-    """A value that no entity has, in place of one that a database cannot be told."""
+    """The value, or NOWHERE for one with a NUL, which no database takes."""
     return NOWHERE if "\0" in value else value
 
 
@@ -115,8 +115,8 @@ class ListSql(ABC):
         """A query for rows beyond a place, nearest first: name, id, core and,
         if they are asked for, the optional fields.
 
-        The database may end them with the one that makes them have `most_bytes`. JSON of the past
-        that was too large to be kept is empty.
+        The database may end with the row that makes them have `most_bytes` together. JSON of the
+        past that was too large to be kept is empty.
         """
         beyond = place and place.inclusive
         sql = self._spelled(self._rows, selection.shape, beyond, backward, optional)
@@ -132,7 +132,7 @@ class ListSql(ABC):
     def rows_of(
         self, ids: Sequence[str], most_bytes: int, *, backward: bool, optional: bool
     ) -> Statement:
-        """As `rows`, of the entities with these ids, which are in the order of the rows."""
+        """A query for rows as those of `rows`, of the entities with these ids, in this order."""
 
     @abstractmethod
     def rows_at(
@@ -144,7 +144,7 @@ class ListSql(ABC):
         backward: bool,
         optional: bool,
     ) -> Statement:
-        """As `rows_of`, of the entities as they were at a position of the past.
+        """A query for the rows of `rows_of` as the entities were at a position of the past.
 
         JSON that was too large to be kept is empty.
         """
@@ -155,7 +155,7 @@ class ListSql(ABC):
 
     @abstractmethod
     def deleted_at(self, ids: Sequence[str], position: int) -> Statement:
-        """A query for the ids of those that were soft-deleted at a position of the past."""
+        """A query for the ids, among these, of entities that were soft-deleted at a position."""
 
     def counted(self, selection: Selection) -> Statement:
         """A query that counts rows, in place of a total that is kept."""
@@ -346,7 +346,7 @@ class ListSql(ABC):
     ) -> str:
         """FROM and WHERE of the rows in one deletion state; `k` is the table with the sort key.
 
-        What is dear to decide comes last, for SQLite evaluates conditions in this order.
+        Conditions that take long come last, for SQLite evaluates conditions in this order.
         """
         ended = shape.of is Of.ENDED
         if shape.scopes:

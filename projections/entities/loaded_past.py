@@ -20,11 +20,11 @@ class LoadedPast:
         self._purged = frozenset(LiveStreams(live.head, live.purged).part(0, len(live.purged)))
         self._changes = PastChanges()
         self._gone: set[str] = set()
-        """Edges of which an end is purged."""
+        """Ids of the edges that begin or end at a purged entity."""
         self._added, self._taken_out = _Sums(), _Sums()
 
     def kept(self, part: FoldedPart) -> tuple[list[ReplacedState], list[EndedMembership]]:
-        """Those of the replaced states and ended memberships of a part that are kept."""
+        """The replaced states and ended memberships of a part, without those of purged entities."""
         changes, newest = self._changes, self._changes.newest
         for kind, position in part.newest.items():
             newest[kind] = max(position, newest.get(kind, 0))

@@ -48,13 +48,13 @@ class PageReader(ABC):
     def read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
         """The rows of a statement about entities, and whether their size ended them.
 
-        The row with which they have `most_bytes` does that. Before it is read, so may a value of
-        that size, unless the connection is this reader's own.
+        They end with the row that makes them have `most_bytes` together; and before a row with a
+        value of that size, unless the connection is this reader's own.
         """
 
     @abstractmethod
     def read_range(self, most_bytes: int) -> WholePage | None:
-        """As `whole`, of a page that has entities, all of them in one range of an index."""
+        """All of a page of at least one entity that is one range of an index; see `whole`."""
 
     @property
     @abstractmethod
@@ -99,7 +99,7 @@ class PageReader(ABC):
         return min(counts)
 
     def _passed_over_in_past(self, past: PastOfList, stored: int, replaced: int) -> int:
-        """As `passed_over`, of a list that is not as it is now."""
+        """The result of `passed_over` for a list of the past that has changed since."""
         names = self._request.names
         selection = self._selection = self._selection_of_then(past)
         if selection.scopes:
@@ -112,7 +112,7 @@ class PageReader(ABC):
     def _selection_of_then(self, past: PastOfList) -> Selection:
         """The rows of the list, with labels sought by the names that they had then.
 
-        A scope of a label has its name, and what it names may have been renamed since.
+        The scope of a label contains the name of the label, which may have been renamed since.
         """
         request, labels = self._request, dict[str, str]()
         for parameter, value in request.filters.items():
@@ -126,14 +126,14 @@ class PageReader(ABC):
         for kind, entity_id in self._holders(sought, (*sought.names, *roots)):
             named = self.run(self._sql.names_at([entity_id], position))
             fqn = named[0][1] if named else None
-            # It may not have been there yet.
+            # The entity may not have existed at the position.
             return NOWHERE if fqn is None else scope_of_then(sought, kind, fqn)
         return sought.otherwise
 
     def _holders(
         self, sought: Sought, names: Sequence[tuple[str, str]]
     ) -> Iterator[tuple[str, str]]:
-        """Kind and id of the entities that are meant, those with a name of now first."""
+        """Kind and id of the entities that are meant; those that have a name now come first."""
         if sought.entity_id is not None:
             yield from self.run(self._sql.kind_of(sought.entity_id))
             return
@@ -168,7 +168,7 @@ class PageReader(ABC):
     ) -> WholePage | None:
         """The page with these rows, the nearest first; None where size ended them before that.
 
-        They are one more than the page may have, if the list goes on.
+        If the list goes on, `rows` has one row more than the page may have.
         """
         limit = self._request.limit
         ahead = len(rows) > limit
@@ -188,7 +188,7 @@ class PageReader(ABC):
             ((total,),) = self.run(self._sql.total(self._selection))
         if place is None or not self._request.limit:
             return total, False
-        # Whoever comes from the other side sees the place of the cursor so.
+        # The row of the cursor belongs to exactly one of the two directions.
         place = Place(place.name, place.id, inclusive=not place.inclusive)
         return total, self._goes_on(place, backward=not self._request.backward)
 
@@ -216,7 +216,7 @@ class PageReader(ABC):
             part = self._part(start, min(left, _MOST_ROWS), part_bytes)
             if not part:
                 break
-            # Whoever takes a part may clear it.
+            # The place is taken first: the consumer of a part may clear it.
             start, left = Place(part[-1][0], part[-1][1]), left - len(part)
             yield part
 

@@ -33,8 +33,9 @@ from projections.entities.stored_entity import added_digests, columns_digest
 class PastChanges:
     """The share of some events in what a read model keeps of the past, and in its `scopes`.
 
-    What begins and ends in a list is a membership: a row of `scopes`, or of `history_scopes` once
-    it has ended. Most changes of an entity leave all of its memberships as they are.
+    A membership of an entity in a list begins and ends: it is a row of `scopes`, or of
+    `history_scopes` once it has ended. Most changes of an entity leave all of its memberships as
+    they are.
     """
 
     def __init__(self) -> None:
@@ -43,16 +44,17 @@ class PastChanges:
         self.ended: list[EndedMembership] = []
         """Rows that are added to `history_scopes`."""
         self.moved: list[tuple[str, str, int, str, str, int]] = []
-        """Keys of rows of `scopes` that are to be moved there, with the positions of their ends."""
+        """Keys of rows to be moved from `scopes` to `history_scopes`, each with the end's position.
+        """
         self.unlisted: list[ScopeKey] = []
         """Keys of rows of `scopes` that are removed, moved or not."""
         self.listed: list[Membership] = []
-        """Rows that are added to `scopes`, once those are removed."""
+        """Rows that are added to `scopes`, once the `unlisted` ones are removed."""
         self.purged: list[str] = []
         """The entities whose past is to be removed: all of their rows, and those of edges between
         them and others."""
         self.newest: dict[str, int] = {}
-        """Kind -> position of the newest of the events that are about one."""
+        """Kind -> position of the newest event about an entity of the kind."""
         self.added: Steps = defaultdict(dict)
         """Changes of totals."""
         self.taken_out: Steps = defaultdict(dict)
@@ -64,7 +66,7 @@ class PastChanges:
     def add(self, held: HeldState | None, change: EntityChange) -> None:
         """Add what became of an entity whose stored state is `held` (None: there was none)."""
         if held is None and change.stored is None and not change.passed:
-            # It was purged by an earlier commit.
+            # An earlier commit has purged the entity.
             return
         life = Life(held)
         for state in change.passed:
@@ -81,13 +83,13 @@ class PastChanges:
         self.forget(rows)
 
     def forget(self, rows: Iterable[ReplacedState]) -> None:
-        """Take what rows of purged entities counted for out of all totals."""
+        """Take rows of purged entities out of all totals that they counted in."""
         for row in rows:
             self.count(self.taken_out, row, row.since, 1)
             self.count(self.taken_out, row, row.until, -1)
 
     def keep_edges(self, stored: set[str]) -> None:
-        """Of the edges that are added keep those both ends of which are stored afterwards."""
+        """Drop the past of edges unless both of their ends are `stored` after the commit."""
         gone = {
             row.id
             for row in self.replaced
@@ -171,7 +173,7 @@ class PastChanges:
         self.count(self.added, of, position, step)
 
     def count(self, steps: Steps, of: HeldState | ReplacedState, position: int, step: int) -> None:
-        """Count a state in its series; edges are in none, as no list shows them."""
+        """Count a state in its series; an edge has none, as no list shows edges."""
         if of.kind != EDGE:
             for status in (ANY_STATUS,) if of.status is None else (ANY_STATUS, of.status):
                 added = steps[of.kind, of.deleted, status]
@@ -181,7 +183,7 @@ class PastChanges:
 class Life:
     """The states of one entity, from the stored one or its creation on.
 
-    What it adds may be taken by several PastChanges in turn, until `finish`.
+    What is added may go to several PastChanges in turn (`give`), until `finish`.
     """
 
     def __init__(self, held: HeldState | None = None) -> None:
@@ -204,7 +206,7 @@ class Life:
             changes.count_total(state, position, 1)
         else:
             if before.position < position:
-                # What held for no time is no past.
+                # A state that held for no time is no past.
                 self._replaced.append(replaced_state(before, position))
             if (before.deleted, before.status) != (state.deleted, state.status):
                 changes.count_total(before, position, -1)
@@ -213,7 +215,7 @@ class Life:
                 return
         now = memberships(state)
         if not self._since:
-            # As for the first state of each entity: quicker than by the differences of two sets.
+            # Nothing to compare, as for a first state: quicker than the differences of two sets.
             self._since = dict.fromkeys(now, position)
             return
         self._end(self._since.keys() - now, position)
@@ -223,7 +225,7 @@ class Life:
     def purge(self, changes: PastChanges, position: int) -> None:
         """Go on to the purge of the entity, with which its past is gone.
 
-        Of an edge the past stays: that it is removed says nothing of the time before.
+        The past of an edge stays: its removal says nothing of the time before.
         """
         last = self._state
         assert last is not None
@@ -240,7 +242,7 @@ class Life:
         self._replaced, self._ended, self._moved = [], [], []
 
     def finish(self, changes: PastChanges) -> None:
-        """Give all that there is."""
+        """Add what is left to the changes, with the memberships that still hold."""
         self.give(changes)
         if self._is_purged:
             changes.unlisted += [row[:5] for row in self._stored]
@@ -249,7 +251,7 @@ class Life:
         changes.listed += [(*row, since) for row, since in self._since.items() if since is not None]
 
     def give(self, changes: PastChanges) -> None:
-        """Give what has ended so far."""
+        """Add the states and memberships that have ended so far to the changes."""
         changes.replaced += self._replaced
         changes.ended += self._ended
         changes.moved += self._moved

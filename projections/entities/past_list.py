@@ -68,10 +68,10 @@ class PastList:
         return self._kept[1]
 
     def passed_over(self, limit: int, stored: int, replaced: int) -> int:
-        """Return the most rows that are looked at for a page of `limit`, about.
+        """Return about how many rows are looked at, at most, for a page of `limit` entities.
 
-        Without a filter the rows that are `stored` now and those `replaced` lie between the rows of
-        the page as they come; of a list that is narrowed all of them are counted.
+        Without a filter, the page is taken to have its share of the rows that are `stored` now and
+        of those `replaced`; for a narrowed list all of them count.
         """
         if self._names is not None or self._selection.scopes:
             return stored + replaced
@@ -83,7 +83,7 @@ class PastList:
     ) -> tuple[list[ListedEntity], bool]:
         """At most `limit` rows beyond a place, the nearest first, and whether size ended them.
 
-        A state that was too large to be kept ends them too, unless the reading may take long.
+        A state that was too large to be kept also ends the rows, unless the reading may take long.
         """
         if not self._selection.scopes and self._names is None:
             parts = self._merged(place, limit, most_bytes, backward=backward, optional=optional)
@@ -167,11 +167,11 @@ class PastList:
 
     @cached_property
     def _current(self) -> Selection:
-        """The range of what is stored still."""
+        """The range of the states that are still stored."""
         return self._selection.at(self._past.position, Of.CURRENT)
 
     def _ended(self, end: tuple[str, str] | None = None) -> Selection:
-        """The range of what was replaced since, up to a name and id."""
+        """The range of the states that were replaced since, up to a name and id."""
         return self._selection.at(self._past.position, Of.ENDED, end)
 
     @cached_property
@@ -201,7 +201,7 @@ class PastList:
         return [(row[0], row[1]) for row in self._asking.run(statement)]
 
     def _admitted(self, keys: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Those that the filter by names admits, by the names of then."""
+        """Name and id of the entities whose names of then the filter by names admits."""
         if self._names is None or not keys:
             return keys
         ids = [entity_id for _, entity_id in keys]

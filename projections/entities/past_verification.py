@@ -23,7 +23,7 @@ _POSITIONS = 16
 """Positions at which totals are counted: the horizon, and random ones."""
 
 _SIDES = ("entities", "lists")
-"""The sides of differences within the read model: what follows from its rows, what it has."""
+"""Sides of differences within the read model: the value by its rows, the value stored."""
 
 _COUNTED = f"""
 SELECT kind, deleted, status, {{counts}} FROM (
@@ -54,9 +54,9 @@ Sums = dict[str, tuple[int, int]]
 def past_differences(log: EventStore, snapshot: EntitySnapshot) -> Iterator[Difference]:
     """Yield what differs in the past of a read model, state by state, and in its totals.
 
-    What ended up to the horizon of the read model must be gone. Memberships of lists that differ
-    are told by the sums of their kind. Totals are counted at random positions from the horizon on,
-    which are others once the read model is at another one.
+    States and memberships that ended up to the horizon of the read model must be gone. Memberships
+    of lists that differ are told by the sums of their kind. Totals are counted at random positions
+    from the horizon on, which are others once the read model is at another one.
     """
     horizon = snapshot.horizon.position
     replay = _Replay(log, snapshot.position, horizon)

@@ -1,9 +1,9 @@
 """The port of the sorted read model: what a database must answer about the entities it keeps.
 
 A database returns rows and totals; cursors, the JSON of pages and single entities, the digests and
-the comparison with the log are made from them by this room, in the same way for every database.
-Whatever a method cannot do because the database cannot be used is raised as StoreUnavailable; what
-only building the read model anew can mend is raised as Damaged.
+the comparison with the log are made from them by this room, in the same way for every database. A
+method raises StoreUnavailable when the database cannot be used, and Damaged for faults that only
+building the read model anew can mend.
 """
 
 from abc import ABC, abstractmethod
@@ -73,10 +73,10 @@ class EntitySnapshot(Protocol):
         """The ids of all entities, ascending."""
 
     def entities(self, ids: Sequence[str] | None) -> Iterator[StoredEntity]:
-        """Those of these entities that are stored, in the order of `ids`; None: all, by id."""
+        """The stored ones among these entities, in the order of `ids`; for None, all by id."""
 
     def digests(self) -> Mapping[str, tuple[int, int]]:
-        """Kind -> number and digest of its entities, as kept while commits were applied."""
+        """Kind -> number of its entities and sum of their digests, as commits have kept them."""
 
     def moments(self) -> Iterator[Moment]:
         """The moments that are stored, in log order."""
@@ -88,7 +88,7 @@ class EntitySnapshot(Protocol):
         """The ended memberships that are stored, in any order."""
 
     def pasts(self) -> Mapping[str, tuple[int, int]]:
-        """Kind -> number and digest of what is kept of its past, as commits have summed them up."""
+        """Kind -> number and sum of digests of the rows of its past, as commits have kept them."""
 
     def totals_at(
         self, positions: Sequence[int]
@@ -105,9 +105,9 @@ class EntitySnapshot(Protocol):
 class EdgeReader(ABC):
     """The edges of the lineage in one consistent state of the read model.
 
-    They are rows of `entities` that `scopes` finds by their ends. An edge is narrowed to the
-    entities that it begins and ends at, and to its pipeline, and its name is the id of its end. So
-    the edges that end at an entity are one range of `scopes`, and all others of the entity the two
+    Edges are rows of `entities`. Each is in the scope of the entity at its beginning, of the one at
+    its end and of its pipeline, and its name is the id of the entity at its end. So the edges that
+    end at an entity are one range in the scope of this entity, and all its other edges are the two
     ranges beside it.
     """
 
@@ -118,8 +118,8 @@ class EdgeReader(ABC):
     def leaving(self, entity_id: str) -> Iterator[bytes]:
         """The JSON of the edges that begin at an entity, or have it as their pipeline.
 
-        They come in order of the ids of their ends, and of their own. Those that have the entity as
-        their pipeline and end at it are left out. No more edges are read than are taken.
+        They come in order of the ids of their ends, and of their own. Edges that end at the entity
+        and have it as their pipeline are left out. No more edges are read than are taken.
         """
         return chain(
             self._listed(entity_id, "<"),
@@ -136,7 +136,7 @@ class EdgeReader(ABC):
     def _listed(self, entity_id: str, sign: str) -> Iterator[bytes]:
         """The JSON of the live edges in the scope of an entity, in order of their names and ids.
 
-        `sign` is how their names compare with the id of the entity.
+        `sign` says how the names of these edges compare with the id of the entity.
         """
 
     @abstractmethod
@@ -216,9 +216,9 @@ class SortedReadModel(ReadModel, Protocol):
         return None if position is None else int(position)
 
     def first_of_days(self, days: int) -> int | None:
-        """The position at which the last of so many days began, of those on which the log stood.
+        """The position at which the first of the last `days` days of the log began.
 
-        None where it has fewer.
+        A day of the log is one that has events. None where the log has fewer days.
         """
         ((position,),) = self.ask(FIRST_OF_DAYS, days, days)
         return None if position is None else int(position)

@@ -1,8 +1,8 @@
 """Moves the horizon of a sorted read model, and removes the past before it, in any database.
 
-Of states, and of memberships of lists, those that ended go. Of the totals of a kind the last one of
-each day of the log stays, by which figures by day are told for ever. What is taken off for purged
-entities becomes one row of each total.
+States and memberships of lists that ended before the horizon are removed. The last total of a kind
+on each day of the log stays, so that figures by day can be given for ever. The rows that take
+purged entities off a total become one row.
 """
 
 from collections import defaultdict
@@ -39,10 +39,10 @@ WITH RECURSIVE days (day, n) AS (
 SELECT min(position) FROM {{}}.moments
 WHERE at = (SELECT min(at) FROM {{}}.moments WHERE at >= (SELECT day FROM days WHERE n = ?) * {DAY})
 """
-"""Gives the position at which the last of some days of the log began, of those on which it has
-moments; NULL where it has fewer. Values: the number of days, twice."""
+"""Gives the position at which the earliest of the last days of the log that have moments began;
+NULL where there are fewer days. Values: the number of days, twice."""
 _MOMENTS = "SELECT at, position FROM {}.moments WHERE at > ? ORDER BY at LIMIT ?"
-"""Gives the moments that come next. Values: a time, how many."""
+"""Gives the next moments after a time. Values: the time, and how many."""
 _DAY_BEGAN = "SELECT at, position FROM {}.moments WHERE at >= ? ORDER BY at LIMIT 1"
 """Gives the first moment from a time on."""
 _ENDED = (
@@ -99,7 +99,7 @@ def prune(session: CommitSession, upto: int, most: int) -> Horizon:
 
 
 def _remove(session: CommitSession, span: tuple[int, int], moments: Sequence[Moment]) -> None:
-    """Remove the past between two positions; `moments` are as in `_superseded`."""
+    """Remove the past between two positions; see `_superseded` for `moments`."""
     sql = session.sql
     rows = [ReplacedState(*row) for row in session.rows(_ENDED, *span)]
     keys = [(*row[:5], state.until) for state in rows for row in memberships(state)]
@@ -121,10 +121,10 @@ def _remove(session: CommitSession, span: tuple[int, int], moments: Sequence[Mom
 def _superseded(
     rows: Iterable[TotalsRow], moments: Sequence[Moment]
 ) -> list[tuple[str, int, str, int]]:
-    """Series and position of the totals that another one of the same day follows.
+    """Series and position of each total that a later total of the same day follows.
 
-    `rows` are those from _TOTALS, `moments` the first one of the day on which they begin, if any
-    came before them, and those among them.
+    `rows` come from _TOTALS. `moments` are the moments in the span of the rows, and before them the
+    first moment of the day on which the span begins, if there is one.
     """
     days = LogDays(moments)
     known_from = min((position for _, position in moments), default=0)
@@ -136,7 +136,7 @@ def _superseded(
 
 
 def put_together(rows: Iterable[Step]) -> tuple[list[Step], list[Step]]:
-    """Of the rows from _FORGOTTEN those to be removed, and those to be added in their place."""
+    """Sum up rows from _FORGOTTEN: gives the rows to be removed, and those to be added instead."""
     of_series: dict[Series, list[Step]] = defaultdict(list)
     for row in rows:
         of_series[row[:3]].append(row)

@@ -19,7 +19,7 @@ LARGE = 4_096
 """Bytes of the JSON of a replaced state that are not kept any more: they are folded from the log
 when they are read."""
 ANY_STATUS = ""
-"""The status of the total of all entities of a kind, whatever theirs is."""
+"""Stands for a status in the total of all entities of a kind, whatever status they have."""
 
 ScopeKey = tuple[str, str, int, str, str]
 """Scope, kind, deletion state, name and id: the key of `scopes`."""
@@ -38,7 +38,7 @@ Steps = dict[Series, dict[int, int]]
 
 
 class HeldState(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A state that a commit finds stored or passes through, without what no history keeps of it."""
+    """A state that a commit finds stored or passes through: the fields that a history keeps."""
 
     kind: str
     deleted: int
@@ -50,21 +50,21 @@ class HeldState(msgspec.Struct, frozen=True, gc=False, array_like=True):
     covered: int
     position: int
     core: bytes | None
-    """As of a StoredEntity; None where it is LARGE."""
+    """The `core` of the StoredEntity; None if it has more than LARGE bytes."""
     optional: bytes | None
     digest: bytes
-    """That of the StoredEntity."""
+    """The digest of the StoredEntity."""
 
 
 class EntityChange(msgspec.Struct, frozen=True, gc=False):
     """The states of one entity after some events of the log."""
 
     passed: tuple[HeldState, ...]
-    """The states after these events, in order, but for the one that is stored."""
+    """The states after these events, in order, without the last one, which is `stored`."""
     stored: StoredEntity | None
     """The last state; None for a purged entity."""
     purged: int | None = None
-    """The position of the purge that came last."""
+    """The position of the last purge among these events; None without one."""
 
 
 def entity_change(folded: Folded) -> EntityChange:
@@ -88,9 +88,9 @@ class ReplacedState(msgspec.Struct, frozen=True, gc=False, array_like=True):
     since: int
     """Position of the event that led to the state."""
     until: int
-    """Position of the event that replaced it."""
+    """Position of the event that replaced the state."""
     core: bytes | None
-    """JSON; None where it was too large to be kept."""
+    """JSON of the core fields; None if it was too large to be kept."""
     optional: bytes | None
     digest: bytes
     """Digest of all other fields, 16 bytes."""

@@ -70,13 +70,14 @@ _decode = msgspec.json.Decoder().decode
 class Sought(msgspec.Struct, frozen=True):
     """The search for the scope to which the value of a filter narrows a list.
 
-    An entity is looked up by its names, or by its id; where there is none, `otherwise` is meant.
+    An entity is looked up by its names, or by its id; without such an entity the scope is
+    `otherwise`.
     """
 
     prefix: str = ""
-    """Stands before the rest of the scope of an entity that is found."""
+    """Beginning of the scope of an entity that is found; its id or key follows."""
     names: tuple[tuple[str, str], ...] = ()
-    """Kind and qualified name of each entity that may be meant; the first that exists is."""
+    """Kind and qualified name of the entities that may be meant; the first that exists counts."""
     entity_id: str | None = None
     """Id of the entity that is meant."""
     keyed: bool = False
@@ -132,7 +133,7 @@ def _key(name: str) -> str:
 
 
 def former_scope(fqn: str) -> str:
-    """The scope of what had a qualified name before it was renamed: one entity of each kind."""
+    """The scope of the entities, one of each kind, that had a qualified name before a rename."""
     return f"{_FORMER}:{_key(fqn)}"
 
 
@@ -171,7 +172,8 @@ def _referred(body: Mapping[str, msgspec.Raw], key: str) -> list[_Referred]:
 def _labels(body: Mapping[str, msgspec.Raw]) -> Iterator[tuple[str, str, bool]]:
     """Qualified name and source of each label under `tags`, and whether it is the entity's own.
 
-    Those of its parts count too, at every depth, as in search documents; not those of an extension.
+    Labels of its parts count too, at every depth, as in search documents; those of an extension do
+    not.
     """
     if _LABELLED not in b"".join(body.values()):
         # Most entities have no label.

@@ -24,11 +24,11 @@ class SqlSnapshot(ABC):
         """The rows of a statement; `{}.` stands before tables."""
 
     def digests(self) -> dict[str, tuple[int, int]]:
-        """Kind -> number and digest of its entities, as kept while commits were applied."""
+        """Kind -> number of its entities and sum of their digests, as commits have kept them."""
         return held_digests(self._rows(HELD_DIGESTS))
 
     def pasts(self) -> dict[str, tuple[int, int]]:
-        """Kind -> number and digest of what is kept of its past, as commits have summed them up."""
+        """Kind -> number and sum of digests of the rows of its past, as commits have kept them."""
         return held_digests(self._rows("SELECT kind, n, sum FROM {}.pasts WHERE n <> 0"))
 
     def totals_at(

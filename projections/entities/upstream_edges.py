@@ -12,11 +12,11 @@ from projections.entities.port import EdgeReader
 from projections.visibility.edges import EdgeSight
 
 UPSTREAM = "upstreamLineage"
-"""The key of search documents that holds them."""
+"""The key of search documents that holds the edges."""
 BOUNDS = Bounds(shown=20_000, seen=50_000, bytes=16_000_000, seconds=2.0)
 _ENDS = ("fromEntity", "toEntity")
 _NAMES = {"columnsLineage": "columns"}
-"""Detail of an edge -> its key in search documents, where that is another one."""
+"""Detail of an edge -> its key in search documents, where the two differ."""
 
 
 class _End(msgspec.Struct, rename="camel"):

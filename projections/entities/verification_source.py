@@ -57,9 +57,10 @@ class StoredEntities:
         )
 
     def find_damage(self, differences: Differences) -> None:
-        """Add what the database sees in its files, and the lists that differ from the entities.
+        """Add the damage that the database reports, and the lists that differ from the entities.
 
-        Both are of a snapshot of their own, as the other one is read meanwhile.
+        Lists and entities are read from a snapshot of their own, as `ids` reads the other one
+        meanwhile.
         """
         try:
             lines = self._model.damage()
@@ -82,7 +83,7 @@ class StoredEntities:
         due = recorded_moments(self._log, self._snapshot.position)
         for moments in zip_longest(due, self._snapshot.moments()):
             if moments[0] != moments[1]:
-                # One that is missing or too much shifts all that follow.
+                # A moment that is missing or too much shifts all that follow.
                 differences.add(_wrong_moment(*moments))
                 break
 
@@ -101,7 +102,7 @@ def stored_entities(model: SortedReadModel, log: EventStore) -> Iterator[StoredE
 
 
 _LISTS = ("entities", "lists")
-"""The sides of differences within the read model: what follows from its entities, what it has."""
+"""Sides of differences within the read model: the value by its entities, the value stored."""
 
 
 def wrong_list(scope: str, kind: str, entity_id: str, name: str, *, listed: bool) -> Difference:

@@ -28,9 +28,9 @@ _FIRST_BACKOFF, _LAST_BACKOFF = 0.05, 5.0
 log = logging.getLogger("catalog.projections")
 
 ApplyAtOnce = Callable[[Sequence[StoredAppend]], int]
-"""Does the next piece of a projection's work, given what the caller has just appended.
+"""Function that does the next piece of a projection's work, given the caller's newest appends.
 
-Returns how much it was; 0 leaves it to the thread of the projection.
+Returns how much was done; 0 leaves the work to the thread of the projection.
 """
 
 
@@ -48,9 +48,9 @@ class ProjectorState(msgspec.Struct):
     state: State = State.RUNNING
     error: str | None = None
     done: int | None = None
-    """Entities that the building of a read model is done with; None while none is built."""
+    """Number of entities that are built so far; None while no read model is built."""
     total: int | None = None
-    """Entities that it has to do in all."""
+    """Number of all entities that are to be built."""
 
 
 class Steps(Protocol):
@@ -70,7 +70,8 @@ class Steps(Protocol):
 class ProjectorLock:
     """Held by the one process that projects a data directory; a process that dies loses it.
 
-    Its file is never removed: who has it open could then hold it beside who makes it anew.
+    The file of the lock is never removed: else one process could hold the lock of the removed file,
+    and another one that of a new file.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -117,10 +118,9 @@ class Daemon:
 
         `at_once`: projection name -> what does the next piece of work in the thread of `appended`.
         `after`: projection name -> the one whose first piece of work is done before its own, such
-        as building a read model, for which both would share the interpreter.
-        Every `poll_seconds` the log is looked at for what other processes append; it is asked to
-        announce that, so that it need only be looked at every `announced_seconds`: an announcement
-        may be lost with its connection.
+        as building a read model, for which both would share the interpreter. The daemon looks at
+        the log for the appends of other processes every `poll_seconds`. Where the log announces
+        these, `announced_seconds` are enough: an announcement may be lost with its connection.
         """
         self._projectors = projectors
         self._directory = directory
@@ -128,14 +128,14 @@ class Daemon:
         self._at_once = at_once
         self._after = after
         self._begun = {projector.name: threading.Event() for projector in projectors}
-        """Set once the first piece of a projection's work is done, or has failed."""
+        """Projection -> event, set once the first piece of its work is done, or has failed."""
         self._shared_at = float("-inf")
         self._poll_seconds = poll_seconds
         self._announced_seconds = announced_seconds
         self._turns = {projector.name: threading.Lock() for projector in projectors}
-        """Held by the thread that does a piece of the work of a projection."""
+        """Projection -> lock, held by the thread that does a piece of its work."""
         self._failures: dict[str, Exception] = {}
-        """Errors of work that was done at once, for the thread of the projection."""
+        """Projection -> error of `at_once`, for the thread of the projection to raise."""
         self._log = log
         self._announcements = Announcements()
         self._listeners: dict[str, list[Callable[[], None]]] = {}
@@ -184,9 +184,9 @@ class Daemon:
     def appended(self, stored: Sequence[StoredAppend] = ()) -> None:
         """Apply what the calling thread has just appended, as far as that is to be done at once.
 
-        `stored` is what it has appended, as far as that is known: it need not be read from the log.
-        What is not applied, or is under way already, is left to the threads of the projections,
-        which wake.
+        `stored` are these appends, as far as they are known, so that they need not be read from the
+        log. Projections that do not apply them now, or are at work already, are left to their
+        threads, which wake.
         """
         for name, wake in self._wake.items():
             if not self._apply_at_once(name, stored):
@@ -217,7 +217,7 @@ class Daemon:
             listener()
 
     def progressed(self, projection: str, done: int, total: int) -> None:
-        """Share how far the building of a projection's read model is, in entities."""
+        """Share the number of entities of a projection's read model that are built, and of all."""
         self._states[projection] = ProjectorState(done=done, total=total)
         now = time.monotonic()
         if done == total or now - self._shared_at >= PROGRESS_SECONDS:

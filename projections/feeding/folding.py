@@ -35,10 +35,10 @@ class Folder:
     ) -> tuple[dict[str, Folded], int]:
         """Id -> the last state of each entity that the batch touches, in order of first touch.
 
-        Returns with them how many events of the batch were folded: at least one, and no more once
-        the states have FOLDED_BYTES together, for a small event may be of a large entity.
-        `note` is called for each of these events. Where it is None, `states` are taken for what
-        events of the batch lead to, which need not be folded then.
+        Returns with the states how many events of the batch were folded: at least one, and no more
+        once the states have FOLDED_BYTES together, for a small event may be of a large entity.
+        `note` is called for each of these events. Without `note`, a state in `states` is used
+        instead of folding the event that leads to it.
         """
         reached: dict[str, list[Folded]] = {}
         before: dict[str, Folded] = {}

@@ -15,7 +15,7 @@ from domain.errors import StoreUnavailable
 _PAUSE, _ANNOUNCED_PAUSE = 0.002, 0.05
 """Seconds between two looks at a checkpoint that nobody announces, and at one that is announced."""
 _RELEASED_AT_ONCE = 2
-"""Number of those who waited that go on in one step of the event loop, which then serves others."""
+"""Number of waiters that go on in one step of the event loop, which then serves others."""
 POLL_SECONDS = 0.01
 """Seconds between two looks at the checkpoint."""
 _KNOWN_SECONDS = 1.0
@@ -23,18 +23,18 @@ _KNOWN_SECONDS = 1.0
 
 
 class Waiter:
-    """One who waits for a position that may not be known yet."""
+    """A caller that waits for a position, which may not be known yet."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.passed: asyncio.Future[bool] = loop.create_future()
-        """True once the checkpoint has passed the position; else the error why there is none."""
+        """True once the checkpoint has passed the position, False at a timeout, or an error."""
         self.position: int | None = None
         self.until = float("inf")
         """Time at which to give up, by `time.monotonic`."""
 
 
 class CheckpointWaiters:
-    """All who wait for one checkpoint; each look at it is for everybody who waits.
+    """All who wait for one checkpoint; one look at the checkpoint serves all of them.
 
     `reach`, `fail` and `announce` are for any thread, everything else for one event loop.
     """
@@ -49,9 +49,9 @@ class CheckpointWaiters:
     ) -> None:
         """`checkpoint` is cheap enough for the event loop; nobody waits longer than `seconds`.
 
-        With `announced`, whoever moves the checkpoint calls `announce`, and it is hardly looked at
-        otherwise; without, it is looked at all the time while anybody waits. `look` is called when
-        somebody begins to wait for a position, for whoever announces only then.
+        With `announced`, whoever moves the checkpoint calls `announce`, and looks at it are rare;
+        without, there are looks all the time while anybody waits. `look` is called when somebody
+        begins to wait, for an announcer that watches the checkpoint only on demand.
         """
         self._checkpoint = checkpoint
         self._seen = 0
@@ -66,7 +66,7 @@ class CheckpointWaiters:
 
     @contextmanager
     def waiter(self) -> Iterator[Waiter]:
-        """One who waits in this block; who knows the position calls `reach`, or `fail`."""
+        """A Waiter for a block; whoever learns the position calls `reach`, or else `fail`."""
         self._loop = asyncio.get_running_loop()
         waiter = Waiter(self._loop)
         self._waiters[waiter] = None
@@ -95,7 +95,7 @@ class CheckpointWaiters:
     def reach(self, waiter: Waiter, position: int) -> None:
         """Say which position somebody waits for."""
         waiter.position, waiter.until = position, time.monotonic() + self.seconds
-        # A look sets what it has seen before it asks for positions: this one is not overlooked.
+        # A look sets `_seen` before it compares positions, so it cannot overlook this one.
         if position <= self._seen or not self._announced:
             self._look_soon()
         self._ask_to_look()
@@ -125,13 +125,13 @@ class CheckpointWaiters:
 
     def _call(self, work: Callable[[], None]) -> None:
         assert self._loop is not None
-        # A loop that was closed meanwhile has nobody left who waits.
+        # Nobody waits in a loop that was closed meanwhile.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(work)
 
     def _look(self) -> None:
         """Release everybody whose position has passed or who has waited too long."""
-        # What is said from here on is not seen by this look for sure, and has another one.
+        # This look may miss positions that are set from here on: they ask for another look.
         self._look_is_due = False
         if any(waiter.position is not None for waiter in self._waiters):
             try:
@@ -148,7 +148,7 @@ class CheckpointWaiters:
         self._set_timer()
 
     def _release(self) -> None:
-        """Let the first of those go on who have waited long enough, and soon the others."""
+        """Let the first waiters go on that are done waiting, and the others in the next steps."""
         assert self._loop is not None
         for _ in range(min(_RELEASED_AT_ONCE, len(self._released))):
             waiter, passed = self._released.popleft()
@@ -174,7 +174,7 @@ class CheckpointPoller:
     """A thread that asks for a checkpoint, so that an event loop need not wait for the answer."""
 
     def __init__(self, checkpoint: Callable[[], int]) -> None:
-        """`checkpoint` asks for it, which may take a while, and raises StoreUnavailable."""
+        """`checkpoint` returns the checkpoint, may take a while, and raises StoreUnavailable."""
         self._checkpoint = checkpoint
         self._anyone_waits: Callable[[], bool] = lambda: False
         self._announce: Callable[[], None] = lambda: None

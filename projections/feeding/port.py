@@ -20,7 +20,7 @@ class Folded(msgspec.Struct, frozen=True, gc=False):
     replaced: tuple["Folded", ...] = ()
     """The states that the same batch led to before this one, the oldest first."""
     before: "Folded | None" = None
-    """The state before the batch, where the projection notes what becomes of each state."""
+    """The state before the batch; None unless the projection notes each state, or at a creation."""
 
     @property
     def steps(self) -> Iterator[tuple["Folded", "Folded"]]:
@@ -37,11 +37,11 @@ class Damaged(StoreUnavailable):
 
 
 class Overtaken(StoreUnavailable):
-    """Another process has taken the place of the one that wants to write; nothing was written."""
+    """Another process has taken the place of the one that is writing; nothing was written."""
 
 
 class Superseded(StoreUnavailable):
-    """Another generation took the place of the one that was read: asking for it anew may help."""
+    """Another generation has taken the place of the one that was read: reading again may help."""
 
 
 Checkpoint = tuple[int, str]
@@ -60,11 +60,11 @@ def moved_on(what: str, after: Checkpoint) -> Overtaken:
 
 
 Progress = Callable[[int, int], None]
-"""Called with the number of entities done and of all; what the call raises ends the work."""
+"""Function called with the number of entities done and of all; an error of it ends the work."""
 
 
 Note = Callable[[Entity | None, Entity], None]
-"""Called with an entity before an event (None: at its creation) and after it, in log order."""
+"""Function called with an entity before an event (None at its creation) and after the event."""
 
 
 NumberOf = Callable[[str | None], int | None]
@@ -105,10 +105,10 @@ class Projection(Protocol):
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
 
     def begin(self, batch: Sequence[RecordedEvent]) -> Note | None:
-        """Begin a batch: gives what is to be called for each of its events before `apply`.
+        """Begin a batch: returns a function to be called for each of its events before `apply`.
 
-        None where the last states say all. What is applied may be the first events of the batch
-        alone. What a batch noted that was not applied is forgotten.
+        Returns None where the last states are enough. `apply` may be called for the first events of
+        the batch only; notes of a batch that is not applied are forgotten.
         """
 
     def apply(
@@ -117,8 +117,8 @@ class Projection(Protocol):
         """Commit these states by id, with the checkpoint and the fingerprint of the log there.
 
         Batches of any size give the same read model: each state has with it those that the same
-        batch replaced. The batch goes on from `after`: the commit itself compares that with
-        the checkpoint and fingerprint of the read model, so that of several processes which feed
-        it none takes back what another one has committed. Raises StoreUnavailable when the two
-        differ, or when nothing could be committed for another reason.
+        batch replaced. The batch goes on from `after`: the commit itself compares `after` with the
+        checkpoint and fingerprint of the read model, so that no process takes back what another
+        process has committed. Raises StoreUnavailable when the two differ, or when nothing could be
+        committed for another reason.
         """

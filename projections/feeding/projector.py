@@ -21,10 +21,10 @@ class Projector:
         self._store = store
         self._batch_size = batch_size
         self._folder = Folder(store)
-        """Remembers states for as long as the log loses nothing."""
+        """Folds events; its remembered states are dropped when the log may have lost events."""
         self._checkpoint: Checkpoint | None = None
         self._epoch = store.epoch()
-        """The epoch of the log in which the checkpoint was held against it."""
+        """The epoch of the log in which the checkpoint was compared with the log."""
         self._log_id = store.identity()
 
     @property
@@ -34,26 +34,26 @@ class Projector:
 
     @property
     def position(self) -> int | None:
-        """The checkpoint of the read model; None where that is for the read model to say."""
+        """The checkpoint of the read model; None if only the read model knows."""
         checkpoint = self._checkpoint
         return None if checkpoint is None else checkpoint[0]
 
     def step(self, stored: Sequence[StoredAppend] = ()) -> int:
         """Apply the next batch; returns the number of its events, 0 when there are none.
 
-        `stored` are appends, in the order of the log, that the caller has just made. Where they are
-        what comes next, the batch is made of their events and states, else it is read from the log.
+        `stored` are appends, in the order of the log, that the caller has just made. If they come
+        next in the log, the batch is made of their events and states, else it is read from the log.
         Raises StoreUnavailable when trying again may help, Damaged (one of those) when the read
-        model is not of this log; after any other exception the projection must not go on.
-        Nothing is ever skipped, and nothing is committed to a read model that another process has
-        moved on since the batch was begun.
+        model is not of this log; after any other exception the projection must not go on. Nothing
+        is ever skipped, and nothing is committed to a read model that another process has moved on
+        since the batch was begun.
         """
         checkpoint = self._resume() if self._checkpoint is None else self._checkpoint
         batch, states = self._next_of(stored, checkpoint[0])
         if not batch:
             batch = self._store.read(checkpoint[0], self._batch_size)
         while self._store.epoch() != self._epoch:
-            # What was read may go on from another event than the one that was applied last.
+            # Events that were read in another epoch may not follow the event applied last.
             checkpoint, states = self._resume(), {}
             batch = self._store.read(checkpoint[0], self._batch_size)
         applied = 0
@@ -66,7 +66,7 @@ class Projector:
                 self.projection.apply(folded, *reached, after=checkpoint)
                 self._checkpoint = checkpoint = reached
         except BaseException:
-            # Whether the commit happened is for the store to say, at the next step.
+            # The next step asks the store whether the commit happened.
             self._checkpoint = None
             raise
         return applied
@@ -74,10 +74,10 @@ class Projector:
     def _next_of(
         self, stored: Sequence[StoredAppend], position: int
     ) -> tuple[Sequence[RecordedEvent], StatesAt]:
-        """The events of appends, and the states that these led to.
+        """The events of appends, and the states that the events led to.
 
-        No events where they are not all that the log has between `position` and the last of them,
-        or are of another epoch than the checkpoint.
+        Both are empty unless the log has exactly these events between `position` and the last of
+        them, in the epoch of the checkpoint.
         """
         events: list[RecordedEvent] = []
         states: dict[tuple[str, int], Entity] = {}

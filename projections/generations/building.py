@@ -29,9 +29,9 @@ class Built(msgspec.Struct, frozen=True):
 def build(definition: Definition[M], log: EventStore, progress: Progress) -> Built:
     """Build a generation, verify it against the log, propose it and return it.
 
-    What an earlier, interrupted building left is gone on with where that is cheaper, and removed
-    otherwise. Raises Differs, or StoreUnavailable, also when another process is building, and
-    Overtaken when another one has proposed anything since this building began.
+    A generation that an earlier, interrupted building left is completed where that is cheaper, and
+    removed otherwise. Raises Differs, or StoreUnavailable, also when another process is building,
+    and Overtaken when another one has proposed anything since this building began.
     """
     generations = definition.generations
     with generations.building():
@@ -40,7 +40,7 @@ def build(definition: Definition[M], log: EventStore, progress: Progress) -> Bui
         try:
             definition.load(address, log, progress)
         except Damaged as damaged:
-            # What an earlier building left is not gone on with again.
+            # Refuse the generation, so that nobody tries to complete it again.
             generations.propose(
                 ProposedGeneration(generation, refused=damaged.message), instead_of=begun
             )
@@ -64,7 +64,7 @@ def build(definition: Definition[M], log: EventStore, progress: Progress) -> Bui
 def _begin(definition: Definition[M]) -> tuple[Generation, Hashable]:
     """The generation to build, and the revision of its proposal; removes other half-built ones.
 
-    It is proposed also when it continues an earlier building: should that one still run, it can
+    A building that goes on is proposed anew, too: should the earlier process still run, it can
     propose no more.
     """
     generations, code = definition.generations, definition.code()
@@ -84,7 +84,7 @@ def _begin(definition: Definition[M]) -> tuple[Generation, Hashable]:
     ):
         return proposal.generation, generations.propose(proposal, instead_of=revision)
     numbers = generations.numbers()
-    # Also what was only proposed is not given again: who proposed it may build it still.
+    # A number that was only proposed is not given again: its proposer may still build it.
     last = pointer.last if proposal is None else max(pointer.last, proposal.generation.number)
     generation = Generation(
         number=max((*numbers, *kept, last)) + 1,

@@ -25,7 +25,7 @@ class NotBuilt(StoreUnavailable):
     def __init__(self, message: str, name: str, building: ProjectorState | None) -> None:
         """`building` is the state of the projection that builds the read model called `name`.
 
-        It is None where no process builds it, or where the building has failed.
+        `building` is None where no process builds the read model, or the building has failed.
         """
         super().__init__(message)
         self.name = name
@@ -52,7 +52,7 @@ class CurrentGeneration(Generic[M]):
         log: EventStore,
         changes: ChangeCounter | None = None,
     ) -> None:
-        """`changes` counts those of the process that makes all of them, if it is this one."""
+        """`changes` counts the changes of the read model, if this process makes all of them."""
         self._changes = changes
         self._looked: int | None = None
         """Number of changes at the last look at the pointer."""
@@ -65,7 +65,7 @@ class CurrentGeneration(Generic[M]):
         self._opened: _Opened[M] | None = None
         self._refused: Damaged | None = None
         self.building: Callable[[], ProjectorState | None] = lambda: None
-        """Tells how far a read model is that is not there yet, as NotBuilt has it."""
+        """Function that returns the state of a building under way, for NotBuilt."""
 
     @contextmanager
     def use(self) -> Iterator[M]:
@@ -82,9 +82,9 @@ class CurrentGeneration(Generic[M]):
     def read(self, work: Callable[[M], T]) -> T:
         """The result of work on the read model, as `use` lends it.
 
-        The work reads as much as one page or one entity. Where its reads raise Superseded, the
-        pointer is not read before, and the work is repeated on the newer generation. Raises
-        StoreUnavailable as `use` does, and the errors of the work.
+        The work reads as much as one page or one entity. Where reads of the model can raise
+        Superseded, the pointer is not read first, and the work is repeated on the newer generation.
+        Raises StoreUnavailable as `use` does, and the errors of the work.
         """
         look = not self.definition.tells_when_superseded
         for _ in range(_ATTEMPTS):

@@ -19,7 +19,7 @@ class KindReport(msgspec.Struct, frozen=True, rename="camel"):
     """The entities of one kind in a read model."""
 
     entities: int
-    """Soft-deleted ones included."""
+    """Number of entities, soft-deleted ones included."""
     deleted: int | None
     """Number of soft-deleted entities, where the read model counts them."""
     digest: str
@@ -27,26 +27,26 @@ class KindReport(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
-    """One projection and its read model; those of files are in `projections.wiring`."""
+    """One projection and its read model; `projections.wiring` makes the definitions."""
 
     name: str
     generations: Generations
-    """The place where they are kept, with the pointer to the live one."""
+    """The place where the generations are kept, with the pointer to the live one."""
     code: Callable[[], str]
-    """Digest of what decides the content: another one means that it must be built anew."""
+    """Returns the digest of all that decides the content: with another digest, the read model must
+    be built anew."""
     open: Callable[[str, bool], M]
     """Opens the generation at an address, writable or not.
 
     Raises Damaged when only building anew helps, else StoreUnavailable.
     """
     share_states: Callable[[M, NumberOf], None] = lambda model, number: None
-    """Lets reads of a read model share one state of it, as far as the numbers of changes tell that
-    it is as good as the newest one.
-    """
+    """Lets reads share one state of a read model for as long as the numbers of changes show that a
+    newer state would give them the same."""
     check: Callable[[M, Callable[[], None]], None] = lambda model, go_on: None
     """Reads the whole read model and raises Damaged when it has changed since it was written.
 
-    Calls the function often; an error of the function ends the check.
+    Calls the given function often; an error of the function ends the check.
     """
     shut: Callable[[M], None] = lambda model: model.close()
     """Closes a read model that was opened writable, and leaves a mark that it is whole.
@@ -61,16 +61,16 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     watch: Callable[[M], None] | None = None
     """Raises Damaged when other processes have removed or changed the open read model.
 
-    Raises StoreUnavailable when it cannot be read now. Called each second or so; None where no
-    other process can change it.
+    Raises StoreUnavailable when the read model cannot be read now. Called each second or so; None
+    where no other process can change the read model.
     """
     shows_commits_at_once: bool
     """True if every read sees the newest commit; else a read may see one that is a little older."""
     tells_when_superseded: bool = False
     """True if every read raises Superseded when another generation is live by now.
 
-    Then the pointer need not be read before each of them. Reads about the generation itself are
-    answered whether it is live or not: its checkpoint, its digests and counts, and a snapshot.
+    Then the pointer need not be read before each read. A generation that is not live any more still
+    tells about itself: its checkpoint, its digests and counts, and a snapshot.
     """
     projection: Callable[[M], Projection]
     """Makes the projection that writes to a read model."""
@@ -84,7 +84,7 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     Takes the address of the generation; raises StoreUnavailable.
     """
     resumes: bool = False
-    """True if `load` can go on with what an earlier one left."""
+    """True if `load` can go on with what an interrupted load has left."""
     batch_size: int = 5_000
     """The most events in one commit."""
 

@@ -58,7 +58,7 @@ class FedGeneration(Generic[M]):
         self.checked = True
         """True if the generation was found whole, or needed no check."""
         self.damage: Damaged | None = None
-        """Damage that a check in the background saw."""
+        """Damage found by a check in the background, if any."""
         self._definition = definition
         self._checker: threading.Thread | None = None
         self._left = threading.Event()
@@ -69,7 +69,7 @@ class FedGeneration(Generic[M]):
         return self._checker is not None and self._checker.is_alive()
 
     def check_in_background(self, go_on: Callable[[], None]) -> None:
-        """Begin a check that closing ends, or the StoreUnavailable that `go_on` raises."""
+        """Begin a check in a thread; it ends early at closing, or when `go_on` raises an error."""
         self.checked = False
         self._checker = threading.Thread(
             target=self._run_check, args=(go_on,), name=f"check-{self._definition.name}"
@@ -82,7 +82,7 @@ class FedGeneration(Generic[M]):
         self.model.close()
 
     def shut(self) -> None:
-        """Close the generation; one that was found whole is known to be so afterwards."""
+        """Close the generation, with a mark that it is whole if it was found so."""
         self._end_check()
         if not self.checked:
             self.model.close()
@@ -90,7 +90,7 @@ class FedGeneration(Generic[M]):
         try:
             self._definition.shut(self.model)
         except StoreUnavailable as error:
-            # It is only checked at the next start then.
+            # The only consequence is that the next start checks the read model.
             log_line.warning(
                 "not closed cleanly",
                 extra={"projection": self._definition.name, "error": str(error)},

@@ -60,7 +60,7 @@ class FolderGenerations(Generations):
         files = [path.with_name(path.name + suffix) for suffix in ("", *_BESIDE)]
         size = 0
         for file in (*files, *path.rglob("*")):
-            # What is removed meanwhile takes nothing.
+            # A file that is removed meanwhile takes no space.
             with suppress(FileNotFoundError):
                 size += file.stat().st_size if file.is_file() else 0
         return size
@@ -72,7 +72,7 @@ class FolderGenerations(Generations):
             return None
 
     def revision(self, record: Record) -> Hashable | None:
-        """Inode, time and size of the file."""
+        """Inode, time and size of a record's file, as its revision; None without a file."""
         try:
             status = os.stat(self._records[record])
         except FileNotFoundError:
@@ -168,14 +168,14 @@ def _only_one(directory: Path) -> Iterator[int]:
 class FolderLeadership:
     """The leadership of the process that holds the ProjectorLock of a data directory.
 
-    A process that supervises holds the lock from before until after: it leads all the while.
+    A process that supervises takes the lock before and releases it afterwards, so it always leads.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def leader(self) -> str | None:
-        """This host's name when some process projects the directory."""
+        """The name of this host if some process projects the directory, else None."""
         return gethostname() if is_projected(self._directory) else None
 
     @contextmanager
@@ -185,12 +185,12 @@ class FolderLeadership:
             yield
 
     def take(self) -> bool:
-        """True: the lock is held."""
+        """Return True: the caller holds the lock already."""
         return True
 
     def leads(self) -> bool:
-        """True, until the process ends."""
+        """Return True: a process has the lock until it ends."""
         return True
 
     def release(self) -> None:
-        """Do nothing: the lock is left by who took it."""
+        """Do nothing: the holder of the ProjectorLock releases it."""

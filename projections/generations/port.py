@@ -29,7 +29,7 @@ class Generation(msgspec.Struct, frozen=True, rename="camel"):
     built_at: int
     """Milliseconds since the Unix epoch."""
     code: str
-    """Digest of what decides its content: projection, tables or analysis, registry."""
+    """Digest of what decides the generation's content: projection, tables or analysis, registry."""
 
 
 class Pointer(msgspec.Struct, frozen=True, rename="camel"):
@@ -41,7 +41,8 @@ class Pointer(msgspec.Struct, frozen=True, rename="camel"):
     refused: str | None = None
     """The reason why a former live generation must not be served; None otherwise."""
     last: int = 0
-    """Number of the live generation; no other has it, as a reader may still have that one open."""
+    """Number of the generation that was refused; no new one gets it, as a reader may have that
+    open."""
 
 
 class ProposedGeneration(msgspec.Struct, frozen=True, rename="camel"):
@@ -49,9 +50,9 @@ class ProposedGeneration(msgspec.Struct, frozen=True, rename="camel"):
 
     generation: Generation
     ready: bool = False
-    """True if it is finished; otherwise it is still being built, or its building ended."""
+    """True if the generation is finished; else it is being built, or its building was ended."""
     refused: str | None = None
-    """The reason why the process that runs the projectors refuses it; None otherwise."""
+    """The reason why the process that runs the projectors refuses it, if it does."""
 
 
 Record = Literal["pointer", "proposal"]
@@ -73,7 +74,7 @@ class Generations(ABC):
         """The numbers of the generations that are stored, half-built ones included, ascending."""
 
     def holds(self, number: int) -> bool:
-        """True if a generation is there, and not only what belongs to it besides."""
+        """True if a generation itself is there, and not only files or records beside it."""
         return number in self.numbers()
 
     @abstractmethod
@@ -130,7 +131,7 @@ class Generations(ABC):
     def _replace(
         self, record: Record, value: Pointer | ProposedGeneration, instead_of: Hashable | None
     ) -> Hashable | None:
-        """Replace the record of a revision; returns the new one, None where it has another."""
+        """Replace a record of this revision; returns the new revision, None for another one."""
 
     def _decoded(self, record: Record, form: type[R]) -> R | None:
         raw = self._read(record)
@@ -162,14 +163,14 @@ class ChangeCounter:
         self._general = 0
         """Number of the last change that may concern entities of any kind."""
         self._last: dict[str, int] = {}
-        """Kind -> number of the last change that concerned its entities, and not those of all."""
+        """Kind -> number of the last change that concerned this kind, without those of any kind."""
         self._under_way: Collection[str] | None = ()
-        """The kinds that the change which is being made concerns; None for any kind."""
+        """The kinds that the change under way concerns: () without a change, None for any kind."""
 
     def number(self, kind: str | None = None) -> int | None:
         """The number of changes so far; None while another one is being made.
 
-        With a kind it is that of the last change that concerned entities of the kind.
+        With a kind, the number of the last change that concerned entities of the kind.
         """
         if kind is None:
             ended = self._ended
@@ -199,13 +200,13 @@ class Leadership(Protocol):
     """The right to feed a read model and to switch its generations, which one process has."""
 
     def leader(self) -> str | None:
-        """The name of the host whose process has it now; None when none does.
+        """The name of the host whose process leads now; None when none does.
 
         Raises StoreUnavailable.
         """
 
     def held(self) -> AbstractContextManager[None]:
-        """Have it for a block; raises StoreUnavailable when another process does."""
+        """Lead for the length of a block; raises StoreUnavailable when another process leads."""
 
     def take(self) -> bool:
         """True if this process leads now; it does until `leads` says otherwise.
@@ -214,7 +215,7 @@ class Leadership(Protocol):
         """
 
     def leads(self) -> bool:
-        """True if this process leads still."""
+        """True if this process still leads."""
 
     def release(self) -> None:
         """Leave the lead to another process."""

@@ -37,8 +37,8 @@ class SharedSupervisor(Generic[M]):
     ) -> None:
         """`make` makes the supervisor of a leadership that begins; `keep` is called now and then.
 
-        With `waits`, the process starts also while what keeps the read model is away: steps raise
-        StoreUnavailable until it is there.
+        With `waits`, the process also starts while the store of the read model is away: steps raise
+        StoreUnavailable until the store is there.
         """
         self.name = name
         self._make = make
@@ -53,7 +53,7 @@ class SharedSupervisor(Generic[M]):
         self._kept_at = 0.0
         self.on_progress: Progress = lambda done, total: None
         self.prune: Callable[[M], bool] = lambda model: False
-        """Given on to the supervisor; see there."""
+        """Passed on to the supervisor; see `GenerationSupervisor.prune`."""
 
     @property
     def current(self) -> bool:

@@ -49,7 +49,7 @@ class GenerationSupervisor(Generic[M]):
         *,
         alone: bool = False,
     ) -> None:
-        """`changes` is for readers of this process to see that there were none.
+        """`changes` lets readers in this process see that nothing has changed.
 
         `alone` says that no other process can take the place of this one while it lives.
         """
@@ -62,7 +62,7 @@ class GenerationSupervisor(Generic[M]):
         self._next: FedGeneration[M] | None = None
         self._alone = alone
         self._pointed: Hashable | None = None
-        """Revision of the pointer that the live generation was opened by, or that it was put in."""
+        """Revision of the pointer when the live generation was opened by it, or written into it."""
         self._seen: Hashable | None = None
         """Revision of the proposal at the last look."""
         self._watched_at = 0.0
@@ -134,9 +134,10 @@ class GenerationSupervisor(Generic[M]):
             return 1
 
     def _open_anew(self) -> None:
-        """Go by the pointer that is there now, which this process knows nothing of.
+        """Open the generation of the present pointer, whose revision this process does not know.
 
-        Alone, it has itself replaced the pointer, and then met an error.
+        A process that is `alone` has replaced the pointer itself, and met an error afterwards;
+        another one leads no more, and raises Overtaken.
         """
         if not self._alone:
             raise overtaken(f"the pointer of {self.name}")
@@ -150,8 +151,8 @@ class GenerationSupervisor(Generic[M]):
     def feed(self, stored: Sequence[StoredAppend] = ()) -> int:
         """Apply the next batch as `step` does; returns 0 where there is anything else to do.
 
-        `stored` is what was just appended, see `Projector.step`. Not to be called while `step` is.
-        Raises what applying raises; `step` meets it again.
+        `stored` are the newest appends, see `Projector.step`. Must not run beside `step`. Raises
+        what applying raises, as the next `step` does again.
         """
         live = self._live
         if live is None or live.damage is not None or self._next is not None:
@@ -183,7 +184,7 @@ class GenerationSupervisor(Generic[M]):
             raise Interrupted("the process is stopping")
 
     def _refuse(self, damaged: Damaged) -> None:
-        """Have no process serve the live generation any more; the next step builds another."""
+        """Let no process serve the live generation any more; the next step builds another one."""
         log_line.warning(
             "the read model is built anew",
             extra={"projection": self.name, "reason": damaged.message},
@@ -198,7 +199,7 @@ class GenerationSupervisor(Generic[M]):
             live.abandon()
 
     def _build(self) -> None:
-        """Build a generation and serve it: not after the pause in which events are gathered."""
+        """Build a generation and serve it at once, with no pause in which events are gathered."""
         began, head = time.monotonic(), self._log.head()
         built = build(self.definition, self._log, self._progressed)
         if head:

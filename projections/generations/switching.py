@@ -103,7 +103,7 @@ def switch(
 def _not_switched(
     name: str, generation: Generation, seconds: float, said: ProjectorState | None
 ) -> StoreUnavailable:
-    """The error for a server that makes no progress towards a switch, with what it has said."""
+    """The error for a server without progress towards a switch; repeats the state it reports."""
     if said is None:
         why = "and reports no state"
     else:

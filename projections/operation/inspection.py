@@ -50,9 +50,9 @@ class ProjectionReport(msgspec.Struct, rename="camel"):
     running_code: str
     """Digest of the code that makes this report; a difference means that a rebuild is due."""
     built: int | None = None
-    """Entities that are done, while the read model is built for the first time, or anew."""
+    """Number of entities done, while the read model is built for the first time, or anew."""
     to_build: int | None = None
-    """Entities that are to be built in all."""
+    """Number of all entities that are to be built."""
     kinds: dict[str, KindReport] | None = None
     """Kind -> report of its entities in the read model; None without details."""
 
@@ -102,7 +102,7 @@ class EntityInspection(msgspec.Struct, rename="camel"):
     """The entity's document in the sorted read model."""
     entities_checkpoint: int
     search: dict[str, Any] | None
-    """Kind and digest of the entity's document in the search index, which edges have none in."""
+    """Kind and digest of the entity's document in the search index; edges have none."""
     search_checkpoint: int
     differences: list[str]
     """Names of the read models whose entity differs from the log's."""

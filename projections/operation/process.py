@@ -32,7 +32,7 @@ from projections.wiring.stores import Stores, open_stores
 
 _NICE = 10
 _SECONDS_BETWEEN = 0.5
-"""Least time between two updates of the operation's progress in its file."""
+"""Least number of seconds between two updates of the operation's progress in its file."""
 
 
 class _StatusFile:

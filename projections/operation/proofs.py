@@ -29,9 +29,9 @@ class Proof(msgspec.Struct, frozen=True):
     verdict: Verdict
     position: int
     compared: int
-    """Events of the log, entities of a read model."""
+    """Number of compared events of the log, or entities of a read model."""
     found: int
-    """Problems or differences."""
+    """Number of problems of the log, or differences of the read model."""
     reason: str | None
     """The reason why nothing could be compared; None otherwise."""
     generation: int | None
@@ -39,7 +39,7 @@ class Proof(msgspec.Struct, frozen=True):
     at: int
     """Milliseconds since the Unix epoch."""
     seconds: float
-    """Seconds that it took, the building of a new generation included."""
+    """Seconds that the verification took, including the building of a new generation."""
     by: str
 
 
@@ -70,15 +70,15 @@ def proof_of(
     `generation` is the number of the generation of a read model that was compared.
     """
     if isinstance(compared, LogProof):
-        position, number, found, reason = compared.head, compared.events, compared.found, None
+        position, number, differences, reason = compared.head, compared.events, compared.found, None
     else:
         position, number, reason = compared.position, compared.entities, compared.reason
-        found = sum(compared.found.values())
+        differences = sum(compared.found.values())
     return Proof(
         verdict=compared.verdict,
         position=position,
         compared=number,
-        found=found,
+        found=differences,
         reason=reason,
         generation=generation,
         at=clock.now(),

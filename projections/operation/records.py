@@ -21,7 +21,7 @@ Work = Literal["verify", "rebuild"]
 What = Literal["all", "entities", "search"]
 _FILE, _LOCK = "operation.json", "operation.lock"
 STARTED, BUSY = b"started\n", b"busy\n"
-"""The line by which the process says whether it works on the order."""
+"""The first line of output of the process: it works on the order, or another one is at work."""
 _ONE_AT_A_TIME = "an operation is under way: one at a time"
 
 
@@ -80,9 +80,9 @@ def is_under_way(directory: Path) -> bool:
 
 @contextmanager
 def operating(directory: Path) -> Iterator[None]:
-    """Be the one process that works on an operation; one that dies is so no longer.
+    """Hold the lock of operations for a block; a process that dies releases the lock.
 
-    Raises Conflict when another one is, and StoreUnavailable when the lock cannot be made.
+    Raises Conflict when another process has the lock, StoreUnavailable when it cannot be made.
     """
     try:
         file = (directory / _LOCK).open("w")

@@ -61,7 +61,7 @@ class DateHistogram(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     field: str
     interval: str | int
-    """One of CALENDAR, or so many milliseconds counted from 1970."""
+    """One of CALENDAR, or a number of milliseconds; intervals are counted from 1970."""
     gaps: bool = True
     """True if intervals without a document between two with some have buckets too."""
     below: tuple["Aggregation", ...] = ()

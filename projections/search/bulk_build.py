@@ -42,10 +42,10 @@ def load(
     most_states: int = 5_000,
     most_bytes: int = 32_000_000,
 ) -> None:
-    """Fill an empty index, or go on with one half filled from this log.
+    """Fill an empty index, or go on filling one that an interrupted load of this log has left.
 
-    The bounds are of a commit: the states of its entities, and the JSON of the last of these; both
-    may be exceeded by one entity.
+    A commit ends at `most_states` states of its entities, or at `most_bytes` of JSON of their last
+    states; one entity may exceed either bound.
     """
     checkpoint = engine.checkpoint_and_fingerprint()
     if checkpoint[0]:
@@ -113,7 +113,7 @@ def _resume(log: EventStore, fingerprint: str) -> _Reached | None:
 
 
 def _last_states(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[Folded]:
-    """Those of the entities that are indexed, as they were at a position, in order of the ids."""
+    """The states of the indexed ones among these entities at a position, in order of the ids."""
     streams = log.streams([StreamSpan(entity_id) for entity_id in ids], upto=upto)
     for entity, position in history.folded(streams):
         if is_indexed(entity):
@@ -123,7 +123,7 @@ def _last_states(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[Fol
 def _steps(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[tuple[Folded, Folded]]:
     """Each state of the entities that was replaced up to a position, and the one that replaced it.
 
-    They are folded as they are asked for, so that a long stream takes no memory.
+    States are folded as the iterator goes on, so that a long stream takes no memory.
     """
     streams = log.streams([StreamSpan(entity_id) for entity_id in ids], upto=upto)
     states = (Folded(*state) for state in history.states(streams))

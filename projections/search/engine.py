@@ -1,6 +1,6 @@
 """The port of search engines: documents in with a checkpoint, one query at a time out.
 
-What an engine promises is held by `tests/contracts/test_search_engine*.py`.
+Promises of engines are held by `tests/contracts/test_search_engine*.py`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -45,9 +45,9 @@ class EngineQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     tree: Node
     filter: Node | None = None
-    """Restricts without counting towards the score."""
+    """A restriction of the documents that does not count towards the score."""
     post_filter: Node | None = None
-    """Restricts like `filter`; it is apart because requests have it apart."""
+    """A restriction like `filter`, which does not apply to facets: each has its own."""
     kinds: frozenset[str] | None = None
     """Kinds of which documents are searched, None for all."""
     visible: frozenset[str] | None = None
@@ -55,7 +55,7 @@ class EngineQuery(msgspec.Struct, frozen=True, kw_only=True):
     include_deleted: bool = False
     """True if soft-deleted documents are searched too."""
     sort: Sort | None = None
-    """None orders by score, the best first."""
+    """The order of hits; None for the best score first."""
     offset: int = 0
     """Hits left out at the beginning; 0 beside `search_after`."""
     size: int = 10
@@ -63,7 +63,7 @@ class EngineQuery(msgspec.Struct, frozen=True, kw_only=True):
     search_after: tuple[SortValue, ...] | None = None
     """Sort values of the hit after which the page begins."""
     exact_total: bool = True
-    """Without it the total may stop at TOTAL_CAP."""
+    """False if the total may stop at TOTAL_CAP."""
     facets: tuple[Facet, ...] = ()
     at: int | None = None
     """Log position as of which documents are searched: those of the states that held there. None
@@ -76,13 +76,13 @@ class EngineHit(msgspec.Struct, frozen=True):
     id: str
     kind: str
     score: float | None
-    """None when the order is not by score."""
+    """The score; None when hits are not ordered by score."""
     sort: tuple[SortValue, ...]
-    """The value sorted by, the name and the id."""
+    """The value that hits are sorted by, the name and the id."""
 
 
 class Bucket(msgspec.Struct, frozen=True):
-    """Some of the matching documents."""
+    """The matching documents that have one value, or a moment in one interval, in common."""
 
     key: str | float | bool
     """The value that they have in common: a text, folded; a number; the millisecond that an
@@ -90,7 +90,7 @@ class Bucket(msgspec.Struct, frozen=True):
     """
     count: int
     below: tuple["FacetResult", ...] = ()
-    """Results of the aggregations inside, in their order."""
+    """Results of the aggregations inside this one, in their order."""
 
 
 class Buckets(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ class TopDocuments(msgspec.Struct, frozen=True):
     """Number of documents to choose from."""
     hits: tuple[EngineHit, ...] = ()
     max_score: float | None = None
-    """As in EngineHits."""
+    """The best score of the documents to choose from; None when not ordered by score."""
 
 
 FacetResult = Buckets | TopDocuments
@@ -147,9 +147,9 @@ class SearchedPaths(msgspec.Struct, frozen=True, dict=True):
     """The paths of an index that no kind declares, see `searched_paths.py`."""
 
     paths: tuple[str, ...] = ()
-    """In the order in which they first appear in the log."""
+    """The paths in the order in which they first appear in the log."""
     full: bool = False
-    """True if one did not fit any more, and those that appear later are not searched."""
+    """True if a path did not fit any more; paths that appear later are not searched."""
 
     @cached_property
     def known(self) -> frozenset[str]:
@@ -161,8 +161,7 @@ class DocumentChanges(msgspec.Struct, frozen=True):
     """Changes of an index in one commit, made from the index as it was at a checkpoint."""
 
     documents: Mapping[str, SearchDocument | None]
-    """By id; None removes a document with all of its past, which changes nothing where there is
-    none."""
+    """Id -> the new document; None removes a document, if there is one, with all of its past."""
     position: int
     """The log position up to which the index is current from then on."""
     after: Checkpoint
@@ -170,7 +169,7 @@ class DocumentChanges(msgspec.Struct, frozen=True):
     fingerprint: str = ""
     """Any text that belongs to the position, such as that of the log there."""
     searched: SearchedPaths | None = None
-    """Paths that the index searches from then on; None: those that it has searched so far."""
+    """Paths that the index searches from then on; None leaves them as they are."""
     replaced: Iterable[SearchDocument] = ()
     """Documents of states that were replaced, for searches as of the past; each is asked for once,
     after `documents`. None of these is of an entity that is removed, and none is stored already."""
@@ -183,13 +182,13 @@ class StateEntry(NamedTuple):
     kind: str
     digest: int
     since: int
-    """Position of the event that led to it."""
+    """Position of the event that led to the state."""
     until: int
     """Position of the event that led to another state; HOLDS_STILL where none did."""
 
 
 class IndexSnapshot(Protocol):
-    """One commit of an index, whatever is committed after it."""
+    """One commit of an index, which stays as it is when later ones follow."""
 
     @property
     def searched(self) -> SearchedPaths:
@@ -247,10 +246,10 @@ class SearchEngine(Searches, Protocol):
 
     Reads may come from any thread, also while another thread or process commits. Each sees one
     whole commit: never a part of one, and none older than the same thread has seen before. Every
-    method raises StoreUnavailable when the index cannot be read or written, or is closed. What is
-    known to be damaged is never served: neither by the process that found it nor, as long as the
-    index is there, by those that open it later. An engine that has just opened a large index may
-    not know yet; whatever it answered before is no proof, `snapshot` and `check` are.
+    method raises StoreUnavailable when the index cannot be read or written, or is closed. Data that
+    is known to be damaged is never served: neither by the process that found it nor, as long as the
+    index is there, by processes that open it later. An engine that has just opened a large index
+    may not know yet; whatever it answered before is no proof, `snapshot` and `check` are.
     """
 
     def checkpoint(self) -> int:

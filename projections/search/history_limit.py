@@ -31,7 +31,7 @@ class SearchHistoryLimit:
         self._looks_at = 0.0
 
     def step(self, engine: SearchEngine) -> bool:
-        """Have the index follow, if it is time to look; returns whether its horizon moved.
+        """Move the index's horizon on, if it is time to look; returns True if it moved.
 
         An index that has not applied the position of the horizon yet follows later. Raises
         StoreUnavailable.

@@ -1,7 +1,7 @@
 """The names that a search may give as its `index`: indexes, and aliases of several of them.
 
-As in OpenMetadata, the name of a kind is an alias of its index and of those of all kinds below it.
-An index that only OpenMetadata has is known too, and empty.
+The name of a kind is an alias of its index and of the indexes of all kinds below it, as in
+OpenMetadata. An index that only OpenMetadata has is known too, and empty.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Searches that say the statuses of contracts by a caller's names, and facets that are told so.
 
-The index has the catalog's own names. What a query asks of the field is asked of the caller's name
-of each status as well: where the name fits, so does the status.
+The index has the catalog's own names. A condition on the field is held against the caller's name of
+each status as well: where the name fits, so does the status.
 """
 
 from collections.abc import Sequence

@@ -14,7 +14,8 @@ _STREAMS_AT_A_TIME = 1_000
 """Entities whose streams are asked for together; the log reads them in bounded pieces."""
 
 StoredStates = Callable[[str], Iterable[tuple[int, int, str]]]
-"""Id -> since, until and, of replaced ones, the digest in hexadecimal of each state in an index."""
+"""Function of an id: `since` and `until` of each state in the index, and the digest of a replaced
+one in hexadecimal, "" for the current one."""
 
 
 def find_past_differences(
@@ -24,9 +25,10 @@ def find_past_differences(
     stored: StoredStates,
     differences: Differences,
 ) -> None:
-    """Compare each state of the entities with these ids with those of the log.
+    """Compare every state of these entities in the index with the states by a replay of the log.
 
-    `span` is the horizon of the index, up to which no state may have ended, and its position.
+    `span` is the horizon of the index, up to which no state may have ended, and the index's
+    position.
     """
     horizon, position = span
     while part := [*islice(ids, _STREAMS_AT_A_TIME)]:
@@ -47,9 +49,9 @@ its digest is compared with the documents."""
 
 
 def _due(replayed: Iterable[tuple[Entity, int]], horizon: int) -> tuple[Entity, dict[int, _Held]]:
-    """The last state of an entity, and by their positions what an index holds of all its states.
+    """The last state of an entity, and position -> what an index should hold of the state there.
 
-    That is nothing where the entity is purged, and of a state that ended up to the horizon.
+    An index holds nothing of a purged entity, and of states that ended up to the horizon.
     """
     due: dict[int, _Held] = {}
     before: tuple[Entity, int] | None = None

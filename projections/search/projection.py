@@ -12,13 +12,13 @@ from projections.search.searched_paths import PathsNoted, restricted
 log = logging.getLogger("catalog.search")
 
 VERSION = 6
-"""Raised whenever the same states give other documents, or these other terms."""
+"""To be raised whenever the same states give other documents, or the same documents other terms."""
 
 
 class EntityDocuments(Mapping[str, SearchDocument | None]):
-    """The search documents of entities, each made whenever it is asked for and held by nobody.
+    """Id -> search document of an entity, made anew at each access; None for a purged entity.
 
-    A document takes several times the memory of its entity. Those of purged entities are None.
+    No document is kept, as it takes several times the memory of its entity.
     """
 
     def __init__(self, states: Mapping[str, Folded], searched: SearchedPaths) -> None:
@@ -79,7 +79,7 @@ class SearchProjection:
             paths = {"paths": len(searched.paths), "position": position}
             log.warning("search takes no more undeclared paths", extra=paths)
         documents = EntityDocuments(states, searched)
-        # What is purged has no past.
+        # Purged entities have no past.
         kept = (state for state in states.values() if not state.entity.purged)
         replaced = replaced_documents((step for state in kept for step in state.steps), searched)
         self._engine.apply(

@@ -27,7 +27,7 @@ class Hidden(msgspec.Struct, frozen=True):
     def refuse(self, field: str, parameter: str, *, below_only: bool = False) -> None:
         """Raise FieldWithheld for a field that any of the kinds withholds.
 
-        `below_only` lets a field pass that something withheld lies in: that will be cut.
+        With `below_only`, a field may contain something withheld, as that will be cut out.
         """
         for each in self.withheld:
             if below_only:
@@ -44,7 +44,7 @@ class Hidden(msgspec.Struct, frozen=True):
         return _Restriction(self, parameter).restricted(node) if self.withheld else node
 
     def hides(self, path: str) -> bool:
-        """Return True if anything withheld is in the indexed path."""
+        """Return True if an indexed path is withheld, or contains anything withheld."""
         return any(each.touches_indexed(path) for each in self.withheld)
 
 
@@ -55,9 +55,8 @@ class _Restriction:
         self._hidden = hidden
         self._parameter = parameter
         self._boosts: dict[str, float] | None = None
-        """The default fields that leaves without one are spread over, those that nobody withholds,
-        with their boosts; None where nothing is withheld of any.
-        """
+        """Default field that no kind withholds -> its boost: leaves without a field are spread over
+        these. None where nothing is withheld in any default field."""
         if any(
             each.touches_indexed(field.path)
             for each in hidden.withheld
@@ -71,7 +70,7 @@ class _Restriction:
                         self._boosts[field.path] = max(boost, field.boost)
         self._spread_leaves: dict[Node, Node] = {}
         self._shown: set[str] = set()
-        """Named fields that are not refused."""
+        """Fields named in the tree that were looked at and not refused."""
 
     def restricted(self, node: Node) -> Node:
         if isinstance(node, tree.Exact) and self._parameter == "q" and node.field in NAMES:
@@ -114,7 +113,7 @@ class Visibility(msgspec.Struct, frozen=True):
 
     kinds: frozenset[str]
     withheld: Mapping[str, Withheld]
-    """By kind."""
+    """Kind -> the fields withheld from the caller."""
     statuses: StatusNames = OWN
     """The caller's names of the statuses of contracts."""
 

@@ -37,7 +37,7 @@ _SHOWN = 80
 
 
 class PathsNoted:
-    """The searched paths as they become by the events of a batch."""
+    """Collects the paths that become searched by the events of a batch."""
 
     def __init__(self, before: SearchedPaths) -> None:
         self._before = before
@@ -86,7 +86,8 @@ def searched_paths(log: EventStore, upto: int) -> SearchedPaths:
 
 
 def _concerned(batch: Sequence[RecordedEvent]) -> list[RecordedEvent]:
-    """The events of a batch that may add paths, and those that their entities have between them."""
+    """The events of a batch that are needed to note new paths: all that may add paths, and all of
+    the entities that other events than their creation add paths to."""
     adding = [recorded for recorded in batch if may_add_paths(recorded.event)]
     changed = {r.entity_id for r in adding if r.stream_version > 1}
     created = {r.entity_id for r in adding if r.stream_version == 1} - changed

@@ -162,8 +162,8 @@ class DisMax(Base, frozen=True):
 class IfFound(Base, frozen=True):
     """`then` where any document that the caller may see matches `sought`, else `otherwise`.
 
-    Of the search only its kinds that are visible and whether soft-deleted documents are searched
-    decide: not its index and its filters, so that what is counted is what is found.
+    `sought` is looked for in all visible kinds, with soft-deleted documents if the search has them.
+    The index and the filters of the search do not narrow this, so that facets count what is found.
     """
 
     sought: "Node"

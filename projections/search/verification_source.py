@@ -19,7 +19,7 @@ _MODULUS = 1 << 64
 
 
 class SortedEntries:
-    """The documents of a commit in order of id, which an index does not have; on disk."""
+    """The documents of a commit, sorted by id on disk because an index does not have that order."""
 
     def __init__(
         self, connection: sqlite3.Connection, snapshot: IndexSnapshot, log: EventStore
@@ -42,7 +42,7 @@ class SortedEntries:
             yield entity_id
 
     def model(self, ids: Sequence[str] | None) -> Model[int]:
-        """The model; `ids` (None: all) are the entities looked at."""
+        """The Model of these entities, of all for None."""
         return Model(
             name="search",
             position=self.position,
@@ -112,7 +112,7 @@ class SortedEntries:
 @contextmanager
 def sorted_entries(engine: SearchEngine, log: EventStore) -> Iterator[SortedEntries]:
     """The newest commit of an engine until the block ends; raises Damaged when not of this log."""
-    # An empty name is a file that SQLite makes for this connection and removes with it.
+    # For an empty name SQLite makes a file, which it removes with the connection.
     sorting = closing(sqlite3.connect("", isolation_level=None))
     with sorting as connection, engine.snapshot() as snapshot:
         reason = disagreement(log, *snapshot.checkpoint)

@@ -14,7 +14,7 @@ from domain.reading.horizon import Horizon
 
 
 class Verdict(StrEnum):
-    """True if what is derived equals what it is derived from."""
+    """The result of comparing derived data with its source."""
 
     EQUAL = "equal"
     DIFFERS = "differs"
@@ -90,11 +90,11 @@ class ProjectionProof(msgspec.Struct, rename="camel"):
     entities: int = 0
     """Number of entities compared."""
     kinds: list[KindProof] = []
-    """Empty for a sample: sums are of everything."""
+    """Sums of each kind; empty for a sample, as sums are of all entities."""
     found: dict[str, int] = {}
     """Sort of difference -> how many there are."""
     differences: list[Difference] = []
-    """The first of them."""
+    """The first differences."""
     reason: str | None = None
     """The reason why nothing could be compared; None otherwise."""
 
@@ -149,27 +149,27 @@ class Model(msgspec.Struct, Generic[V], frozen=True, kw_only=True):
 
     name: str
     position: int
-    """Its checkpoint in that state."""
+    """The checkpoint of the read model in that state."""
     horizon: Horizon
-    """The earliest position as of which it answers in that state."""
+    """The earliest position as of which the read model answers in that state."""
     holds: Callable[[Entity], bool]
-    """True if the read model holds an entity at all, as long as it is not purged."""
+    """Function that tells if the read model holds an entity at all, as long as it is not purged."""
     stored: Iterator[ModelEntry[V]]
     """The stored entities, in order of id."""
     expected: Callable[[Entity, int], tuple[V, int]]
-    """Makes what should be held of an entity whose last event is at a position, and its digest."""
+    """Function of an entity and the position of its last event; gives expected form and digest."""
     digest: Callable[[V], int]
-    """Digest of the stored form of one entity."""
+    """Function that gives the digest of the stored form of one entity."""
     modulus: int
     """Sums of digests are compared modulo this number."""
     explain: Callable[[V, V], list[FieldPair]]
-    """Names the fields in which the expected form (first) and the stored form differ."""
+    """Function that gives the fields in which the expected and the stored form differ."""
     kept: Mapping[str, tuple[int, int]]
-    """Kind -> number and digest of its entities, as kept while commits were applied."""
+    """Kind -> number of its entities and sum of their digests, as commits have kept them."""
     follow: Follow | None = None
-    """Called for each event of the log, before `inner`, where everything is compared."""
+    """Function called for each event, before `inner`, unless only a sample is compared."""
     inner: Callable[[Differences], None]
-    """Adds the faults inside the read model besides the entities."""
+    """Function that adds the faults of the read model beside its entities."""
 
 
 class Comparison(Generic[V]):

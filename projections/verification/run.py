@@ -48,12 +48,12 @@ class Source(Protocol):
         """The ids of all entities that the read model holds, ascending."""
 
     def model(self, ids: Sequence[str] | None) -> Model[Any]:
-        """These entities of the read model, or all for None."""
+        """A Model of these entities of the read model, of all for None."""
 
     def find_damage(self, differences: Differences) -> None:
-        """Add the damage of the read model's files, and what contradicts itself in them.
+        """Add the damage of the read model's files, and contradictions between their contents.
 
-        Nothing here takes the log. It is called from another thread, beside the reading of the log.
+        The log is not read here. A thread calls this while another one reads the log.
         """
 
 
@@ -89,7 +89,7 @@ def verify(
     with ThreadPoolExecutor() as pool, ExitStack() as stack:
         run = _Run(log, request, pool)
         sources = run.open(subjects, stack)
-        # After the models, so that it has every event that they have.
+        # Taken after the models are opened, so that it has every event that they have.
         snapshot = stack.enter_context(log.snapshot())
         ids = None if request.sample is None else run.draw(snapshot, sources.values())
         for name, source in sources.items():

@@ -82,9 +82,10 @@ def field_paths(kind_name: str) -> Mapping[str, FieldPath]:
 
 
 def field_path(kind_name: str, path: str) -> FieldPath | None:
-    """The properties of a path; None when entities of the kind have none such.
+    """The properties of a path; None when entities of the kind have no such path.
 
-    What is below a key that is apart is a document of any shape.
+    Below a key with paths of its own (`EntityKind.apart`) stands a document of any shape: each path
+    there has the properties of the key.
     """
     first = path.partition(".")[0]
     apart = first if first in ALL_KINDS[kind_name].apart and all(path.split(".")) else path

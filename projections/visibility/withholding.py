@@ -98,7 +98,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
             raise self._refusal(field, parameter)
 
     def refuse_all(self, what: str) -> NoReturn:
-        """Raise FieldWithheld for what needs all of an entity, as `what` says."""
+        """Raise FieldWithheld for a request that needs all of an entity; `what` says which."""
         named = ", ".join(sorted(self.paths))
         raise FieldWithheld(f"{what}, of which {named[:200]} is withheld from your roles")
 
@@ -108,7 +108,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
 
     @staticmethod
     def _touches(path: str, hidden: Collection[str]) -> bool:
-        """True if the path is at, below or above a hidden one; the whole is above all."""
+        """True if the path is at, below or above a hidden one; "" is above every path."""
         return any(
             not path or path == each or path.startswith(each + ".") or each.startswith(path + ".")
             for each in hidden

@@ -94,7 +94,7 @@ class ClusterGenerations(Generations):
         revision = super().point(pointer, instead_of=instead_of)
         now: list[str] = []
         with suppress(IndexMissing, NoDocument):
-            # Of our indexes alone: others may be none of our user's business.
+            # Ask for our own indexes only: our user may have no right to see others.
             path = f"/{self._alias}-*/_alias/{self._alias}"
             now = list(self._cluster.request("GET", path))
         actions = [{"remove": {"index": name, "alias": self._alias}} for name in now]
@@ -108,8 +108,8 @@ class ClusterGenerations(Generations):
     def renew(self) -> None:
         """Replace the pointer by itself, for a process that takes the leadership.
 
-        Whoever led before knows the revision that is gone now, and can replace the pointer no more.
-        Raises Overtaken and StoreUnavailable.
+        A process that led before knows only a revision that is gone now, and can no longer replace
+        the pointer. Raises Overtaken and StoreUnavailable.
         """
         self._seen.pop("pointer", None)
         revision = self.revision("pointer")
@@ -120,7 +120,7 @@ class ClusterGenerations(Generations):
         """Take the proposal of a revision away; raises StoreUnavailable."""
         self._seen.pop("proposal", None)
         if self._find("proposal") is not None:
-            # Where another one was proposed, it stays.
+            # A proposal that has replaced this one stays.
             with suppress(NoDocument, VersionConflict):
                 self._cluster.request("DELETE", self._place("proposal", instead_of))
 
@@ -139,7 +139,7 @@ class ClusterGenerations(Generations):
     def revision(self, record: Record) -> Hashable | None:
         """Return the number of replacements of a record, as the cluster last told it.
 
-        It is asked once in `look_seconds`, but for what this process has replaced itself.
+        The cluster is asked once in `look_seconds`; what this process has replaced itself is known.
         """
         known, now = self._seen.get(record), time.monotonic()
         if known is not None and now - known[0] < self._look_seconds:
@@ -149,7 +149,7 @@ class ClusterGenerations(Generations):
         except StoreUnavailable:
             if known is None:
                 raise
-            # Whoever reads by what was known finds out what the cluster cannot do.
+            # Readers by the known record find out themselves what the cluster cannot do.
             self._seen[record] = now, known[1]
             return known[1]
         if self._seen.get(record) is not known:
@@ -176,7 +176,8 @@ class ClusterGenerations(Generations):
         return revision
 
     def _place(self, record: Record, revision: Hashable | None) -> str:
-        """The path of a request that is for a revision of a record, or for where none is."""
+        """The path of a request that succeeds only while a record has this revision (None: no
+        record)."""
         if revision is None:
             return f"{self._places[record]}?op_type=create"
         assert isinstance(revision, tuple)

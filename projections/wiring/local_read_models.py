@@ -42,7 +42,7 @@ class Backend(Generic[M]):
 
     def reader(self, log: EventStore, changes: ChangeCounter | None) -> CurrentGeneration[M]:
         """Lend the live generation; `changes` are those of the supervisor of this process."""
-        # Of what is shared, other processes may make the next change.
+        # Other processes may make the next change of a shared read model.
         known = None if self.is_shared else changes
         return CurrentGeneration(self.definition, log, known)
 
@@ -51,7 +51,7 @@ class Backend(Generic[M]):
         return GenerationSupervisor(self.definition, log, changes, alone=True)
 
     def leadership_of(self, name: str) -> Leadership:
-        """The leadership for something else that one of those who share the read model does."""
+        """The leadership for another task that one of the hosts sharing the read model does."""
         return self.leadership
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ def _load_search(address: str, log: EventStore, progress: Progress) -> None:
             try:
                 engine.check(lambda: progress(0, 0))
             except Damaged:
-                # What an earlier load left is of no use.
+                # Damaged files that an earlier load left are of no use.
                 engine.reset()
             search_load.load(engine, log, progress)
             engine.compact()

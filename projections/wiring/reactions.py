@@ -17,7 +17,7 @@ class Reaction(Steps, Protocol):
     """A follower of the log, which goes on from the last position that it remembers."""
 
     def begin(self) -> None:
-        """Go on from what is remembered; to be called when this process begins to lead."""
+        """Go on from the remembered position; to be called when this process begins to lead."""
 
 
 class LedReaction:
@@ -45,7 +45,7 @@ class LedReaction:
 
 
 def judging(stores: Stores, measurements: Measurements) -> Steps:
-    """The judge over opened stores, whose log takes what it finds."""
+    """The judge over opened stores; it appends its verdicts to their log."""
     return _led(stores, Judge(stores.log, measurements))
 
 

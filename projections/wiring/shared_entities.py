@@ -52,7 +52,7 @@ class SharedEntities(Backend[PostgresReadModel]):
         )
         super().__init__(definition, leadership)
         self._given: list[PostgresLeadership] = []
-        """The leaderships of others, which end with the connections."""
+        """The leaderships given by `leadership_of`, which end with the connections."""
 
     def supervisor(self, log: EventStore, changes: ChangeCounter | None = None) -> Supervisor:
         """Return the feeder of the read model from a log while this process leads."""
@@ -71,7 +71,7 @@ class SharedEntities(Backend[PostgresReadModel]):
         return leadership
 
     def building(self, name: str) -> AbstractContextManager[None]:
-        """The lock of who builds another read model, among the hosts that share this one."""
+        """The lock for building another read model, among the hosts that share this one."""
         database = self._database
         return build_lock(database.connections, f"{database.catalog} {name} build", name)
 

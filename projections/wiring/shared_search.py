@@ -37,8 +37,8 @@ class SharedSearch(Backend[SearchEngine]):
     ) -> None:
         """`owner` is the identity of the log.
 
-        Of the processes that feed the index from the log, one has the leadership, and one at a time
-        that builds a generation the lock that `building` gives.
+        One of the processes that feed the index has the `leadership`. One process at a time builds
+        a generation, under the lock that `building` gives.
 
         Raises InvalidInput for what is no URL of a cluster. Nothing is asked of the cluster yet.
         """
@@ -98,7 +98,7 @@ class SharedSearch(Backend[SearchEngine]):
         return engine
 
     def _take_over(self, address: str) -> str:
-        """Have nobody write to an index any more but who opens it now; returns the alias for that.
+        """Make this process the only one that writes to an index; returns the alias to write by.
 
         Raises IndexMissing, StoreUnavailable, and Overtaken once when another process has taken
         over what this one wrote to before.
@@ -111,7 +111,7 @@ class SharedSearch(Backend[SearchEngine]):
         try:
             engine = self._open(address, True)
         except IndexMissing:
-            # It is refused where another process has made one meanwhile.
+            # The cluster refuses this if another process has made the index meanwhile.
             commits.make(self._cluster, address)
             engine = self._open(address, True)
         with closing(engine):
@@ -119,4 +119,4 @@ class SharedSearch(Backend[SearchEngine]):
 
 
 def _go_on() -> None:
-    """Nothing is to be done, and nothing ends the work."""
+    """Let a long piece of work go on: do nothing."""

@@ -75,7 +75,7 @@ class Stores:
 
     @property
     def looks_elsewhere(self) -> bool:
-        """True if a database or a cluster must say if anything has changed since a search."""
+        """True if only a database or a cluster can tell what has changed since a search."""
         return any(backend.is_shared for backend in self.backends)
 
     def named(self, what: str) -> list[CurrentGeneration[Any]]:
@@ -84,10 +84,11 @@ class Stores:
 
     @property
     def fed_at_once(self) -> Mapping[str, ApplyAtOnce]:
-        """Projection -> what applies the next batch, where whoever has appended may wait for it.
+        """Projection -> function that applies the next batch, for a thread that has just appended.
 
-        The sorted read model in a file takes a write in little more time than another thread takes
-        to begin. Search gathers writes, and commits to a database wait for that.
+        Applying a write to the sorted read model in a file takes little more time than waking
+        another thread. Search is not among them, as it gathers writes; nor is a read model in a
+        database, whose commits wait.
         """
         feeder = self._feeder
         return {} if feeder is None else {feeder.name: feeder.feed}
@@ -181,7 +182,7 @@ def open_stores(
         lists: CurrentGeneration[SortedReadModel] = current[0]
         limit = HistoryLimit(history_days)
         supervisors[0].prune = limit.step
-        # Where all is kept, search does not wait for lists.
+        # Search waits for lists only if there is a limit of the history.
         horizon: Callable[[], Horizon] = Horizon
         due: Callable[[], int] = int
         if history_days is not None:

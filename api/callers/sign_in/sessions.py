@@ -135,7 +135,7 @@ class Sessions:
 
 @lru_cache(maxsize=1 + MOST_PREVIOUS)
 def _cipher(key: bytes) -> Any:
-    # Start-up: only who signs in needs it.
+    # Imported here for a quick start: only sign-in needs it.
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
 
     return AESGCM(key)

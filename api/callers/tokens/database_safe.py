@@ -92,9 +92,10 @@ class DatabaseSafe(Safe):
 
 
 def _put(link: Link, document: str, row: tuple[bytes, str] | None, content: bytes) -> Any:
-    """Put in the content of a document that is as it was read; None where it is not any more.
+    """Write a document unless it has changed since it was read; returns None if it has.
 
-    A replica that is to have it is waited for: what was revoked stays so when that takes over.
+    Waits for a synchronous replica, so that revoked tokens stay revoked when the replica takes
+    over.
     """
     stamp = link.one(_PUT, document, content, None if row is None else row[1])
     link.sync()

@@ -159,9 +159,9 @@ def open_safe(settings: Settings, *, is_there: bool = True) -> Safe:
 def _take_over(directory: DirectorySafe, safe: Safe, documents: Sequence[str]) -> None:
     """Take the register and documents of a host's directory into the safe that all hosts share.
 
-    What was revoked on any host stays revoked. Of secrets the first one taken over counts: to trust
-    that of a further directory could bring back one that was dropped. The files get other names
-    then, so that each is taken over once; a crash before that has it taken over again, which
+    A token that was revoked on any host stays revoked. Of secrets the first one taken over counts:
+    to trust that of a further directory could bring back one that was dropped. The files get other
+    names then, so that each is taken over once; a crash before that has it taken over again, which
     changes nothing.
     """
     if directory.read(REGISTER) is not None:

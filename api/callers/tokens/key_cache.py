@@ -93,7 +93,7 @@ class CachedKeys:
                 await self._load_again()
 
     async def _load_again(self) -> None:
-        """Load the keys, while the caller has the lock; those that are had count if that fails."""
+        """Load the keys, for a caller that has the lock; if that fails, the present keys stay."""
         try:
             keys, problems = await to_thread.run_sync(self._load)
         except InvalidInput as error:

@@ -115,7 +115,7 @@ def revoke_tokens(safe: Safe, ids: Iterable[str], subjects: Iterable[str]) -> se
     revoked, names = set(ids), set(subjects)
 
     def revoke(register: Register) -> Register:
-        # The time in which the register is changed: what was issued while this waited is revoked.
+        # The time of the change itself: a token issued while this waited is revoked too.
         now = time.time()
         new = Register(revoked=dict.fromkeys(revoked, now), subjects=dict.fromkeys(names, now))
         return joined(register, new)

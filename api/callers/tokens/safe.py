@@ -23,10 +23,10 @@ _ASIDE = ".before-database"
 
 
 class Safe(ABC):
-    """Some small documents, and the links that sign in once; its methods block.
+    """Keeps small documents, and the links that sign in once; its methods block.
 
-    They raise StoreUnavailable where the database of the safe does not answer, and InvalidInput or
-    OSError for files that cannot be read or written.
+    The methods raise StoreUnavailable where the database of the safe does not answer, and
+    InvalidInput or OSError for files that cannot be read or written.
     """
 
     @abstractmethod
@@ -43,10 +43,10 @@ class Safe(ABC):
 
     @abstractmethod
     def change(self, document: str, change: Callable[[bytes | None], bytes]) -> bytes:
-        """Change a document, as no other process does meanwhile; returns what is in it now.
+        """Change a document, unless another process does meanwhile; returns its new content.
 
-        `change` makes the new content of what is there; it is called again where another process
-        was first. What is returned survives power loss.
+        `change` makes the new content of the old one, and is called again if another process was
+        first. The returned content survives power loss.
         """
 
     @abstractmethod
@@ -136,7 +136,7 @@ class DirectorySafe(Safe):
         """Nothing is open."""
 
     def set_aside(self, document: str) -> str:
-        """Give the file of a document, which another safe has now, another name; returns that."""
+        """Rename the file of a document that another safe has now; returns the new path."""
         path = self._directory / document
         aside = path.with_name(document + _ASIDE)
         path.replace(aside)

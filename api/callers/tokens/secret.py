@@ -69,8 +69,8 @@ def check_secret(secret: str, origin: str) -> None:
 def rotate_secret(safe: Safe, document: str, now: float) -> str:
     """Replace the present secret of a document by a new one; returns the one that was replaced.
 
-    That one is kept as long as a token can be good that was made with it. Raises InvalidInput when
-    too many are kept.
+    The replaced secret is kept as long as a token that was made with it can be valid. Raises
+    InvalidInput when too many are kept.
     """
     replaced = make_secrets(safe, document)[0]
 

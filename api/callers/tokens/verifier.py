@@ -151,8 +151,8 @@ class TokenVerifier:
     def _check_times(self, claims: Claims, register: Register) -> None:
         """Raise Unauthorized for wrong times.
 
-        Depends on the clock and the token's times alone, but for long-lived tokens, whose ids
-        nobody guesses.
+        The result depends on the clock and the token's times alone, so that it discloses nothing
+        else; except for long-lived tokens, whose ids nobody can guess.
         """
         now = self._clock()
         issued = now if claims.iat is None else min(claims.iat, now)
@@ -203,7 +203,7 @@ class TokenVerifier:
             try:
                 await self.follow()
             except Exception:
-                # Whatever it was: who stopped following would never learn of a revocation.
+                # Any error: a process that stopped following would never learn of a revocation.
                 log.exception("register of tokens not followed")
 
     def close(self) -> None:

@@ -82,16 +82,16 @@ def _page(
     changed = int(headers["X-Catalog-Position"])
     position = max(at_head, changed) if pinned is None else pinned
     if changed > position:
-        # It was changed since the first page.
+        # The entity was changed since the first page.
         body, _ = asked.read(given.entity, wanted, position)
     rows = _rows(paths, body)
-    found = [row for row in matching(rows, given.matching) if _has_any(row, given.tags)]
-    shown, more = fill(asked.room(), map(_shown, found[start:]), start)
+    chosen = [row for row in matching(rows, given.matching) if _has_any(row, given.tags)]
+    shown, more = fill(asked.room(), map(_shown, chosen[start:]), start)
     return Columns(
         position=position,
         request_id=asked.request_id,
         total=len(rows),
-        matching=len(found),
+        matching=len(chosen),
         columns=shown,
         cursor=asked.cursors.made(position, more),
     )

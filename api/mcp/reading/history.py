@@ -88,7 +88,7 @@ async def get_history(asked: Asked, given: GetHistory) -> History:
 def _page(asked: Asked, given: GetHistory, since: int, pinned: int | None, before: int) -> History:
     kind = viewed(asked.access, given.entity)
     log = asked.services.stores.log
-    # What the caller may not read now, or is gone, has no history to show.
+    # Refuse an entity that is gone, or that the caller may not read now.
     asked.read(given.entity, (), None)
     entity_id = id_of_named(log, kind, given.entity)
     withheld = asked.access.withheld(Action.VIEW, kind.name)
@@ -126,9 +126,9 @@ class _Steps:
         self._since = since
         self._before = before
         self.seen: list[int] = []
-        """For each version that was given, the stream version before which it would come again."""
+        """For each version given so far: the stream version to pass as `before` to get it again."""
         self.unread: int | None = None
-        """The stream version before which nothing was looked at, where a bound ended the walk."""
+        """The stream version at which a bound ended the walk; None if no bound did."""
 
     def of(self, field: str) -> Iterator[TimelineStep[Change]]:
         """The versions; those that change the field, where one is asked for."""
@@ -153,7 +153,7 @@ class _Steps:
 
 
 def _told(withheld: Withheld | None, field: str, change: TimelineChange) -> Change | None:
-    """A change as the caller may see it, unless it is of another field."""
+    """A change as far as the caller may see it; None for another field, or a withheld change."""
     path = ".".join(change.keys)
     if field and path != field and not path.startswith(f"{field}."):
         return None

@@ -75,7 +75,7 @@ class ImpactShown(Answer, kw_only=True, omit_defaults=True):
     """On the first page."""
     more_ask: int = 0
     omitted: int = 0
-    """Number of entities that are hit no more surely and are not told."""
+    """Number of entities that the answer leaves out, none of which is hit more surely."""
     truncated: bool = False
     """True if the lineage is larger than what was looked at."""
 
@@ -117,7 +117,7 @@ def _checked(asked: Asked, given: CheckImpact, start: int) -> ImpactShown:
     impact = impact_on(asked.services, asked.access, reference, reached, sight)
     if isinstance(impact, msgspec.UnsetType):
         raise NotFound(f"{kind.name} {whole} is not in the lists any more, or not yet: ask again")
-    # A reader of a column with another type may go on; of one without the column it cannot.
+    # Readers of a column may cope with another type of it, but not with its removal.
     surely = given.change != "retype_column"
     own = Node(kind.name, entity["id"], entity["name"], whole)
     named = [
@@ -175,7 +175,7 @@ def _has_column(paths: Iterable[str], entity: dict[str, Any], column: str) -> bo
 def _contracts(
     asked: Asked, entity_id: str, column: str, *, surely: bool
 ) -> Iterator[tuple[bool, Broken, Node]]:
-    """The contracts of the entity that name the column; all of them where the entity goes."""
+    """The contracts of the entity that name the column; without a column, all of them."""
     found = contracts_of(asked.services, asked.access, [entity_id]) or {}
     for each in found.get(entity_id, []):
         node = Node(CONTRACT.name, each["id"], each["name"], each["fullyQualifiedName"])
@@ -192,15 +192,15 @@ def _contracts(
 
 
 def _listed(what: str, places: list[str]) -> str:
-    told = ", ".join(plain(each) for each in places[:MOST_REASONS])
+    named = ", ".join(plain(each) for each in places[:MOST_REASONS])
     more = len(places) - MOST_REASONS
-    return f"{what} in {told}" + (f" and {more} more" if more > 0 else "")
+    return f"{what} in {named}" + (f" and {more} more" if more > 0 else "")
 
 
 def _tests(
     asked: Asked, kind: str, entity: dict[str, Any], column: str, *, surely: bool
 ) -> Iterator[tuple[bool, Broken, Node]]:
-    """The tests of the column; all tests of the table where the table goes."""
+    """The tests of the column; without a column, all tests of the table."""
     if kind != "table" or not may_list_tests(asked.access):
         return
     table = viewed(asked.access, Named(kind, entity["id"]))
@@ -242,12 +242,12 @@ def _owned(each: HitEntity) -> tuple[Node, list[dict[str, Any]]]:
 
 def _owners(owned: Iterable[tuple[Node, list[dict[str, Any]]]]) -> list[Owner]:
     """Owners with their entities, the owners of most entities first."""
-    found: dict[str, tuple[dict[str, Any], list[Shown]]] = {}
+    by_owner: dict[str, tuple[dict[str, Any], list[Shown]]] = {}
     for node, owners in owned:
         for owner in owners:
-            _, things = found.setdefault(owner["id"], (owner, []))
+            _, things = by_owner.setdefault(owner["id"], (owner, []))
             things.append(Shown(node.type, exact_or_id(node.fully_qualified_name, node.id)))
-    ranked = sorted(found.values(), key=lambda each: -len(each[1]))
+    ranked = sorted(by_owner.values(), key=lambda each: -len(each[1]))
     return [
         Owner(
             kind=owner["type"],

@@ -63,7 +63,7 @@ class LineageShown(Answer, kw_only=True, omit_defaults=True):
     edges: list[EdgeShown]
     total_rows: int
     deleted: list[Shown] = msgspec.field(default_factory=list)
-    """Those of its entities that are soft-deleted."""
+    """The soft-deleted entities of the lineage, as far as the answer names them."""
     truncated: bool = False
     """True if a bound ended the walk, so that there may be more than the pages show."""
 

@@ -44,7 +44,7 @@ class Test(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     name: str
     of: str = ""
-    """The column, where it is of one."""
+    """Name of the column that the test is about; empty for a test of the table."""
     status: str = "never run"
     time: int | UnsetType = UNSET
     text: str = ""
@@ -57,7 +57,7 @@ class Quality(Answer, kw_only=True, omit_defaults=True):
     tests: list[Test] = msgspec.field(default_factory=list)
     total_tests: int | UnsetType = UNSET
     tests_looked_at: int | UnsetType = UNSET
-    """Number of tests whose runs were looked at, where these are not all."""
+    """Number of tests whose runs were looked at; unset if all were."""
     profile: dict[str, Any] = msgspec.field(default_factory=dict)
     use: dict[str, int] = msgspec.field(default_factory=dict)
     """Day -> number of uses."""
@@ -128,7 +128,7 @@ def _add_profile(
 
 
 def _cut(value: Mapping[str, Any], texts: list[Text]) -> dict[str, Any]:
-    """A measurement without what is long: distributions, and lists of tasks."""
+    """A measurement without its long values: distributions are left out, lists are counted."""
     plainly = {
         key: inner if not isinstance(inner, list) else {"count": len(inner)}
         for key, inner in value.items()

@@ -135,7 +135,7 @@ def _has_moved(asked: Asked, pinned: int) -> bool:
 
 
 def _filter(filters: Filters) -> tree.Bool | None:
-    """The filter of the search; what it names is whole values."""
+    """The filter of the search, which names whole values."""
     chosen = tuple(
         typed(tree.Exact(field, value))
         for name, field in _FILTERED.items()
@@ -148,12 +148,12 @@ def _shown(
     asked: Asked, given: SearchCatalog, answered: Mapping[str, Any], start: int, position: int
 ) -> Hits:
     total = answered["hits"]["total"]["value"]
-    found = answered["hits"]["hits"]
-    contracts = _contracts(asked, [hit["_id"] for hit in found])
-    rows = [_hit(hit["_source"], contracts.get(hit["_id"])) for hit in found]
+    hits = answered["hits"]["hits"]
+    contracts = _contracts(asked, [hit["_id"] for hit in hits])
+    rows = [_hit(hit["_source"], contracts.get(hit["_id"])) for hit in hits]
     shown, more = fill(asked.room(), rows, start)
-    if more is None and found and start + len(found) < min(total, MAX_WINDOW):
-        more = start + len(found)
+    if more is None and hits and start + len(hits) < min(total, MAX_WINDOW):
+        more = start + len(hits)
     return Hits(
         position=position,
         request_id=asked.request_id,
@@ -167,10 +167,10 @@ def _shown(
 
 def _contracts(asked: Asked, ids: list[str]) -> dict[str, Shown]:
     """Id of an entity -> its contract, as far as the caller may see any."""
-    found = contracts_of(asked.services, asked.access, ids) or {}
+    contracts = contracts_of(asked.services, asked.access, ids) or {}
     return {
         entity_id: Shown(CONTRACT.name, exact_or_id(last["fullyQualifiedName"], last["id"]))
-        for entity_id, (*_, last) in found.items()
+        for entity_id, (*_, last) in contracts.items()
     }
 
 

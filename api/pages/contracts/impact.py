@@ -73,30 +73,30 @@ def impact_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
             position=at.moment.position if at.moment else None,
         )
         view = Perspective(perspective)
-        found = comparison(changes, view)
-        # Who was hit then is of no use to anybody; who is hit, the page of the present tells.
+        compared = comparison(changes, view)
+        # Only the page of the present shows the impact: the impact of the past helps nobody.
         is_told = not start and at.moment is None
         impact = _impact(services, at.access, contract, changes) if is_told else None
         end = start + CHANGES_SHOWN
-        rows = [_row(each) for each in found.changes[start:end]]
+        rows = [_row(each) for each in compared.changes[start:end]]
         address, side_by_side = (
             at.dated(entity_address(at.kind.name, entity["fullyQualifiedName"], view))
             for view in ("impact", "compare")
         )
         kept: dict[str, str | None] = {"from": old, "to": new}
         paged = kept | {"perspective": perspective}
-        more = end < len(found.changes)
+        more = end < len(compared.changes)
         levels = Counter(change.rule.level(view) for change in changes)
         return {
             "kind": at.kind.name,
             "entity": entity,
             "versions": (old, new),
-            "compatible": found.compatible,
-            "bump": found.bump,
+            "compatible": compared.compatible,
+            "bump": compared.bump,
             "total": len(changes),
             "counts": [(level, levels[level]) for level in Level if levels[level]],
             "groups": [(level, list(group)) for level, group in groupby(rows, attrgetter("level"))],
-            "omitted": 0 if more else found.omitted,
+            "omitted": 0 if more else compared.omitted,
             "impact": impact,
             **HITS_SHOWN,
             "perspective": perspective,

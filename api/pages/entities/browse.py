@@ -32,7 +32,7 @@ SHOWN_KEYS = ("displayName", "description")
 SHOWN = 100
 """Entities of one kind below another that are shown at once."""
 READ, MOST_READ = 200, 2_000
-"""Entities read for a branch, at once and in all: a list also has deeper entities."""
+"""Entities read for a branch, at a time and in all: some lists also have entities further down."""
 _PLACE: Parameters = {
     "below": query(str, "Only entities of this kind.", ""),
     "after": query(str, "Place to go on from."),
@@ -190,10 +190,10 @@ def _right_below(
     narrowed: Mapping[str, str],
     after: str | None,
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """The entities of a list whose parent is the one that narrows it, and the next cursor.
+    """The entities of a list that stand right below the one that narrows it, and the next cursor.
 
-    Without a parameter, the entities without a parent. Some kinds have parents of two sorts: the
-    list of a glossary also has the terms below its terms.
+    With nothing in `narrowed`, the entities without a parent. Some kinds have parents of two sorts:
+    the list of a glossary also has the terms below its terms, which are left out here.
     """
     key = next((kind.filters[parameter] for parameter in narrowed), None)
     children: list[dict[str, Any]] = []

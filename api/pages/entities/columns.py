@@ -48,7 +48,7 @@ def column_keys(kind: EntityKind, entity: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _are_columns(value: Any) -> bool:
-    """True of lists of objects with a name and a type."""
+    """True if a value is a list of objects that all have a name and a type."""
     return (
         isinstance(value, list)
         and bool(value)
@@ -57,16 +57,16 @@ def _are_columns(value: Any) -> bool:
 
 
 def have(rows: Iterable[ColumnRow], key: str) -> bool:
-    """True if any of the columns says anything by a key."""
+    """True if any column has a value under a key."""
     return any(getattr(row.column, key) not in NOTHING for row in rows)
 
 
 def column_table(
     key: str, entity: Mapping[str, Any], address: str, text: str, start: int, everything: bool
 ) -> dict[str, Any]:
-    """A table of columns: the rows of this page of it, and the link to the next ones.
+    """A table of columns for a template: the rows of one page, and the link to the next page.
 
-    `address` is that of the entity's page, which may embed the table on another page too.
+    `address` is the address of the entity's page, also where another page shows the table.
     """
     rows = unfold(entity[key])
     matches = matching(rows, text)

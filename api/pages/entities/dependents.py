@@ -42,9 +42,9 @@ many columns and owners they name of each entity."""
 def dependents_of(
     at: EntityRequest, parts: Sequence[Node] = (), bounds: Bounds = BOUNDS
 ) -> dict[str, Any] | None:
-    """The entities that depend on one which may be deleted; None where the lineage is withheld.
+    """The entities that depend on a live entity; None where the lineage is withheld. Blocks.
 
-    Or on `parts` of it, which would be deleted with it. Blocks. The entity is live.
+    Entities that depend on its `parts`, which would be deleted with it, are among them.
     """
 
     def all_of_it(fqn: str) -> Reached:
@@ -66,9 +66,9 @@ def dependents_of(
 
 
 def parts_of(at: EntityRequest, entity_id: str) -> list[Node]:
-    """The live entities below one, as a deletion of all of it finds them; those above come first.
+    """The live entities below one, which a recursive delete finds; parents before their children.
 
-    It stops after the level with which they are more than MOST_PARTS. Blocks.
+    The search ends after the level with which there are more than MOST_PARTS. Blocks.
     """
     parts: list[Node] = []
     level = [entity_id]
@@ -81,7 +81,7 @@ def parts_of(at: EntityRequest, entity_id: str) -> list[Node]:
 
 
 def dependents_of_column(at: EntityRequest, column: str) -> dict[str, Any] | None:
-    """As `dependents_of`, of those that are made of a column, or may be.
+    """The entities that are, or may be, made of a column; None where the lineage is withheld.
 
     `column` is the qualified name of the column in the entity.
     """
@@ -99,7 +99,7 @@ def dependents_of_column(at: EntityRequest, column: str) -> dict[str, Any] | Non
         "total": len(impact.breaks),
         "perhaps": len(impact.may_break),
         "only_nearest": 0,
-        # Of what is not named, nothing is hit more surely than what is.
+        # Entities that are left out are hit no more surely than those that are named.
         "at_least": impact.truncated or bool(impact.omitted and not impact.look_again),
         **_owners(named),
     }

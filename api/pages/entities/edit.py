@@ -121,7 +121,7 @@ def edit_pages(
             plan = partial(plan_patch, services.catalog.planner, kind, entity_id)
             await change(at, plan, patch, tag)
         except StaleVersion:
-            # A question, and no failure: a browser would log one.
+            # The answer is a question, not an error, which a browser would log.
             return await pages.answer(at, "edit", partial(again, stale=True), mine=wanted)
         except REFUSALS as error:
             status, problem = refusal(error)
@@ -191,7 +191,7 @@ def _values(
     field: editable.Field,
     place: editable.FormTarget,
 ) -> dict[str, Any]:
-    """The values of the form, of which `mine` is its text: the stored one to begin with."""
+    """The values of the form's template; `mine` is the text in the form, first the stored one."""
     kind, there = at.kind, place.holder
     theirs: Given = editable.items_of(field, there) if field.is_list else there.get(field.key) or ""
     if field.is_list and len(theirs) > _MOST_ITEMS:

@@ -35,11 +35,11 @@ class Field(msgspec.Struct, frozen=True):
 
     @property
     def is_list(self) -> bool:
-        """True of a key that holds a list, of which a form has each item."""
+        """True if the key holds a list, for which a form has a field for each item."""
         return self.sort in ("references", "tags")
 
     def kinds(self, kind: EntityKind) -> tuple[str, ...]:
-        """The kinds of what its list may name."""
+        """The kinds of the entities that the list under the key may name."""
         return tuple(LABELS) if self.sort == "tags" else kind.refers_to[self.key]
 
 
@@ -87,11 +87,11 @@ def sees_all(kind: EntityKind, access: Access) -> bool:
 
 
 def _may(kind: EntityKind, access: Access, key: str) -> bool:
-    """True if a caller may edit the kind, and nothing of a key is withheld (no key: of any).
+    """True if a caller may edit the kind, and nothing of a key is withheld; "" means all keys.
 
     `key` is a JSON pointer without the slash that it begins with.
 
-    What somebody does not see whole would be overwritten unseen.
+    A value that somebody does not see whole could be overwritten unseen.
     """
     if not access.may(Permission(Action.EDIT, kind.name, also=Action.VIEW)):
         return False

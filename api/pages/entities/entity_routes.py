@@ -47,7 +47,7 @@ def of_kind(action: Action, also: Action | None = None) -> Callable[[Any], Permi
 
 
 def of_contracts(action: Action, also: Action | None = None) -> Callable[[Any], Permission]:
-    """As `of_kind`, for pages that only contracts have; it raises NotFound for other kinds."""
+    """The function of `of_kind` for pages of contracts; it raises NotFound for other kinds."""
 
     def needed(scope: Any) -> Permission:
         kind = kind_of(scope)
@@ -60,7 +60,7 @@ def of_contracts(action: Action, also: Action | None = None) -> Callable[[Any], 
 
 may_view = of_kind(Action.VIEW)
 may_edit, may_delete = of_kind(Action.EDIT, Action.VIEW), of_kind(Action.DELETE, Action.VIEW)
-"""Of pages that change or delete an entity, and show it."""
+"""Permissions of the pages that change, or delete, an entity and show it."""
 
 
 class EntityRequest(msgspec.Struct, frozen=True):
@@ -85,12 +85,12 @@ class EntityRequest(msgspec.Struct, frozen=True):
 
     @property
     def access(self) -> Access:
-        """The permissions of who asks."""
+        """The rights of the caller."""
         granted: Access = self.request.auth
         return granted
 
     def read(self, fields: str | None = "*") -> tuple[bytes, str]:
-        """The JSON of the entity as who asks may see it, and its entity tag.
+        """The JSON of the entity as far as the caller may see it, and its entity tag.
 
         Blocks. Raises NotFound, and Purged for the past of an entity.
         """
@@ -116,7 +116,7 @@ class EntityPages:
         self._renderer = renderer
 
     def asked(self, request: AnyRequest) -> EntityRequest:
-        """The kind and the name in the path of a page; raises NotFound."""
+        """The entity that the path of a page names, by kind and name; raises NotFound."""
         kind = kind_of(request.scope)
         name = name_in_path(request, f"/{kind.name}/".encode())
         return EntityRequest(self._services, request, kind, kind.spelled(name))
@@ -124,9 +124,9 @@ class EntityPages:
     async def asked_as_of(
         self, request: AnyRequest, at: str | None, as_of: str | None
     ) -> EntityRequest:
-        """As `asked`, of the moment that the parameters DATE name.
+        """The request that `asked` gives, as of the moment that the parameters DATE name.
 
-        Raises what `moment_asked` raises.
+        Raises what `asked` and `moment_asked` raise.
         """
         moment = await moment_asked(self._services, request, at, as_of)
         return msgspec.structs.replace(self.asked(request), moment=moment)
@@ -211,7 +211,7 @@ async def change(at: EntityRequest, plan_of: PlanOf, body: bytes, tag: str) -> N
 def refusal(error: Exception) -> tuple[int, str]:
     """The status and the words of one of REFUSALS."""
     if isinstance(error, NotEmpty):
-        # The error tells programs how to ask for it.
+        # The message of the error is for programs: it names the parameter that deletes all.
         return status_of(error)[0], "It is not empty: it goes only with everything below it."
     if isinstance(error, CatalogError):
         return status_of(error)[0], error.message

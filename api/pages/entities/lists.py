@@ -46,7 +46,7 @@ def list_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]
         given = _given(kind, request)
         if beside is not None:
             return await side_by_side(request, kind, at, as_of, beside, given)
-        # Before anybody waits for a position that somebody has made up.
+        # Check the cursor before waiting for its position, which may be made up.
         place_asked(wanted_list(kind, request.auth, None, **given))
         cursor = given.get("after") or given.get("before")
         moment = await moment_asked(services, request, at, as_of, cursor)

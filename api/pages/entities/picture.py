@@ -23,7 +23,7 @@ class Unfolded(msgspec.Struct, frozen=True):
     """A request for a picture: its steps, and the column and the group that it shows."""
 
     address: str
-    """That of the page of the lineage, as of the moment that it is of."""
+    """Address of the page of the lineage, with the moment of the past if the page has one."""
     up: int
     down: int
     asked: Asked
@@ -50,7 +50,7 @@ class Unfolded(msgspec.Struct, frozen=True):
 def picture_beside(at: EntityRequest) -> dict[str, Any] | None:
     """The values of the picture on the page of an entity; None for one without lineage.
 
-    It is of one step each way. Blocks.
+    The picture shows one step in each direction. Blocks.
     """
     if not may_see_lineage(at.access):
         return None
@@ -103,7 +103,7 @@ def _layer_title(layer: int) -> str:
 
 
 def _turns(walk: Walk, unfolded: Unfolded) -> dict[str, Any]:
-    """The links to more and fewer steps in each direction; None where there is nothing to turn."""
+    """The links to more and fewer steps in each direction; None where there is no such step."""
     up, down = unfolded.up, unfolded.down
     more_up = walk.further_up and up < MOST_STEPS
     more_down = walk.further_down and down < MOST_STEPS

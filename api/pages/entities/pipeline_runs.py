@@ -65,7 +65,7 @@ def _row(run: PipelineRun) -> dict[str, Any]:
 
 
 def _rows(run: PipelineRun, tasks: list[TaskRun]) -> int | None:
-    """The rows that a run has written, as far as it, or its tasks, say so."""
+    """The number of rows that a run has written, by itself or by its tasks; None if none says."""
     if run.metrics and run.metrics.total_rows_processed is not None:
         return run.metrics.total_rows_processed
     parts: list[PipelineRun | TaskRun] = [run, *tasks]
@@ -75,7 +75,7 @@ def _rows(run: PipelineRun, tasks: list[TaskRun]) -> int | None:
 
 
 def _said(run: PipelineRun, tasks: list[TaskRun]) -> str:
-    """The message of the first error that a run, or a task of it, names."""
+    """The message of the first error of a run, or of one of its tasks; empty without any."""
     parts: list[PipelineRun | TaskRun] = [run, *tasks]
     errors = (part.error for part in parts if part.error)
     return next((error.error_message for error in errors if error.error_message), "")

@@ -36,7 +36,7 @@ _NAMED = 100
 def promises_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | None:
     """The values of the template of contracts; None for an entity of another kind. Blocks.
 
-    Of the past only what the contract itself says is there.
+    A page of the past has only values from the contract itself.
     """
     if at.kind != CONTRACT:
         return None
@@ -110,7 +110,7 @@ def _sees(access: Access, kind: str, paths: tuple[str, ...]) -> bool:
 
 
 def _badge(access: Access, contract: Entity) -> str | None:
-    """The text of the badge; None where what it says is withheld."""
+    """The text of the badge; None where the caller may not see a field of it."""
     try:
         return badge_text(access, contract)
     except FieldWithheld:

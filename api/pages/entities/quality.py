@@ -31,8 +31,8 @@ _WORDS = {"Success": "passed", "": "never run"}
 def tests_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | None:
     """The tests of a table or of a suite, each with its latest run; None without tests.
 
-    Tests that did not pass come first. A caller who may not list tests, or not those of a suite,
-    sees a note that they are withheld, whether there are any or not. Blocks.
+    Tests that did not pass come first. A caller who may not list tests, or the tests of a suite,
+    gets `withheld`, whether there are tests or not. Blocks.
     """
     if at.kind.name not in ("table", "testSuite"):
         return None
@@ -84,7 +84,7 @@ def runs_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | No
 
 
 def expected_tests(at: EntityRequest, contract: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The tests that a contract expects to pass, each with what its last run came to.
+    """The tests that a contract expects to pass, each with its last run.
 
     Blocks: the latest results of the tests are read.
     """

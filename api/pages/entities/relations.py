@@ -27,8 +27,8 @@ _FACETS = {
 def related_lists(at: EntityRequest, entity: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The lists of other kinds that are about an entity and have anything in them.
 
-    Those of the kinds below it, of what is attached to it and of what refers to it, as far as the
-    caller may see both the kind and the key that refers.
+    These are lists of what stands below the entity, is attached to it or refers to it, as far as
+    the caller may see both the kind and the key that refers.
     """
     for other in KINDS.values():
         if not at.access.may(Permission(Action.LIST, other.name)):
@@ -63,7 +63,7 @@ def _parameters(kind: EntityKind, other: EntityKind) -> Iterator[str]:
 def search_of(at: EntityRequest, entity: Mapping[str, Any]) -> str | None:
     """The search for what an entity owns, holds or marks, as of the moment of its page.
 
-    None for a kind that does none.
+    None for a kind whose entities do none of this.
     """
     facet = _FACETS.get(at.kind.name)
     if facet is None:

@@ -27,21 +27,21 @@ class ResultPart(msgspec.Struct, frozen=True):
 
     title: str
     said: str
-    """The number that passed."""
+    """Words on how many columns, rules or tests passed."""
     failed: Sequence[str]
-    """The first of those that failed, and why."""
+    """The first columns, rules or tests that failed, each with the reason."""
     more: int
-    """Number of those that failed and are not named."""
+    """Number of failed ones that `failed` leaves out."""
 
 
 class ShownResult(msgspec.Struct, frozen=True):
-    """One result, as far as the caller may see it."""
+    """A result as far as the caller may see it."""
 
     timestamp: int
     """Milliseconds since 1970."""
     status: str
     version: float | None
-    """The version of the contract that was judged; None where whoever reported it did not say."""
+    """The version of the contract that was judged; None where the reporter did not say."""
     text: str
     parts: Sequence[ResultPart]
 
@@ -67,7 +67,7 @@ def read_results(
 ) -> ResultPage:
     """The newest results from before a time in milliseconds since 1970, `limit` of them at most.
 
-    Of what failed, `named` columns and rules of each sort are named. Blocks.
+    Each result names at most `named` failed columns and rules of each sort. Blocks.
     """
     wanted = PageRequest(
         entity_id=contract.id,
@@ -99,7 +99,7 @@ def _shown(body: bytes, named: int) -> ShownResult:
 
 
 def _parts(result: ContractResult) -> Iterator[tuple[str, str, list[str]]]:
-    """Title, how many passed, and what failed, of each part that the result tells of."""
+    """Title, words on what passed, and failures, of each part of the contract in the result."""
     if schema := result.schema_validation:
         missing = [f"{each} is missing" for each in schema.failed_fields or ()]
         twice = [f"{each} is promised twice" for each in schema.duplicate_fields or ()]
@@ -123,7 +123,7 @@ def _passed(passed: int | None, total: int | None) -> str:
 
 
 def _times(times: SlaValidation) -> tuple[str, list[str]]:
-    """The times that were kept, and those that were not."""
+    """Words on the times that were kept, and on each time that was not."""
     named = {
         "refresh frequency": times.refresh_frequency_met,
         "latency": times.latency_met,

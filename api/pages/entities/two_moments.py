@@ -26,7 +26,7 @@ class Side(msgspec.Struct, frozen=True):
     shown: str
     """The time, or a word for the present."""
     entity_address: Callable[..., str]
-    """Gives the page of an entity of this moment."""
+    """Function that gives the address of an entity's page as of this moment."""
 
 
 class TwoMoments(msgspec.Struct, frozen=True):
@@ -34,11 +34,11 @@ class TwoMoments(msgspec.Struct, frozen=True):
 
     one: Moment
     other: Moment | None
-    """None for the present."""
+    """The second moment; None for the present."""
 
     @property
     def sides(self) -> tuple[Side, Side]:
-        """The two, as a page shows them."""
+        """The two moments, as a page shows them."""
         one, other = self.one, self.other
         present = Side("Today", entity_address)
         return Side(one.shown, one.entity_address), (
@@ -46,7 +46,7 @@ class TwoMoments(msgspec.Struct, frozen=True):
         )
 
     def dated(self, address: str) -> str:
-        """The address of a page of the list that has both."""
+        """An address of the list's page, with parameters for both moments."""
         beside = self.other.point if self.other else NOW
         return self.one.dated(with_query(address, {"beside": beside}))
 
@@ -55,10 +55,10 @@ class RowOfTwo(msgspec.Struct, frozen=True):
     """An entity as it is in two lists."""
 
     one: dict[str, Any] | None
-    """None where it is not in the list, as `other`."""
+    """The entity in the first list, None if it is not there; `other` is the same for the second."""
     other: dict[str, Any] | None
     compared: str | None
-    """The page that compares its versions, where these differ."""
+    """Address of the page that compares the entity's two versions; None if they are the same."""
 
 
 class ListOfTwo(msgspec.Struct, frozen=True):
@@ -66,9 +66,9 @@ class ListOfTwo(msgspec.Struct, frozen=True):
 
     rows: list[RowOfTwo]
     totals: tuple[int, int]
-    """Numbers of entities of the whole lists."""
+    """Number of entities of each whole list."""
     purged: tuple[int, int]
-    """Of each list, the entities that were there and are purged by now."""
+    """For each list the number of entities that were in it and are purged by now."""
     before: str | None
     """The cursor of the page before this one."""
     after: str | None
@@ -92,7 +92,7 @@ def read_two_moments(
     first = read_list(services, kind, access, one, **given)
     if cursor := wanted.before or wanted.after:
         place, _ = decode(cursor, identity, backward=backward)
-        # The same place in the other list has a cursor of that position.
+        # The cursor of the same place in the other list has the position of that list.
         position = None if other is None else other.position
         there = encode(place, identity, backward=backward, position=position).decode()
         given = given | {"before" if backward else "after": there}

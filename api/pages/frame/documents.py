@@ -30,10 +30,10 @@ def complete(entity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def json_lines(value: bytes | Raw, depth: int = 0, step: int = 16_384) -> Iterator[bytes]:
-    """The chunks of a JSON value in several lines, each indented by what it lies in.
+    """The chunks of a JSON value in several lines, each indented by its depth.
 
-    Lines of what lies deep are many times as long as the value: no step formats more than `step`
-    bytes of it, and a reader who needs no more takes no more chunks. `depth` is that of the value.
+    Deep values make lines many times as long as themselves: no step formats more than `step` bytes,
+    and a reader takes only the chunks that it needs. `depth` is the depth of the value.
     """
     view, line = memoryview(value), b"\n" + b"  " * depth
     if len(view) <= step:

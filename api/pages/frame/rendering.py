@@ -111,12 +111,12 @@ HEADERS: Mapping[str, str] = MappingProxyType(
         "Vary": "Accept, Cookie",
     }
 )
-"""Headers of each page. What is shown to one caller is kept by no proxy."""
+"""Headers of each page. No proxy may keep a page, which is shown to one caller."""
 _FOR_SOME = (
     ("Audit", "/audit", Action.AUDIT),
     ("Operation", "/operation", Action.OPERATE),
 )
-"""The pages that are for some callers only and not found by searching."""
+"""Pages for some callers only: title, address, and the action that a caller must be allowed."""
 CHUNK_CHARACTERS = 64 * 1024
 TYPED = "typed"
 """Key of a request's state for the text of its form, for a page that refuses the form."""
@@ -234,7 +234,8 @@ def here(request: AnyRequest) -> str:
 def _back_to(request: AnyRequest) -> str:
     """The address to return to after a sign-in.
 
-    A form may be sent to an address without a page: then it is the page that the browser came from.
+    After a form was sent, whose own address may have no page, that is the page the browser came
+    from.
     """
     address = ""
     if request.method == "POST":
@@ -260,7 +261,7 @@ def environment() -> Any:
     )
     made.globals.update(
         static=asset_address,
-        # What a page of the past has in their place keeps the date.
+        # Pages of the past replace `dated` and `entity_address` with functions that keep the date.
         dated=str,
         entity_address=entity_address,
         with_query=addresses.with_query,

@@ -40,7 +40,7 @@ _TEXT = "value"
 async def read_form(request: AnyRequest, sessions: Sessions, *, signed_in: bool) -> dict[str, str]:
     """The fields of a form, each once, without the token that shows where the form comes from.
 
-    Who is not signed in has no such token; what a browser says of where it comes from must do.
+    A caller who is not signed in has no such token: the origin that the browser names must do.
     Raises Forbidden for a form of another site, and InvalidInput for what is none.
     """
     refuse_other_sites(request, sessions)
@@ -137,7 +137,7 @@ async def show_asset(request: AnyRequest) -> Finished:
 def wants_page(scope: Any) -> bool:
     """True if the answer to a request, also to one without a route, is a page.
 
-    Whoever asks for a page is answered with one; so is a browser that no other route knows.
+    Requests for pages are answered with one, and so are requests of browsers without a route.
     """
     handler = scope.get("route_handler")
     if handler is not None and "permission" in handler.opt:

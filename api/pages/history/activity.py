@@ -63,7 +63,7 @@ def activity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHand
 def _last_day(moment: Moment | None) -> int:
     """The last day that is shown: today, or the last that was over at a moment.
 
-    Figures are kept of whole days, so a day that was not over then has none of then.
+    Figures are kept of whole days only, so they say nothing about a part of a day.
     """
     if moment is None:
         return clock.now() // DAY
@@ -71,7 +71,7 @@ def _last_day(moment: Moment | None) -> int:
 
 
 def _figures(days: range, kinds: frozenset[str], entities: SortedReadModel) -> DailyFigures:
-    """All that is shown of some kinds."""
+    """The figures of these days for all events, totals and coverage of some kinds."""
     series = [(kind, ANY_STATUS) for kind in sorted(kinds)]
     series += [(CONTRACT, status) for status in KINDS[CONTRACT].statuses]
     return entities.daily_figures(days, series)

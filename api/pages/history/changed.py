@@ -172,7 +172,7 @@ def _fill_in(
 
 
 def _groups(comparison: Comparison, rows: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """The entities of a page, by kind, with how many of the kind differ in all."""
+    """The entities of a page in groups by kind, each with the number of all that differ."""
     for kind, group in groupby(rows, itemgetter("kind")):
         total = sum(number for (of, _), number in comparison.counts.items() if of == kind)
         yield {"kind": kind, "total": total, "rows": [*group]}

@@ -28,7 +28,7 @@ class Piece(msgspec.Struct, frozen=True):
     """A part of a text, and how it stands to the other text."""
 
     sort: Literal["same", "changed", "folded"]
-    """Folded is a part that both have and that is not shown."""
+    """`folded` stands for a part that both texts have and that is not shown."""
     text: str
     """The text; of a folded part the number of its words."""
 
@@ -37,7 +37,7 @@ Marked = tuple[Piece, ...]
 
 
 def mark(old: str, new: str) -> tuple[Marked, Marked]:
-    """The pieces of both texts in their order; where too much differs, all of them is marked."""
+    """The pieces of both texts in their order; if too much differs, all of both texts is marked."""
     olds, news = _word.findall(old), _word.findall(new)
     common = _common(olds, news) if len(olds) + len(news) <= MOST_WORDS else None
     if common is None or not _are_kindred(olds, news, common):
@@ -46,7 +46,7 @@ def mark(old: str, new: str) -> tuple[Marked, Marked]:
 
 
 def whole(text: str) -> Marked:
-    """A text of which all is marked."""
+    """A text as one marked piece; no piece for an empty text."""
     return (Piece("changed", text),) if text else ()
 
 
@@ -84,7 +84,7 @@ def _common(old: list[str], new: list[str]) -> list[tuple[int, int]] | None:
 
 
 def _places(runs: Any) -> list[tuple[int, int]]:
-    """The places in both texts of the words in runs."""
+    """Place in the old and in the new text of each word in runs, ascending."""
     places: list[tuple[int, int]] = []
     while runs:
         run, diagonal, runs = runs
@@ -93,7 +93,7 @@ def _places(runs: Any) -> list[tuple[int, int]]:
 
 
 def _pieces(words: list[str], kept: list[int]) -> Marked:
-    """The words as pieces; those at the places in `kept` are in the other text too."""
+    """Put words together to pieces; words at the places in `kept` are in the other text too."""
     pieces: list[Piece] = []
     common = set(kept)
     start = 0
@@ -137,7 +137,7 @@ class Row(msgspec.Struct, frozen=True):
     """A line of the comparison."""
 
     key: str
-    """The key of the entity that it is about."""
+    """The key of the entity in which the versions are compared."""
     sort: Sort
     label: str
     """The dotted path or the name of the part that is compared."""
@@ -149,7 +149,7 @@ class Row(msgspec.Struct, frozen=True):
     """Number of parts in this row."""
 
     def marked(self) -> tuple[Marked, Marked]:
-        """Both texts with what differs marked."""
+        """The old and the new text, with marks on what differs."""
         if self.sort == "updated":
             return mark(self.old, self.new)
         return whole(self.old), whole(self.new)
@@ -158,8 +158,8 @@ class Row(msgspec.Struct, frozen=True):
 def compare(old: Mapping[str, Raw], new: Mapping[str, Raw]) -> Iterator[Row]:
     """The rows for what differs of two versions, key by key, in the order of the newer one.
 
-    Parts between that are alike are one row. One key is decoded at a time; of one that holds more
-    than MOST_VALUES is only said that it differs.
+    Parts between that are alike are one row. One key is decoded at a time; for a key of more than
+    MOST_VALUES, a row only says that it differs.
     """
     for key in dict.fromkeys((*new, *old)):
         raws = [version[key] for version in (old, new) if key in version]
@@ -186,7 +186,7 @@ def alike(old: Mapping[str, Raw], new: Mapping[str, Raw]) -> list[str]:
 
 
 def page_of(rows: Iterator[Row], start: int) -> tuple[list[Row], int, int | None]:
-    """The rows of a page from one on, how many differ in all, and where the next page starts."""
+    """The rows of a page from row `start` on, the number of all that differ, and the next start."""
     shown: list[Row] = []
     total = characters = 0
     following = None
@@ -219,7 +219,7 @@ def _is_named(value: Any) -> bool:
 def _parts(key: str, old: list[Any], new: list[Any]) -> Iterator[Row]:
     """The rows of two lists of named parts, in the order of the newer list.
 
-    What the newer one lacks stands where it stood.
+    A part that only the older list has comes where it stood there.
     """
     old_ids, new_ids = json_diff.identities(old) or [], json_diff.identities(new) or []
     before, after = dict(zip(old_ids, old, strict=True)), dict(zip(new_ids, new, strict=True))

@@ -35,13 +35,13 @@ class Box(msgspec.Struct, frozen=True):
     sort: Sort
     layer: int
     name: str
-    """The qualified name of the entity or of what the group lies in; of boxes that are not shown
-    that of the one after which the next page begins."""
+    """The qualified name of the entity, or of the schema or service of the group; for boxes that
+    are not shown, the name after which the next page begins."""
     members: Sequence[Node]
 
     @property
     def key(self) -> str:
-        """Tells the box from all others."""
+        """A text that identifies the box in its picture."""
         if self.sort is Sort.ENTITY:
             return self.members[0].id
         return f"{self.sort}.{self.layer}.{self.name}"

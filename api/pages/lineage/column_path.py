@@ -83,7 +83,7 @@ def _holder(column: str, flows: Iterable[Flow], ids: Mapping[str, str]) -> str |
 def _is_lit(
     flow: Flow, lit: Mapping[str, Mapping[str, None]], near: Mapping[str, frozenset[str]]
 ) -> bool:
-    """True if a flow leads from a column on the path to another, or between what they lie in."""
+    """True if a flow leads between columns on the path, or between columns around these."""
 
     def on_path(entity_id: str, column: str) -> bool:
         above = any(each in lit[entity_id] for each in columns_above(column))
@@ -96,5 +96,5 @@ def _is_lit(
 
 
 def _with_above(columns: Iterable[str]) -> frozenset[str]:
-    """Columns, and all that they lie in."""
+    """The columns, and all names above them."""
     return frozenset(name for column in columns for name in (column, *columns_above(column)))

@@ -165,7 +165,7 @@ class _Bundle(msgspec.Struct):
 def _bundles(
     steps: Mapping[Arrow, Step], box_of: Mapping[str, str], path: ColumnPath
 ) -> dict[Arrow, _Bundle]:
-    """The arrows between boxes, in the order of the walk; none within a box."""
+    """Put the edges between two boxes together to an arrow, in the order of the walk."""
     bundles: dict[Arrow, _Bundle] = {}
     for arrow, step in steps.items():
         beginning, end = (box_of.get(each) for each in arrow)
@@ -226,7 +226,7 @@ def _below(box: Box) -> str:
 
 
 def _below_cut(below: str) -> str:
-    """Cut the second line of a box: of a place the end stays, which tells entities apart."""
+    """Cut the second line of a box; a place is cut at its beginning, as its end differs more."""
     kind, between, place = below.partition(" · ")
     if not between:
         return fitted(below, _SMALL_UNITS)
@@ -235,7 +235,7 @@ def _below_cut(below: str) -> str:
 
 
 def fitted(text: str, units: int = _UNITS) -> str:
-    """As much of a text as a box has room for, with a mark where it is cut.
+    """Cut a text to the room of a line in a box; an ellipsis ends a text that is cut.
 
     Ideographs take twice the room of letters.
     """

@@ -10,9 +10,9 @@ Arrow = tuple[str, str]
 def layers_of(root: str, arrows: Iterable[Arrow]) -> dict[str, int]:
     """The layer of each node that a way leads to from the root, or from which one leads there.
 
-    What is made of the root has a layer above 0, what the root is made of one below. Each arrow
-    leads to a higher layer, and nodes are as near to the root as that allows; of a circle one arrow
-    leads back. The work is linear in the number of arrows.
+    Nodes that are made of the root have layers above 0, nodes that it is made of layers below. Each
+    arrow leads to a higher layer, and nodes are as near to the root as that allows; of a circle one
+    arrow leads back. The work is linear in the number of arrows.
     """
     leaving: defaultdict[str, list[str]] = defaultdict(list)
     ending: defaultdict[str, list[str]] = defaultdict(list)
@@ -37,7 +37,7 @@ def _longest_ways(root: str, following: Mapping[str, Sequence[str]]) -> dict[str
 
 
 def _depth_first(root: str, following: Mapping[str, Sequence[str]]) -> tuple[list[str], set[Arrow]]:
-    """The nodes as a depth-first walk leaves them, and the arrows that close circles."""
+    """The nodes in the order in which a depth-first walk leaves them, and the closing arrows."""
     finished: list[str] = []
     closing: set[Arrow] = set()
     entered, open_nodes = {root}, {root}

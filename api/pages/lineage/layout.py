@@ -18,7 +18,7 @@ WIDTH, ACROSS, BETWEEN = 196.0, 56.0, 14.0
 _SWEEPS = 6
 """Passes over the order of the layers, in turn from the left and from the right."""
 _SETTLING = 8
-"""Passes over the heights of boxes, in the same turns."""
+"""Passes over the heights of boxes, in turn from the left and from the right."""
 _LONGEST_LANE = 12
 """Layers that an arrow may pass in a lane; a longer one goes straight."""
 _LANE = 6.0
@@ -145,10 +145,10 @@ def _settled(
 
 
 def _apart(wanted: Sequence[float], distances: Sequence[float]) -> list[float]:
-    """Places at least some distances apart, in order, as near as can be to those wanted.
+    """Places in order, at least `distances` apart, and as near as possible to those wanted.
 
-    The sum of the squares of what they are moved by is the least: neighbours that would come too
-    near form a group, which stands where its members want to be on average.
+    The sum of the squares of all moves is minimal: neighbours that would come too near form a
+    group, which stands at the average of the places that its members want.
     """
     offsets = [0.0]
     for distance in distances:

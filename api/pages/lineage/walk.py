@@ -40,7 +40,7 @@ class Walk(msgspec.Struct, frozen=True, kw_only=True):
     steps: dict[Arrow, Step]
     """Ids of both ends -> each edge."""
     further_up: int
-    """Entities that are seen one step further upstream."""
+    """Number of entities, visible to the caller, one step further upstream."""
     further_down: int
     truncated: bool
     """True if there may be more, because a bound ended the walk."""

@@ -85,7 +85,7 @@ def operation_pages(
 ) -> list[HTTPRouteHandler]:
     """The page of the read models, and where its forms are sent."""
     stores, load = services.stores, _Load()
-    # One at a time: a start is an interpreter's work for a second.
+    # One at a time: a start occupies an interpreter for a second.
     inspecting, starting = CapacityLimiter(1), CapacityLimiter(1)
 
     async def show(request: AnyRequest) -> ASGIResponse:

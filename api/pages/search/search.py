@@ -144,7 +144,7 @@ def _request(given: Mapping[str, Any], facets: tuple[FacetRow, ...]) -> SearchRe
     for name, known in _CLOSED.items():
         if given[name] and given[name].lower() not in known:
             raise InvalidInput(f"{name} must be one of {', '.join(known.values())}")
-    # One that is withheld narrows too: the search refuses it.
+    # A withheld field narrows too: the search refuses it.
     chosen = tuple(
         typed(tree.Exact(row.field, given[row.name])) for row in FACETS if given[row.name]
     )

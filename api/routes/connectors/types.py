@@ -55,11 +55,11 @@ class EntityType(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=Tru
     category: _CATEGORIES
     name_space: str
     custom_properties: list[CustomProperty] | None = None
-    """Of a kind, where `fields` names them."""
+    """The custom properties of a kind; absent unless `fields` names them."""
     version: float | None = None
     updated_at: int | None = None
     updated_by: str | None = None
-    """Version, time and author are there from the first definition on."""
+    """Version, time and author are absent until the first property is defined."""
     change_description: ChangeDescription | None = None
 
 

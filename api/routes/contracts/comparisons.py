@@ -50,7 +50,7 @@ def comparison_routes(services: Services) -> list[HTTPRouteHandler]:
             body = await read_body(request, MAX_BYTES)
 
             def compared(request: AnyRequest) -> bytes:
-                found = work(
+                result = work(
                     request,
                     body,
                     Perspective(perspective),
@@ -58,7 +58,7 @@ def comparison_routes(services: Services) -> list[HTTPRouteHandler]:
                     exact=types == "exact",
                     **given,
                 )
-                return msgspec.json.encode(found)
+                return msgspec.json.encode(result)
 
             return await reading(services, compared)(request)
 
@@ -74,10 +74,10 @@ def comparison_routes(services: Services) -> list[HTTPRouteHandler]:
     ) -> Comparison:
         access, contract_id = request.auth, id_in_path(entity_id)
         contract, changes = compare_stored(services, access, contract_id, body, **how)
-        found = comparison(changes, perspective)
+        result = comparison(changes, perspective)
         sight = sight_of(access, Action.VIEW)
-        found.impact = impact_on_readers(services, access, contract, changes, sight)
-        return found
+        result.impact = impact_on_readers(services, access, contract, changes, sight)
+        return result
 
     viewing = Permission(Action.VIEW, CONTRACT.name)
     path = f"/v1/{CONTRACT.collection}"

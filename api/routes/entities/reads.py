@@ -90,7 +90,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         cursor: str | None,
         request: AnyRequest,
     ) -> ASGIResponse:
-        # Before anybody waits for a position that somebody has made up.
+        # Check the cursor before waiting for its position, which may be made up.
         place_asked(wanted)
         position = await position_of_list(services, request, at, as_of, cursor)
         past = await services.light_read(request, partial(past_of, services, position))

@@ -38,8 +38,8 @@ def related_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandle
             withheld.refuse_field(FOLLOWERS, FOLLOWERS)
         with services.stores.entities.use() as entities:
             wanted = id_in_path(entity_id)
-            found = read_one(entities, kind, entity_id=wanted, fields=(FOLLOWERS,))
-        listed = msgspec.json.decode(found.body)[FOLLOWERS]
+            entity = read_one(entities, kind, entity_id=wanted, fields=(FOLLOWERS,))
+        listed = msgspec.json.decode(entity.body)[FOLLOWERS]
         return msgspec.json.encode({"data": listed, "paging": {"total": len(listed)}})
 
     def hierarchy(request: AnyRequest, limit: int) -> bytes:

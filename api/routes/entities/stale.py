@@ -39,17 +39,17 @@ class DeleteStale(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """The entities to be deleted: those below a scope that were not seen."""
 
     scope_fqn: Annotated[str, msgspec.Meta(min_length=1)]
-    """Qualified name of the entity below which they are."""
+    """Qualified name of the entity below which the entities to be deleted stand."""
     scope_entity_type: str
-    """Kind of that entity; `service` is the kind of service that they belong to."""
+    """Kind of the scope's entity; `service` is the kind of service that the entities belong to."""
     seen_fqns: list[Annotated[str, msgspec.Meta(min_length=1)]] | None = None
-    """Qualified names of the entities that were seen; none of them deletes nothing."""
+    """Qualified names of the entities that were seen; if there are none, nothing is deleted."""
     dry_run: bool = False
     """Tell what would be deleted, and delete nothing."""
     hard_delete: bool = False
     """Delete for good."""
     recursive: bool = True
-    """Delete what is below them as well; without it an entity with something below it fails."""
+    """True to delete all that is below a stale entity as well; else such an entity fails."""
 
 
 def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
@@ -93,7 +93,7 @@ def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteH
         written = replace(written, position=max(written.position, head))
         return services.large(request, shown, headers=written.headers)
 
-    # The answer names what is there, as a list does.
+    # The answer names entities, as a list does.
     permission = Permission(Action.DELETE, kind.name, also=Action.LIST)
     if not kinds_above(kind.name):
         return []

@@ -174,13 +174,13 @@ _DELETE_SOURCE = WriteOfMany(
 
 
 def _named(operation: Write, summary: str, **changed: str) -> Write:
-    """The same operation on an edge by the names of its ends."""
+    """The form of an operation on an edge that takes the names of the edge's ends."""
     path = f"{BASE}/{paths.BOTH_NAMED}"
     return replace(operation, id=f"{operation.id}ByName", summary=summary, path=path, **changed)
 
 
 def _ends(request: AnyRequest, **where: str) -> Ends:
-    """The ends of the edge in a path, by ids or, where one part of it is all names, by these."""
+    """The ends of the edge in a path: by ids, or by names if these are one part of the path."""
     access: Access = request.auth
     if "fqn" in where:
         return paths.named_ends(access, paths.segments_after(request, f"{BASE}/"))
@@ -191,13 +191,13 @@ def _ends(request: AnyRequest, **where: str) -> Ends:
 
 
 def _unseen(access: Access, ends: Ends) -> Withheld | None:
-    """The details that a writer of an edge between such entities does not see, whatever it has."""
+    """The details of an edge between entities of these kinds that its writer does not see."""
     kinds = (ends.beginning.type or "", ends.end.type or "", *RUNNING_KINDS)
     return sight_of(access, Action.EDIT).withheld(kinds)
 
 
 def _via(services: Services, which: Reference, source: str) -> list[str]:
-    """The edges over a pipeline, as lists have them: the log finds edges by their ends alone."""
+    """The ids of edges over a pipeline, from the lists: the log finds edges by their ends alone."""
     if which.type not in RUNNING_KINDS or source not in _OF_PIPELINES:
         return []
     with services.stores.entities.use() as entities:

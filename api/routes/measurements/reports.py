@@ -171,7 +171,7 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
         services.measurements.write(entity_id, result.points(), clock.now())
         shown = msgspec.json.encode(result)
         passed = result.test_case_status == "Success"
-        # An older result that comes late says nothing of the sample.
+        # An older result that comes late does not decide about the sample.
         if passed and services.measurements.latest(entity_id, RESULT) == shown:
             services.measurements.delete(entity_id, SAMPLE)
         return shown_result(request.auth, shown)

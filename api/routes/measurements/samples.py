@@ -46,7 +46,7 @@ class Sampled(msgspec.Struct, frozen=True, kw_only=True):
     """Last part of the path, and key of the sample in the entity."""
     body: type[TableSample | TopicSample]
     hidden_with: tuple[str, str]
-    """Kind and key of the body; callers from whom it is withheld do not see the sample."""
+    """Kind and key of its body; a caller from whom the key is withheld does not see the sample."""
     alone: bool = False
     """True if a read answers with the sample alone, or 404, in place of the entity with it."""
     failed: bool = False

@@ -58,7 +58,7 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         whole = msgspec.json.decode(visible(request.auth, Action.VIEW, kind, entity))
         reference = {"type": kind.name, **{key: whole[key] for key in _SHOWN if key in whole}}
         if not request.auth.may(viewing):
-            # Who may report, and no more, learns nothing of what others reported.
+            # A caller who may only report learns nothing of what others reported.
             return msgspec.json.encode({"entity": reference, "usage": []})
         used, ranked = (points(id_of(entity), series, last) for series in (USAGE, RANK))
         counts = {day: msgspec.json.decode(body, type=DailyUse).count for day, body in used}
@@ -85,7 +85,7 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
         rank_all = services.measurements.rank_usage
         await services.measure(request, lambda: rank_all(kind.name, moment_of(day), clock.now()))
-        # OpenMetadata's answer says no more.
+        # OpenMetadata's answer has no body either.
         return Finished(b"", status_code=201)
 
     viewing, editing = Permission(Action.VIEW, kind.name), Permission(Action.EDIT, kind.name)

@@ -52,7 +52,7 @@ class Preparation(msgspec.Struct, omit_defaults=True, rename="camel"):
     """Progress of a read model that is being built; without numbers where that is not known yet."""
 
     done: int | None = None
-    """Entities."""
+    """Number of entities that are done, out of `total`."""
     total: int | None = None
 
 
@@ -62,11 +62,9 @@ class Readiness(msgspec.Struct, omit_defaults=True):
     ready: bool
     problems: list[str]
     degraded: list[str] = []
-    """Faults that stand in the way of no read, or of no read yet, and want mending; absent when
-    there are none.
-    """
+    """Faults that should be mended, though they prevent no read yet; absent when there are none."""
     preparing: dict[str, Preparation] = {}
-    """`lists` and `search`, as far as they are not there yet; absent when both are."""
+    """`lists` or `search` -> progress, while they are being built; absent when both are there."""
 
 
 def system_routes(
@@ -86,13 +84,13 @@ def system_routes(
     under_way: list[asyncio.Future[Inspection]] = []
 
     async def inspected() -> Inspection:
-        # Whoever asks while one looks has what that one sees: where a database hangs, each look
+        # Requests that come during an inspection share its result: where a database hangs, each one
         # takes seconds.
         if not under_way or under_way[0].done():
             # In a thread, because the first look at a new index opens it, which may take seconds.
             look = to_thread.run_sync(inspect, services.stores, limiter=inspecting)
             under_way[:] = [asyncio.ensure_future(look)]
-            # Should nobody wait for it any more, its error is nobody's.
+            # Takes the error of an inspection that nobody waits for any more; asyncio would log it.
             under_way[0].add_done_callback(lambda looked: looked.cancelled() or looked.exception())
         return await asyncio.shield(under_way[0])
 
@@ -109,7 +107,7 @@ def system_routes(
             if each.state is State.STOPPED
         ]
         if inspection.disk is not None and inspection.disk.full:
-            # In nobody's way as long as all that was written is there to be read.
+            # A full disk alone does not keep anybody from reading what was written.
             (problems or degraded).append(FULL)
         being_built = {
             read_as(each.name): Preparation(each.built, each.to_build)

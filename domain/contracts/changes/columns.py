@@ -40,48 +40,48 @@ _COLUMN_TEXTS = (
 )
 
 
-def compare_objects(found: Findings, path: Path, old: Any, new: Any) -> None:
+def compare_objects(findings: Findings, path: Path, old: Any, new: Any) -> None:
     """Find the changes of the schema objects, which are matched by name."""
-    compare_lists(found, path, (old, new), _name, _compare_object)
+    compare_lists(findings, path, (old, new), _name, _compare_object)
 
 
-def classification(found: Findings, path: Path, before: Any, after: Any) -> None:
+def classification(findings: Findings, path: Path, before: Any, after: Any) -> None:
     """Grade another classification by the words of `_SENSITIVITY`; other words need review."""
     was, now = (_SENSITIVITY.get(str(each or "public").lower()) for each in (before, after))
     if was is None or now is None:
-        found.add("other.changed", path, before, after)
+        findings.add("other.changed", path, before, after)
     elif was == now:
-        found.add("text.changed", path, before, after)
+        findings.add("text.changed", path, before, after)
     else:
-        found.add("access.tightened" if now > was else "access.loosened", path, before, after)
+        findings.add("access.tightened" if now > was else "access.loosened", path, before, after)
 
 
 def _name(element: Column) -> Any:
     return element.get("name")
 
 
-def _compare_object(found: Findings, path: Path, old: Column | None, new: Column | None) -> None:
-    found = found.within(str((old or new or {}).get("name")))
+def _compare_object(findings: Findings, path: Path, old: Column | None, new: Column | None) -> None:
+    findings = findings.within(str((old or new or {}).get("name")))
     if old is None or new is None:
-        found.add("object.removed" if new is None else "object.added", path, old, new)
+        findings.add("object.removed" if new is None else "object.added", path, old, new)
         return
     grades: Grades = {**_OBJECT, "physicalName": _physical_name(old, new)}
-    compare_keys(found, path, old, new, grades)
+    compare_keys(findings, path, old, new, grades)
 
 
-def _compare_columns(found: Findings, path: Path, old: Any, new: Any) -> None:
-    """Find the changes of columns, which are matched by name, at last in whatever capitals."""
+def _compare_columns(findings: Findings, path: Path, old: Any, new: Any) -> None:
+    """Find the changes of columns, matched by name, or else by the name in any case."""
     before, after = (named(each, _name) for each in (old, new))
     pairs = {name: name for name in before if name in after}
     folded = {name.casefold(): name for name in after if name not in before}
     for name in before:
         if name not in after and (other := folded.pop(name.casefold(), None)) is not None:
-            found.add("column.recased", Path(name, path), name, other)
+            findings.add("column.recased", Path(name, path), name, other)
             pairs[name] = other
     is_composite = max(map(_key_size, (before, after))) > 1
     matched = {*pairs.values()}
     for name, column in before.items():
-        place, inner = Path(name, path), found.within(name)
+        place, inner = Path(name, path), findings.within(name)
         if name not in pairs:
             inner.add("column.removed", place, column)
         elif column != after[pairs[name]]:
@@ -89,10 +89,10 @@ def _compare_columns(found: Findings, path: Path, old: Any, new: Any) -> None:
             _compare_column(inner, place, column, same_name, is_composite=is_composite)
     for name, column in after.items():
         if name not in matched:
-            found.within(name).add("column.added", Path(name, path), None, column)
+            findings.within(name).add("column.added", Path(name, path), None, column)
     if [*pairs.values()] != [name for name in after if name in matched]:
-        found.add("column-order.changed", path)
-    compare_strays(found, path, old, new)
+        findings.add("column-order.changed", path)
+    compare_strays(findings, path, old, new)
 
 
 def _key_size(columns: dict[str, Column]) -> int:
@@ -100,25 +100,25 @@ def _key_size(columns: dict[str, Column]) -> int:
 
 
 def _compare_column(
-    found: Findings, path: Path, old: Column, new: Column, *, is_composite: bool = False
+    findings: Findings, path: Path, old: Column, new: Column, *, is_composite: bool = False
 ) -> None:
     whole = old.get("logicalType") == new.get("logicalType") == "integer"
     grades = _COLUMNS[is_composite, whole]
     if old.get("physicalName") != new.get("physicalName"):
         grades = {**grades, "physicalName": _physical_name(old, new)}
-    compare_keys(found, path, old, new, grades)
+    compare_keys(findings, path, old, new, grades)
 
 
-def _compare_items(found: Findings, path: Path, old: Any, new: Any) -> None:
+def _compare_items(findings: Findings, path: Path, old: Any, new: Any) -> None:
     if isinstance(old, dict) and isinstance(new, dict):
-        _compare_column(found, path, old, new)
+        _compare_column(findings, path, old, new)
     else:
-        _PRESENCE(found, path, old, new)
+        _PRESENCE(findings, path, old, new)
 
 
-def _compare_map(found: Findings, path: Path, old: Any, new: Any) -> None:
-    """Find the changes of a map's keys and values, of which another type is another map."""
-    inner = Findings(exact=found.exact, place=found.place)
+def _compare_map(findings: Findings, path: Path, old: Any, new: Any) -> None:
+    """Find the changes of a map's keys and values; another type of either is a change of shape."""
+    inner = Findings(exact=findings.exact, place=findings.place)
     if isinstance(old, dict) and isinstance(new, dict):
         compare_keys(inner, path, old, new, {"key": _compare_items, "value": _compare_items})
     else:
@@ -126,24 +126,24 @@ def _compare_map(found: Findings, path: Path, old: Any, new: Any) -> None:
     for change in inner.changes:
         word = change.rule.word
         word = "shape.changed" if word.startswith("type.") else word
-        found.add(word, change.at, change.before, change.after)
+        findings.add(word, change.at, change.before, change.after)
 
 
-def _type(found: Findings, path: Path, before: Any, after: Any) -> None:
+def _type(findings: Findings, path: Path, before: Any, after: Any) -> None:
     if before is None or after is None:
-        _PRESENCE(found, path, before, after)
-    elif found.exact or not (isinstance(before, str) and isinstance(after, str)):
-        found.add("type.changed", path, before, after)
+        _PRESENCE(findings, path, before, after)
+    elif findings.exact or not (isinstance(before, str) and isinstance(after, str)):
+        findings.add("type.changed", path, before, after)
     else:
-        found.add(_TYPES[relation(read_type(before), read_type(after))], path, before, after)
+        findings.add(_TYPES[relation(read_type(before), read_type(after))], path, before, after)
 
 
 def _physical_name(old: Column, new: Column) -> Grade:
     """Grades a physical name, which is the name where it is not given."""
 
-    def grade(found: Findings, path: Path, before: Any, after: Any) -> None:
+    def grade(findings: Findings, path: Path, before: Any, after: Any) -> None:
         was, now = before or old.get("name"), after or new.get("name")
-        found.add("restated" if was == now else "physical-name.changed", path, before, after)
+        findings.add("restated" if was == now else "physical-name.changed", path, before, after)
 
     return grade
 

@@ -39,85 +39,85 @@ def compare(old: Terms, new: Terms, *, exact: bool = False) -> list[Change]:
     With `exact`, a type in another spelling is another type. Whatever stands in a document is
     compared: what no rule knows is graded as `other.changed`. Another `version` is no change.
     """
-    found = Findings(exact=exact)
-    compare_keys(found, None, old.document, new.document, _DOCUMENT)
-    compare_keys(found, None, old.beside, new.beside, _BESIDE, "text.changed")
-    return found.changes
+    findings = Findings(exact=exact)
+    compare_keys(findings, None, old.document, new.document, _DOCUMENT)
+    compare_keys(findings, None, old.beside, new.beside, _BESIDE, "text.changed")
+    return findings.changes
 
 
-def _nothing(found: Findings, path: Path, before: Any, after: Any) -> None:
+def _nothing(findings: Findings, path: Path, before: Any, after: Any) -> None:
     """Pass over the version, which announces changes and is none."""
 
 
-def _status(found: Findings, path: Path, before: Any, after: Any) -> None:
+def _status(findings: Findings, path: Path, before: Any, after: Any) -> None:
     was, now = (_ENDED.get(str(each).lower(), 0) for each in (before, after))
     word = "status.ended" if now > was else "status.revived" if now < was else "status.changed"
-    found.add(word, path, before, after)
+    findings.add(word, path, before, after)
 
 
 _ENDED = {"deprecated": 1, "retired": 2}
 
 
-def _description(found: Findings, path: Path, before: Any, after: Any) -> None:
+def _description(findings: Findings, path: Path, before: Any, after: Any) -> None:
     old, new = (each if isinstance(each, dict) else {"purpose": each} for each in (before, after))
-    compare_keys(found, path, old, new, _DESCRIPTION)
+    compare_keys(findings, path, old, new, _DESCRIPTION)
 
 
-def _servers(found: Findings, path: Path, old: Any, new: Any) -> None:
-    compare_lists(found, path, (old, new), lambda each: each.get("server"), _SERVER)
+def _servers(findings: Findings, path: Path, old: Any, new: Any) -> None:
+    compare_lists(findings, path, (old, new), lambda each: each.get("server"), _SERVER)
 
 
-def _roles(found: Findings, path: Path, old: Any, new: Any) -> None:
-    compare_lists(found, path, (old, new), lambda each: each.get("role"), _ROLE)
+def _roles(findings: Findings, path: Path, old: Any, new: Any) -> None:
+    compare_lists(findings, path, (old, new), lambda each: each.get("role"), _ROLE)
 
 
-def _entity(found: Findings, path: Path, before: Any, after: Any) -> None:
+def _entity(findings: Findings, path: Path, before: Any, after: Any) -> None:
     ids = [each.get("id") if isinstance(each, dict) else each for each in (before, after)]
-    found.add("text.changed" if ids[0] == ids[1] else "entity.changed", path, before, after)
+    findings.add("text.changed" if ids[0] == ids[1] else "entity.changed", path, before, after)
 
 
-def _object(found: Findings, path: Path, before: Any, after: Any) -> None:
+def _object(findings: Findings, path: Path, before: Any, after: Any) -> None:
     """Find another schema object for the entity; where there is none, no column was promised."""
     if before is not None and after is not None:
-        found.add("entity.changed", path, before, after)
+        findings.add("entity.changed", path, before, after)
 
 
-def _end(found: Findings, path: Path, before: Any, after: Any) -> None:
+def _end(findings: Findings, path: Path, before: Any, after: Any) -> None:
     was, now = (float("inf") if each is None else number(each) for each in (before, after))
     if was is None or now is None:
-        found.add("other.changed", path, before, after)
+        findings.add("other.changed", path, before, after)
     else:
         word = "restated" if was == now else "end.earlier" if now < was else "end.later"
-        found.add(word, path, before, after)
+        findings.add(word, path, before, after)
 
 
-def _security(found: Findings, path: Path, before: Any, after: Any) -> None:
+def _security(findings: Findings, path: Path, before: Any, after: Any) -> None:
     old, new = (each if isinstance(each, dict) else {} for each in (before, after))
-    compare_keys(found, path, old, new, {"dataClassification": classification})
+    compare_keys(findings, path, old, new, {"dataClassification": classification})
 
 
-def _semantics(found: Findings, path: Path, old: Any, new: Any) -> None:
-    compare_lists(found, path, (old, new), lambda each: each.get("name"), _semantics_rule)
+def _semantics(findings: Findings, path: Path, old: Any, new: Any) -> None:
+    compare_lists(findings, path, (old, new), lambda each: each.get("name"), _semantics_rule)
 
 
-def _semantics_rule(found: Findings, path: Path, old: Any, new: Any) -> None:
+def _semantics_rule(findings: Findings, path: Path, old: Any, new: Any) -> None:
     was, now = (each is not None and each.get("enabled") is not False for each in (old, new))
     if was != now:
-        found.add("semantics.added" if now else "semantics.removed", path, old, new)
+        findings.add("semantics.added" if now else "semantics.removed", path, old, new)
     elif old is None or new is None or not now:
-        found.add("text.changed", path, old, new)
+        findings.add("text.changed", path, old, new)
     else:
-        compare_keys(found, path, old, new, _SEMANTICS, "semantics.changed")
+        compare_keys(findings, path, old, new, _SEMANTICS, "semantics.changed")
 
 
-def _expectations(found: Findings, path: Path, old: Any, new: Any) -> None:
-    """Find the tests that the quality of the data was held to and is no more, or is anew."""
+def _expectations(findings: Findings, path: Path, old: Any, new: Any) -> None:
+    """Find the tests of the data that only the old, or only the new contract names."""
 
     def name_of(test: dict[str, Any]) -> Any:
         return test.get("fullyQualifiedName") or test.get("id")
 
     grade = presence("quality.removed", "quality.added", "text.changed")
-    compare_lists(found, path, (old, new), name_of, grade)
+    compare_lists(findings, path, (old, new), name_of, grade)
 
 
 _ABOUT = ("id", "description", "tags", "customProperties", "authoritativeDefinitions")

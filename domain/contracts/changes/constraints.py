@@ -36,63 +36,63 @@ _NO_FIELD = "float32"
 def compare_options(*, whole: bool) -> Grade:
     """A Grade for `logicalTypeOptions` of a column, of `whole` numbers or of other values."""
 
-    def grade(found: Findings, path: Path, old: Any, new: Any) -> None:
+    def grade(findings: Findings, path: Path, old: Any, new: Any) -> None:
         before, after = (each if isinstance(each, dict) else {} for each in (old, new))
         changed = [key for key, *_ in differing(before, after)]
         for group in dict.fromkeys(_GROUP_OF[key] for key in changed if key in _GROUP_OF):
-            _compare_bounds(found, path, group, before, after, whole=whole)
+            _compare_bounds(findings, path, group, before, after, whole=whole)
         left = [
             {key: each.get(key) for key in changed if key not in _GROUP_OF}
             for each in (before, after)
         ]
-        compare_keys(found, path, left[0], left[1], _OPTIONS)
+        compare_keys(findings, path, left[0], left[1], _OPTIONS)
         if not all(each is None or isinstance(each, dict) for each in (old, new)):
-            found.add("other.changed", path, old, new)
+            findings.add("other.changed", path, old, new)
 
     return grade
 
 
-def compare_enum(found: Findings, path: Path, old: Any, new: Any) -> None:
+def compare_enum(findings: Findings, path: Path, old: Any, new: Any) -> None:
     """Find the changes of allowed values; without a list, all values are allowed."""
     if any(not isinstance(each, list | None) for each in (old, new)):
-        found.add("other.changed", path, old, new)
+        findings.add("other.changed", path, old, new)
         return
     was, now = (None if each is None else {_value(one) for one in each} for each in (old, new))
     if was == now:
-        found.add("enum.reworded", path, old, new)
+        findings.add("enum.reworded", path, old, new)
     elif now is None or (was is not None and was < now):
-        found.add("enum.loosened", path, old, new)
+        findings.add("enum.loosened", path, old, new)
     elif was is None or now < was:
-        found.add("enum.tightened", path, old, new)
+        findings.add("enum.tightened", path, old, new)
     else:
-        found.add("enum.changed", path, old, new)
+        findings.add("enum.changed", path, old, new)
 
 
-def compare_relationships(found: Findings, path: Path, old: Any, new: Any) -> None:
+def compare_relationships(findings: Findings, path: Path, old: Any, new: Any) -> None:
     """Find the changes of foreign keys, which are matched by id or by their ends.
 
-    The one that is left on either side is the same key that leads elsewhere.
+    Where exactly one key is left on each side, the two count as one key that leads elsewhere now.
     """
     before, after = (_named_keys(each) for each in (old, new))
     gone = [name for name in before if name not in after]
     come = [name for name in after if name not in before]
     if len(gone) == len(come) == 1 and _is_key(before[gone[0]]) and _is_key(after[come[0]]):
-        found.add("foreign-key.changed", Path(gone[0], path), before[gone[0]], after[come[0]])
+        findings.add("foreign-key.changed", Path(gone[0], path), before[gone[0]], after[come[0]])
         gone, come = [], []
     for name in gone:
         word = "foreign-key.removed" if _is_key(before[name]) else "text.changed"
-        found.add(word, Path(name, path), before[name])
+        findings.add(word, Path(name, path), before[name])
     for name in come:
         word = "foreign-key.added" if _is_key(after[name]) else "text.changed"
-        found.add(word, Path(name, path), None, after[name])
+        findings.add(word, Path(name, path), None, after[name])
     for name, one in before.items():
         if name in after and one != after[name]:
-            _compare_key(found, Path(name, path), one, after[name])
-    compare_strays(found, path, old, new)
+            _compare_key(findings, Path(name, path), one, after[name])
+    compare_strays(findings, path, old, new)
 
 
 def _compare_bounds(
-    found: Findings,
+    findings: Findings,
     path: Path,
     group: tuple[str, ...],
     old: dict[str, Any],
@@ -111,7 +111,7 @@ def _compare_bounds(
     ]
     relation = relation_of_limits(as_limits[0], as_limits[1], whole=whole or len(group) == 1)
     word = "bound.changed" if relation is None else _BOUNDS[relation]
-    found.add(word, Path(key, path), was.get(key), now.get(key))
+    findings.add(word, Path(key, path), was.get(key), now.get(key))
 
 
 _LIMIT = {
@@ -121,9 +121,9 @@ _LIMIT = {
 }
 
 
-def _element_type(found: Findings, path: Path, before: Any, after: Any) -> None:
+def _element_type(findings: Findings, path: Path, before: Any, after: Any) -> None:
     is_same = (before or _NO_FIELD) == (after or _NO_FIELD)
-    found.add("restated" if is_same else "shape.changed", path, before, after)
+    findings.add("restated" if is_same else "shape.changed", path, before, after)
 
 
 _OPTIONS: Grades = {
@@ -152,12 +152,12 @@ def _is_key(relationship: dict[str, Any]) -> bool:
     return (relationship.get("type") or "foreignKey") == "foreignKey"
 
 
-def _compare_key(found: Findings, path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
+def _compare_key(findings: Findings, path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
     if _is_key(old) != _is_key(new):
         word = "foreign-key.added" if _is_key(new) else "foreign-key.removed"
-        found.add(word, Path("type", path), old.get("type"), new.get("type"))
+        findings.add(word, Path("type", path), old.get("type"), new.get("type"))
     elif not _is_key(new):
-        found.add("text.changed", path, old, new)
+        findings.add("text.changed", path, old, new)
     else:
         leads = {"from": "foreign-key.changed", "to": "foreign-key.changed", "type": "restated"}
-        compare_keys(found, path, old, new, leads, "text.changed")
+        compare_keys(findings, path, old, new, leads, "text.changed")

@@ -39,13 +39,13 @@ class Findings:
 Moves = Mapping[Relation, str]
 """Relation of what is allowed now to what was allowed -> word."""
 Grade = Callable[[Findings, Path, Any, Any], None]
-"""Finds the changes between two values that differ; a path and the values are given."""
+"""Function of findings, path, old and new value: adds the changes of the value to the findings."""
 Grades = Mapping[str, str | Grade]
 """Key of a mapping -> the word for its changes, or what finds them."""
 
 
 def moves(wider: str, narrower: str, unrelated: str) -> Moves:
-    """The words for what is allowed; `restated` where it is the same."""
+    """The word for each relation of new limits to old ones; `restated` for the same limits."""
     return {
         Relation.SAME: "restated",
         Relation.WIDER: wider,
@@ -55,7 +55,7 @@ def moves(wider: str, narrower: str, unrelated: str) -> Moves:
 
 
 def differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """The keys whose values differ, with both values; None for what says nothing."""
+    """Yield each key whose values differ, with both values; None for a value that says nothing."""
     for key in dict.fromkeys((*old, *new)):
         before, after = old.get(key), new.get(key)
         if before is not after and before != after:
@@ -65,12 +65,12 @@ def differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[
 
 
 def or_none(value: Any) -> Any:
-    """The value; None for one that says nothing."""
+    """Return the value, or None for a value that says no more than an absent key."""
     return None if value in _NOTHING else value
 
 
 def compare_keys(
-    found: Findings,
+    findings: Findings,
     path: Path | None,
     old: Mapping[str, Any],
     new: Mapping[str, Any],
@@ -81,16 +81,16 @@ def compare_keys(
     for key, before, after in differing(old, new):
         grade = grades.get(key, other)
         if isinstance(grade, str):
-            found.add(grade, Path(key, path), before, after)
+            findings.add(grade, Path(key, path), before, after)
         else:
-            grade(found, Path(key, path), before, after)
+            grade(findings, Path(key, path), before, after)
 
 
 def named(elements: Any, name_of: Callable[[dict[str, Any]], Any]) -> dict[str, dict[str, Any]]:
-    """The mappings of a list by name; by their place where they have none.
+    """The mappings of a list, each under a name of its own.
 
-    Of a name that comes again the later ones have their place too, and once more where something
-    else has that name.
+    The place in the list, as `[3]`, is put behind a name that is missing, or that an earlier
+    mapping has already; and again, as long as another mapping has the result.
     """
     listed = enumerate(elements if isinstance(elements, list) else ())
     mappings = [(place, each) for place, each in listed if isinstance(each, dict)]
@@ -105,7 +105,7 @@ def named(elements: Any, name_of: Callable[[dict[str, Any]], Any]) -> dict[str, 
 
 
 def compare_lists(
-    found: Findings,
+    findings: Findings,
     path: Path,
     lists: tuple[Any, Any],
     name_of: Callable[[dict[str, Any]], Any],
@@ -118,38 +118,38 @@ def compare_lists(
     before, after = (named(each, name_of) for each in lists)
     for name in dict.fromkeys((*before, *after)):
         if (old := before.get(name)) != (new := after.get(name)):
-            compare(found, Path(name, path), old, new)
-    compare_strays(found, path, *lists)
+            compare(findings, Path(name, path), old, new)
+    compare_strays(findings, path, *lists)
 
 
 def member(removed: str, added: str, grades: Grades, other: str = "other.changed") -> Grade:
     """Grades an element of a list: it has come, has gone, or its keys have changed."""
 
-    def grade(found: Findings, path: Path, old: Any, new: Any) -> None:
+    def grade(findings: Findings, path: Path, old: Any, new: Any) -> None:
         if old is None or new is None:
-            found.add(removed if new is None else added, path, old, new)
+            findings.add(removed if new is None else added, path, old, new)
         else:
-            compare_keys(found, path, old, new, grades, other)
+            compare_keys(findings, path, old, new, grades, other)
 
     return grade
 
 
-def compare_strays(found: Findings, path: Path, old: Any, new: Any) -> None:
+def compare_strays(findings: Findings, path: Path, old: Any, new: Any) -> None:
     """Find changes of what is no mapping in lists, or no list: no rule knows it."""
     if _strays(old) != _strays(new):
-        found.add("other.changed", path, old, new)
+        findings.add("other.changed", path, old, new)
 
 
 def flag(removed: str, added: str) -> Grade:
     """Grades a value that is false where it is absent."""
 
-    def grade(found: Findings, path: Path, before: Any, after: Any) -> None:
+    def grade(findings: Findings, path: Path, before: Any, after: Any) -> None:
         was, is_ = (_is_set(each) for each in (before, after))
         if was is None or is_ is None:
-            found.add("other.changed", path, before, after)
+            findings.add("other.changed", path, before, after)
         else:
             word = "restated" if was == is_ else added if is_ else removed
-            found.add(word, path, before, after)
+            findings.add(word, path, before, after)
 
     return grade
 
@@ -157,9 +157,9 @@ def flag(removed: str, added: str) -> Grade:
 def presence(removed: str, added: str, changed: str) -> Grade:
     """Grades a value by whether it has come, has gone, or is another one."""
 
-    def grade(found: Findings, path: Path, before: Any, after: Any) -> None:
+    def grade(findings: Findings, path: Path, before: Any, after: Any) -> None:
         word = added if before is None else removed if after is None else changed
-        found.add(word, path, before, after)
+        findings.add(word, path, before, after)
 
     return grade
 

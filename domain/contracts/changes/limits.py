@@ -39,7 +39,7 @@ def relation_of_limits(old: Limits, new: Limits, *, whole: bool) -> Relation | N
     numbers, too.
     """
     if len(old) == len(new) == 1:
-        # Nearly all are: one limit with another number.
+        # The commonest case: one limit with another number.
         ((key, was), (other, now)) = (*old.items(), *new.items())
         if key == other and type(was) is type(now) is int and key in _UPPER:
             return of_numbers(was, now)
@@ -59,7 +59,7 @@ def relation_of_limits(old: Limits, new: Limits, *, whole: bool) -> Relation | N
 
 
 def is_upper(limits: Limits) -> bool | None:
-    """True if limits are passed by small counts alone, False for large ones; None otherwise."""
+    """True if only small counts pass the limits, False if only large ones do; None otherwise."""
     read = _read(limits)
     if not read or len(read) > 1:
         return None
@@ -111,9 +111,9 @@ def _lets(limits: Mapping[str, Sequence[float]], value: Fraction) -> bool:
 
 
 def _probes(edges: list[float], *, whole: bool) -> list[Fraction]:
-    """Numbers among which are two of different outcome, where limits with these edges differ.
+    """Numbers to try on limits with these edges: limits that differ treat one of them differently.
 
-    They are exact: beside a large float, one more is the same float.
+    The numbers are exact fractions, since a large float plus one may be the same float.
     """
     if whole:
         near = {math.floor(edge) + step for edge in edges for step in (-1, 0, 1, 2)}

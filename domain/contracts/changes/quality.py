@@ -28,7 +28,7 @@ _GRADES = dict.fromkeys(_TEXTS, "text.changed")
 _OWN = ("sql", "custom")
 """Types of rules whose result may be any number."""
 _APART = ("arguments", "severity", *THRESHOLDS)
-"""Keys that are not compared alone."""
+"""Keys of a rule that have comparisons of their own, beside `_GRADES`."""
 _ARGUMENTS: Mapping[Any, bool] = {
     ("invalidValues", "validValues"): False,
     ("missingValues", "missingValues"): True,
@@ -37,7 +37,7 @@ _ARGUMENTS: Mapping[Any, bool] = {
 """Metric and an argument of it that is a list -> True if a longer list counts more rows."""
 
 
-def compare_quality(found: Findings, path: Path, old: Any, new: Any) -> None:
+def compare_quality(findings: Findings, path: Path, old: Any, new: Any) -> None:
     """Find the changes of the rules of an object or column.
 
     They are matched by id, or name, or by what they measure.
@@ -46,37 +46,37 @@ def compare_quality(found: Findings, path: Path, old: Any, new: Any) -> None:
     def name_of(rule: Rule) -> Any:
         return rule.get("id") or rule.get("name") or _metric(rule)
 
-    compare_lists(found, path, (old, new), name_of, _compare_rule)
+    compare_lists(findings, path, (old, new), name_of, _compare_rule)
 
 
-def _compare_rule(found: Findings, path: Path, old: Rule | None, new: Rule | None) -> None:
+def _compare_rule(findings: Findings, path: Path, old: Rule | None, new: Rule | None) -> None:
     if all(each is None or _warns(each) for each in (old, new)):
-        found.add("warning.changed", path, old, new)
+        findings.add("warning.changed", path, old, new)
         return
     if old is None or new is None:
-        found.add("quality.removed" if new is None else "quality.added", path, old, new)
+        findings.add("quality.removed" if new is None else "quality.added", path, old, new)
         return
     if old.get("severity") != new.get("severity"):
         word = "text.changed"
         if _warns(old) != _warns(new):
             word = "severity.lowered" if _warns(new) else "severity.raised"
-        found.add(word, Path("severity", path), old.get("severity"), new.get("severity"))
+        findings.add(word, Path("severity", path), old.get("severity"), new.get("severity"))
     body = _in_new_words(old), _in_new_words(new)
     limits = [
         {key: each[key] for key in THRESHOLDS if or_none(each.get(key)) is not None}
         for each in body
     ]
     if limits[0] != limits[1]:
-        _compare_limits(found, path, body, limits)
+        _compare_limits(findings, path, body, limits)
     arguments = [each.get("arguments") for each in body]
     if arguments[0] != arguments[1]:
-        _compare_arguments(found, Path("arguments", path), body, limits, arguments)
+        _compare_arguments(findings, Path("arguments", path), body, limits, arguments)
     left = [{key: each[key] for key in each if key not in _APART} for each in body]
-    compare_keys(found, path, left[0], left[1], _GRADES, "quality.reworded")
+    compare_keys(findings, path, left[0], left[1], _GRADES, "quality.reworded")
 
 
 def _compare_limits(
-    found: Findings, path: Path, rules: tuple[Rule, Rule], limits: list[dict[str, Any]]
+    findings: Findings, path: Path, rules: tuple[Rule, Rule], limits: list[dict[str, Any]]
 ) -> None:
     counted = {_is_percent(each) for each in rules}
     # A metric of the library counts rows, unless it is a percentage of them.
@@ -84,11 +84,11 @@ def _compare_limits(
     relation = relation_of_limits(*limits, whole=whole) if len(counted) == 1 else None
     key, after, before = next(differing(limits[1], limits[0]))
     word = "quality.reworded" if relation is None else _MOVES[relation]
-    found.add(word, Path(key, path), before, after)
+    findings.add(word, Path(key, path), before, after)
 
 
 def _compare_arguments(
-    found: Findings,
+    findings: Findings,
     path: Path,
     rules: tuple[Rule, Rule],
     limits: list[dict[str, Any]],
@@ -109,7 +109,7 @@ def _compare_arguments(
             elif was < now or now < was:
                 more = (was < now) == counts_more
                 word = _MOVES[Relation.NARROWER if more == upper else Relation.WIDER]
-        found.add(word, Path(key, path), before, after)
+        findings.add(word, Path(key, path), before, after)
 
 
 def _metric(rule: Rule) -> Any:

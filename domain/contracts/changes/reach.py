@@ -14,7 +14,7 @@ _MOVES = (
     *("object.removed", "physical-name.changed", "entity.changed"),
     *("server.changed", "server.removed"),
 )
-"""Rules after whose changes readers no longer find the data, where they are of no single column."""
+"""Rules whose changes keep readers from finding the data, unless a single column changes."""
 
 
 def reach_of(
@@ -31,7 +31,7 @@ def reach_of(
         if change.rule.consumer is not Level.BREAKING or not is_own:
             continue
         if len(change.place) > 1:
-            # What no column may be named, no lineage leads to; it may be a megabyte.
+            # No lineage leads to a text that cannot be the name of a column; it may be a megabyte.
             if all(map(is_name, change.place[1:])):
                 columns[".".join((entity_fqn, names.join(change.place[1:])))] = None
             reaches.add(Reach.COLUMNS)

@@ -47,9 +47,9 @@ class Rule(msgspec.Struct, frozen=True):
     change: str
     """The change in words, after which the place is named."""
     consumer: Level
-    """The grade for those who read the data."""
+    """The grade for readers of the data."""
     producer: Level
-    """The grade for those who write it: whether what they deliver still keeps the contract."""
+    """The grade for writers of the data: whether their deliveries still keep the contract."""
     bump: Bump
     mirror: str
     """Word of the change back."""

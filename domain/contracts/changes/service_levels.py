@@ -37,10 +37,11 @@ _GRADES: Grades = {
 }
 
 
-def compare_service_levels(found: Findings, path: Path, old: Any, new: Any) -> None:
+def compare_service_levels(findings: Findings, path: Path, old: Any, new: Any) -> None:
     """Find the changes of `slaProperties`.
 
-    They are matched by their property, those of which there are several by their element too.
+    Service levels are matched by their property, and also by their element where several have the
+    same property.
     """
     several = {
         name
@@ -53,7 +54,7 @@ def compare_service_levels(found: Findings, path: Path, old: Any, new: Any) -> N
         name, element = _property(level), level.get("element")
         return f"{name}.{element}" if name in several and element else name
 
-    compare_lists(found, path, (old, new), name_of, _compare_one)
+    compare_lists(findings, path, (old, new), name_of, _compare_one)
 
 
 def _property(level: dict[str, Any]) -> str:
@@ -61,24 +62,24 @@ def _property(level: dict[str, Any]) -> str:
 
 
 def _compare_one(
-    found: Findings, path: Path, old: dict[str, Any] | None, new: dict[str, Any] | None
+    findings: Findings, path: Path, old: dict[str, Any] | None, new: dict[str, Any] | None
 ) -> None:
     if old is None or new is None:
-        found.add("sla.weaker" if new is None else "sla.stronger", path, old, new)
+        findings.add("sla.weaker" if new is None else "sla.stronger", path, old, new)
         return
     elements = [each.get("element") for each in (old, new)]
     if all(elements) and elements[0] != elements[1]:
-        # It is the level of other data: one was dropped, and one is promised.
-        found.add("sla.weaker", path, old)
-        found.add("sla.stronger", path, None, new)
+        # The level is now of other data: one promise was dropped, and another one is made.
+        findings.add("sla.weaker", path, old)
+        findings.add("sla.stronger", path, None, new)
         return
     amounts = [{key: each.get(key) for key in ("value", "unit")} for each in (old, new)]
     if amounts[0] != amounts[1]:
         key = "value" if amounts[0]["value"] != amounts[1]["value"] else "unit"
         word = _moved(_property(new).lower(), *map(_amount, amounts))
-        found.add(word, Path(key, path), old.get(key), new.get(key))
+        findings.add(word, Path(key, path), old.get(key), new.get(key))
     left = [{key: each[key] for key in each if key not in ("value", "unit")} for each in (old, new)]
-    compare_keys(found, path, left[0], left[1], _GRADES, "sla.changed")
+    compare_keys(findings, path, left[0], left[1], _GRADES, "sla.changed")
 
 
 def _moved(property_: str, old: tuple[str, float] | None, new: tuple[str, float] | None) -> str:

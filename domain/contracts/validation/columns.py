@@ -27,14 +27,14 @@ def paths_to_columns(kind: EntityKind) -> tuple[str, ...]:
 
 def columns_of(kind: EntityKind, entity: Entity) -> list[Column]:
     """The columns or fields of an entity, the inner ones as `children`."""
-    found: list[Column] = []
+    columns: list[Column] = []
     for path in paths_to_columns(kind):
         first, _, below = path.partition(".")
         held = entity.value(first)
         if below:
             held = (held or {}).get(below)
-        found += held or ()
-    return found
+        columns += held or ()
+    return columns
 
 
 class Difference(msgspec.Struct, frozen=True, gc=False):
@@ -43,7 +43,7 @@ class Difference(msgspec.Struct, frozen=True, gc=False):
     path: str
     promised: DataType
     there: DataType | None
-    """Its type; None where there is no such column."""
+    """Type of the entity's column; None where the entity has no such column."""
 
 
 class Agreement(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class Agreement(msgspec.Struct, frozen=True):
 
     promised: int
     differences: tuple[Difference, ...]
-    """In the order of the promises."""
+    """The columns that differ, in the order in which they are promised."""
     twice: tuple[str, ...]
     """Paths that are promised more than once."""
     unpromised: int
@@ -91,20 +91,20 @@ def compare(
     promised: Iterable[Column], there: Iterable[Column], *, strict: bool
 ) -> SchemaValidation:
     """The validation of promised columns; with `strict` a type that does not agree fails."""
-    found = agreement(promised, there)
-    missing = [each.path for each in found.differences if each.there is None]
+    compared = agreement(promised, there)
+    missing = [each.path for each in compared.differences if each.there is None]
     other = {
         each.path: f"{each.path}: expected {each.promised}, got {each.there}"
-        for each in found.differences
+        for each in compared.differences
         if each.there is not None
     }
-    failed = {*missing, *found.twice, *(other if strict else ())}
+    failed = {*missing, *compared.twice, *(other if strict else ())}
     return SchemaValidation(
-        passed=found.promised - len(failed),
+        passed=compared.promised - len(failed),
         failed=len(failed),
-        total=found.promised,
+        total=compared.promised,
         failed_fields=missing[:MOST_NAMED],
-        duplicate_fields=[*found.twice[:MOST_NAMED]],
+        duplicate_fields=[*compared.twice[:MOST_NAMED]],
         type_mismatch_fields=[*other.values()][:MOST_NAMED],
     )
 

@@ -1,7 +1,7 @@
 """Promises about the values of columns, which the catalog does not read.
 
-A table that declares the same constraint has it kept by its database. Of all others only a run of
-the tests of the contract tells.
+A constraint that the table declares too is kept by its database. Whether any other holds, only a
+run of the tests of the contract tells.
 """
 
 from collections.abc import Iterable, Mapping

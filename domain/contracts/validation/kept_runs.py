@@ -29,18 +29,18 @@ class KeptRun(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
 
     run_id: str
     status: Status
-    """The status that the contract has by it."""
+    """The status that this run gives the contract."""
     data_contract_version: str | None = None
     datacontract_cli_version: str | None = None
     server: str | None = None
     timestamp_start: datetime | None = None
     timestamp_end: datetime | None = None
     checks: list[Check]
-    """Those that did not pass come first."""
+    """The checks that are kept; those that did not pass come first."""
     omitted: int = 0
-    """Checks beyond these."""
+    """Number of checks that are not kept."""
     logs: list[Log]
-    """The last messages."""
+    """The last messages of the run."""
 
 
 def kept_run(run: ReportedRun, checks: Sequence[Check], status: Status) -> bytes:
@@ -74,7 +74,7 @@ def _place(check: Check) -> int:
 
 
 def _fitting(items: Iterable[T], most_bytes: int) -> Iterator[T]:
-    """The first items whose JSON has at most `most_bytes` together."""
+    """Yield items from the first on, as long as their JSON takes at most `most_bytes` together."""
     for each in items:
         most_bytes -= len(msgspec.json.encode(each))
         if most_bytes < 0:

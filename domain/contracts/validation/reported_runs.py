@@ -30,10 +30,10 @@ _STATUSES: dict[str, Status] = {
     "error": "Aborted",
     "unknown": "Aborted",
 }
-"""Result of a run or a check -> status, the worst last. What has another result was not tested."""
+"""Result of a run or a check -> status, the worst last. Checks with other results were not run."""
 _WORST = tuple(_STATUSES)
 MOST_CHECKS = 20_000
-"""Checks of a run, all of which each contract of the tested document goes through."""
+"""The most checks of a run: each contract of the tested document goes through all of them."""
 _SAID = 20
 """Checks that the text of a result names of each sort."""
 _NAMED = 200
@@ -45,14 +45,14 @@ class Check(msgspec.Struct, kw_only=True, rename="camel"):
 
     type: str = ""
     category: str | None = None
-    """None for one that is about the run itself, such as that the data could not be read."""
+    """None for a check of the run itself, such as that the data could be read."""
     name: str | None = None
     model: str | None = None
     """The schema object that it is about, by its physical name, or else its name."""
     field: str | None = None
     dimension: str | None = None
     result: str | None = None
-    """None for one that was planned and not made."""
+    """None for a check that was planned but not made."""
     reason: str | None = None
 
     @property

@@ -83,7 +83,7 @@ class ContractResult(Part, kw_only=True):
     incident_id: str | None = None
     execution_time: Integer | None = None
     by_catalog: bool | None = None
-    """True if the catalog has found it by what it knows; others report what they have found."""
+    """True if the catalog itself made the result; results of others are reported."""
 
     def of(self, contract_id: str, fqn: str) -> "ContractResult":
         """The result as it is kept of a contract; its id follows from the contract and the time."""

@@ -45,10 +45,10 @@ class RulesProcess:
 
         A rule that goes beyond the bounds of the process fails, and all after it.
         """
-        told = self._asked(json.dumps([rules, entity_json.decode()]).encode() + b"\n")
-        if not told.endswith(ANSWERED):
+        answer = self._asked(json.dumps([rules, entity_json.decode()]).encode() + b"\n")
+        if not answer.endswith(ANSWERED):
             self._end()
-        lines = told.removesuffix(ANSWERED).splitlines()
+        lines = answer.removesuffix(ANSWERED).splitlines()
         reasons: list[str | None] = [json.loads(line) for line in lines]
         return [*reasons, *[BEYOND] * (len(rules) - len(reasons))]
 
@@ -62,7 +62,7 @@ class RulesProcess:
                 stderr=subprocess.DEVNULL,
                 env=environment(),
             )
-        told, ends = b"", time.monotonic() + WAITS
+        answer, ends = b"", time.monotonic() + WAITS
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -70,21 +70,23 @@ class RulesProcess:
             process.stdin.write(question)
             process.stdin.flush()
         except BrokenPipeError:
-            return told
+            return answer
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            while not told.endswith(ANSWERED) and selector.select(max(ends - time.monotonic(), 0)):
+            while not answer.endswith(ANSWERED) and selector.select(
+                max(ends - time.monotonic(), 0)
+            ):
                 if not (chunk := os.read(process.stdout.fileno(), _CHUNK)):
                     break
-                told += chunk
-        return told
+                answer += chunk
+        return answer
 
     def _end(self) -> None:
         if self._process is None:
             return
         process, self._process = self._process, None
         process.kill()
-        # What it was not told has no reader any more.
+        # Nobody reads what is left in the buffer of its input.
         with process, suppress(BrokenPipeError):
             assert process.stdin is not None
             process.stdin.close()

@@ -32,7 +32,7 @@ OPERATIONS = 1_000_000
 
 
 def evaluate(rule: str, entity: str) -> str | None:
-    """Evaluate a rule: the reason why it has failed, None where its value is true."""
+    """Evaluate a rule; returns the reason why the rule has failed, None where its value is true."""
     try:
         json.loads(rule)
     except (ValueError, RecursionError):

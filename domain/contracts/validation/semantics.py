@@ -1,7 +1,7 @@
 """Rules about the metadata of an entity, in JSON logic (https://jsonlogic.com).
 
-Of the operators that OpenMetadata adds those are known that ask for the entity alone
-(`LogicOps.java`). A rule holds if its value is true; one that cannot be evaluated has failed.
+Of the operators that OpenMetadata adds (`LogicOps.java`), only those that look at the entity alone
+are known. A rule holds if its value is true; one that cannot be evaluated has failed.
 """
 
 from collections.abc import Mapping, Sequence

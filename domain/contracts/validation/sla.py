@@ -1,6 +1,6 @@
 """The times that a contract promises, held against what was recorded of its table.
 
-What was not recorded is left out, never false; retention is never measured.
+A level that was not recorded is left out, never false; retention is never measured.
 """
 
 import re
@@ -47,29 +47,31 @@ def validate(
     sla: Mapping[str, Any], recorded: Recorded, now: int
 ) -> tuple[SlaValidation, list[str]]:
     """The validation of an SLA, and the names of its promises that were not measured."""
-    found = SlaValidation()
+    validation = SlaValidation()
     unmeasured: list[str] = []
     if promise := sla.get("refreshFrequency"):
         if recorded.refreshes:
             age = now - max(recorded.refreshes)
-            found.refresh_frequency_met = age <= promise["interval"] * _UNITS[promise["unit"]]
+            validation.refresh_frequency_met = age <= promise["interval"] * _UNITS[promise["unit"]]
         else:
             unmeasured.append("refresh frequency")
     if promise := sla.get("maxLatency"):
         newest = moment(recorded.newest_value)
         if newest is not None and recorded.profiled_at is not None:
-            found.actual_latency = max(recorded.profiled_at - newest, 0)
-            found.latency_met = found.actual_latency <= promise["value"] * _UNITS[promise["unit"]]
+            validation.actual_latency = max(recorded.profiled_at - newest, 0)
+            validation.latency_met = (
+                validation.actual_latency <= promise["value"] * _UNITS[promise["unit"]]
+            )
         else:
             unmeasured.append("latency")
     if time := sla.get("availabilityTime"):
         met = _available(time, _zone(sla.get("timezone")), recorded.refreshes, now)
-        found.availability_met = met
+        validation.availability_met = met
         if met is None:
             unmeasured.append("availability")
     if sla.get("retention"):
         unmeasured.append("retention")
-    return found, unmeasured
+    return validation, unmeasured
 
 
 def moments(sla: Mapping[str, Any], recorded: Recorded, now: int) -> Iterator[int]:

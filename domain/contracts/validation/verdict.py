@@ -49,8 +49,8 @@ def judge(
     """Hold a contract against its evidence; `now` is in milliseconds since 1970, and the rules
     are evaluated in `process`.
 
-    Failed is what is missing or does not hold; with `strict` also a column of a wider type. What
-    was promised and not measured makes a PartialSuccess, and never a Success.
+    Failed is what is missing or does not hold; with `strict` also a column of a wider type. A
+    promise that was not measured makes a PartialSuccess, never a Success.
     """
     result = ContractResult(
         timestamp=now,
@@ -75,10 +75,10 @@ def judge(
         else:
             unmeasured.append(f"schema: a {kind.name} has no columns")
     if rules := contract.value("semantics"):
-        found = result.semantics_validation = semantics.validate(
+        rule_results = result.semantics_validation = semantics.validate(
             rules, evidence.entity_json, process
         )
-        failed += _numbered(found.failed, "rule")
+        failed += _numbered(rule_results.failed, "rule")
     if evidence.tests:
         tested = result.quality_validation = _quality(evidence.tests)
         failed += _numbered(tested.failed, "test")

@@ -26,7 +26,7 @@ APPEND_ALONE = f"CALL append_alone_2({','.join(['%b'] * 31)}, NULL, NULL, NULL, 
 """The order lock's key and the newest known feature's number come first, then the parameters of
 APPEND."""
 APPEND_EVENT = f"CALL append_event_2({','.join(['%b'] * 12)}, NULL)"
-"""Parameters: as of APPEND_ALONE, then the result of `event_parameters`."""
+"""Takes the first two parameters of APPEND_ALONE, then the result of `event_parameters`."""
 _STORED = (
     "SELECT count(*), max(e.position) FROM events e JOIN unnest(%b::text[], %b::bigint[],"
     " %b::text[], %b::bytea[]) AS ours(id, version, type, payload) ON e.entity_id = ours.id"
@@ -49,7 +49,7 @@ _UNMET = {
 
 
 def append_parameters(append: Append) -> list[Any]:
-    """The parameters of APPEND; a list that is empty is null, which takes no time to send."""
+    """The parameters of APPEND; an empty list is sent as null, which takes no time."""
     streams = _ends(append.rows)
     expecting = append.expecting
     values = [
@@ -132,7 +132,7 @@ def _ends(rows: Iterable[NewRow]) -> dict[str, int]:
 
 
 def _columns(rows: Sequence[Sequence[Any]], number: int) -> list[list[Any]]:
-    """The columns of rows, also when there is no row."""
+    """The columns of rows; without rows, `number` empty columns."""
     return [[*column] for column in zip(*rows, strict=True)] or [[] for _ in range(number)]
 
 

@@ -43,8 +43,8 @@ SELECT CASE WHEN NOT pg_is_in_recovery()
 """Timeline of the server, null while it is a standby, and what differs after each of its starts.
 
 When one of its processes crashes, a server recovers from its log without a new start, but its
-statistics begin anew, as they do after every end that was not clean. What is acknowledged survives
-power loss, whatever is set.
+statistics begin anew, as they do after every end that was not clean. The last column sees to it
+that acknowledged commits survive power loss, whatever is set.
 """
 
 log = logging.getLogger("catalog.log")
@@ -93,7 +93,7 @@ class Connections:
         self._answered_at = float("-inf")
         """Time at which the newest connection was made, by `time.monotonic`."""
         self._places: SimpleQueue[None] = SimpleQueue()
-        """One for each connection that may be taken; quicker than a semaphore."""
+        """An element for each connection that may be taken; quicker than a semaphore."""
         for _ in range(size):
             self._places.put(None)
         self._idle: deque[Link] = deque()
@@ -205,7 +205,7 @@ class Connections:
             connection.epoch = self._server.meet(timeline, started, recovered)
             connection.answers_within = None
         except BaseException:
-            # The server has so many places.
+            # The server takes a limited number of connections.
             connection.close()
             raise
         with self._lock:

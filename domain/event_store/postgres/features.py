@@ -10,9 +10,9 @@ from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Append
 
 CHANGED = "CT002"
-"""SQLSTATE of an append whose caller does not know the newest features, or names."""
+"""SQLSTATE of a refused append: its caller does not know the newest features, or names."""
 MENTIONED = "CT003"
-"""SQLSTATE of an append that expects texts to be mentioned nowhere which are."""
+"""SQLSTATE of a refused append: an event mentions a text that the append expects in none."""
 CHECK_UNMENTIONED = "SELECT check_unmentioned_4(%b, %b)"
 CHECK = "SELECT check_features_2(%b)"
 _READ = "SELECT name, since, number FROM features"
@@ -24,7 +24,7 @@ NAME_WITH = _ADD.format(
     f"{_NAMED} WHERE EXISTS (SELECT FROM events"
     " WHERE entity_id = %b AND stream_version = %b AND payload = %b)"
 )
-"""Names the features of an append behind it: nothing where the append was refused."""
+"""Names the features of the append that was sent before; none where that append was refused."""
 
 
 def read_features(link: Link) -> dict[str, str]:
@@ -51,7 +51,7 @@ def were_named(error: psycopg.Error) -> bool:
 
 
 def were_mentioned(error: psycopg.Error) -> bool:
-    """True if the database refused an append for what it expects to be mentioned nowhere."""
+    """True if the database refused an append because an event mentions a text expected in none."""
     return error.diag.sqlstate == MENTIONED
 
 

@@ -50,7 +50,7 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
             return super().wait(gen, interval, self.answers_within)
         except psycopg.OperationalError:
             if time.monotonic() >= due:
-                # Whatever it would still say is of no statement that anybody waits for.
+                # Nobody waits for an answer that would still come over this connection.
                 self.pgconn.finish()
             raise
 

@@ -81,7 +81,7 @@ class Listener(Announcements):
         """Call `appended` for each announcement, until the end; raises psycopg.Error."""
         link.execute(self._listen_statement)
         self._is_heard = True
-        # What was appended before.
+        # Events may have been appended before this connection listened.
         self._appended()
         while not self._closing.is_set():
             select.select([link.fileno(), self._end_signal.fileno()], [], [])

@@ -70,7 +70,7 @@ _CLAIMS_SOUGHT = (
 )
 _LIVE_CHILDREN = (
     f"SELECT {CLAIM} FROM claims WHERE parent_id = %b AND NOT deleted AND kind = %b"
-    # Of the index, which has the beginning of a name: what it leaves in doubt the rest decides.
+    # The index has beginnings of names (`left`); among equal ones the whole name decides.
     " AND left(fqn, 500) >= left(%b, 500) AND fqn > %b ORDER BY left(fqn, 500), fqn LIMIT %b"
 )
 _HAVING_LIVE = (

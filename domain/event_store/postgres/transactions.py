@@ -51,14 +51,14 @@ _SYNC = (
     "SELECT setval('positions', greatest(last_value, (SELECT max(position) FROM events)))"
     " FROM positions"
 )
-"""Committed once all that was visible before is on disk; `damage` looks at what it wrote."""
+"""Once this is committed, all that was visible before is on disk; `damage` looks at its write."""
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _END_SESSION = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %b"
 """Gives no row once the session has ended."""
 
 
 class _Broken(Exception):
-    """A group may be stored, or be stored yet: something failed between its begin and its sync."""
+    """A group failed between its begin and its sync: it may be stored, or be stored yet."""
 
     def __init__(self, link: Link) -> None:
         """`link` is the connection of the group; it is closed here unless it is closed already."""
@@ -121,7 +121,7 @@ class Transactions:
         return results
 
     def _store(self, link: Link, appends: Sequence[Append]) -> list[int | Refusal]:
-        """Store what is of the epoch of the log; raises LaterRelease, and psycopg.Error."""
+        """Store the appends of this epoch, refuse others; raises LaterRelease and psycopg.Error."""
         known = self._known
         if known is None or known.epoch != link.epoch:
             known = self._known = read_known(link)
@@ -161,7 +161,7 @@ class Transactions:
     def _append_alone(self, link: Link, append: Append, known: Known) -> int | Refusal:
         """Store a group of one by one statement, which commits; by another where it is refused."""
         if (event := event_parameters(append)) is not None:
-            # Where anything is in the way, the other statement says what.
+            # When this statement stores nothing, the other one finds out why.
             with suppress(UniqueViolation):
                 ((position,),) = link.rows(APPEND_EVENT, self._key, known.newest, *event)
                 if position is not None:

@@ -31,7 +31,7 @@ class _Pool(SQLiteConnectionPool):
             first.execute("PRAGMA journal_mode=WAL")
             first.close()
             self.is_journal_mode_wal = True
-        # The library's own keep one compiled statement each, and compile all others each time.
+        # Connections of the library keep one compiled statement, and compile others each time.
         connection = sqlite3.connect(
             self.db_name,
             timeout=self.lock_timeout or SQLITE3_DEFAULT_LOCK_TIMEOUT,

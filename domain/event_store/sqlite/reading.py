@@ -44,7 +44,7 @@ _SELECT_SPAN = (
     " AND originator_version > ? AND originator_version <= ? AND rowid <= ?"
     " ORDER BY originator_version"
 )
-"""Reads one span, after its place among those that are read."""
+"""Reads one span; the first column is the place of the span among those that are read."""
 _SELECT_STREAMS = (
     # To sort the rows would take all of them into memory: they are read in their order, as CROSS
     # JOIN goes through the ids in theirs, and the index through the events of each.
@@ -52,7 +52,7 @@ _SELECT_STREAMS = (
     " CROSS JOIN stored_events e INDEXED BY sqlite_autoindex_stored_events_1"
     " WHERE e.originator_id = one.value AND +e.rowid <= ?"
 )
-"""Reads whole streams in half the time that it takes to read one after the other."""
+"""Reads whole streams together, in half the time of reading one after the other."""
 _SELECT_IDS = "SELECT originator_id FROM stored_events WHERE rowid > ? AND rowid <= ?"
 SELECT_HEAD = "SELECT coalesce(max(rowid), 0) FROM stored_events"
 _ANSWER = (

@@ -85,7 +85,7 @@ class Recorder(SQLiteApplicationRecorder):
         self.renames: int | None = None
         """The number of changes of names after the last transaction that appended."""
         self._renames = 0
-        """The same in the transaction that appends, which may be taken back yet."""
+        """The number of changes of names in the open transaction, which may yet be rolled back."""
 
     def construct_create_table_statements(self) -> list[str]:
         """The tables of the log, which the library makes in one transaction."""
@@ -151,7 +151,7 @@ class Recorder(SQLiteApplicationRecorder):
         (self._renames,) = plain.execute(RENAMES).fetchone()
 
     def _append(self, plain: sqlite3.Cursor, append: Append, ends: dict[str, int]) -> int:
-        """Store an append; `ends` are the ends of its streams, which are moved on."""
+        """Store an append; moves `ends`, id -> last stream version, on to the new events."""
         if (refusal := outdated(append, self._renames)) is not None:
             raise refusal
         if (expected := append.expecting.unmentioned) is not None:
@@ -162,7 +162,7 @@ class Recorder(SQLiteApplicationRecorder):
             position = plain.execute(_INSERT, append.rows[-1]).lastrowid or 0
         else:
             position = plain.execute(SELECT_HEAD).fetchone()[0]
-        # What is named here is known when the next append reads it: this one may be taken back.
+        # `_known` learns these names when the next append reads them: this one may be taken back.
         if not append.features <= self._known.names:
             features.name_features(plain, append.features - self._known.names)
         write_claims(plain, append.changes)
@@ -175,7 +175,7 @@ class Recorder(SQLiteApplicationRecorder):
 
 
 def _ends(plain: sqlite3.Cursor, rows: Iterable[NewRow]) -> dict[str, int]:
-    """Id -> stream version of its last event in the log, of all that new events are of."""
+    """Id -> stream version of the last event in the log, for each entity of the new events."""
     ids = msgspec.json.encode([*dict.fromkeys(row[0] for row in rows)]).decode()
     return dict(plain.execute(_ENDS, (ids,)))
 

@@ -112,7 +112,7 @@ def _directory_aside(file: Path) -> Path:
 
 
 def _bring(copy: Path, aside: Path, known: str | None) -> Replaced:
-    """Steps 1 and 2; leaves nothing behind when the copy does not fit, `known` is what it must be.
+    """Take steps 1 and 2; leaves nothing behind when the copy is refused.
 
     `known` is the identity of the log that is there, None where there is none that can be read.
     """

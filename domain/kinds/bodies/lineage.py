@@ -57,7 +57,7 @@ class LineageEdge(EntityBody, kw_only=True):
     sql_query: str | None = None
     columns_lineage: Annotated[list[ColumnLineage], Meta(max_length=MAX_MAPPINGS)] | None = None
     drawn_columns: list[ColumnLineage] | None = None
-    """Those of the mappings that a person patched onto an edge of a source other than `Manual`."""
+    """The mappings that a person patched onto an edge of a source other than `Manual`."""
     pipeline: Annotated[Ref | None, refers_to(*RUNNING_KINDS)] = None
     source: Source
     asset_edges: Annotated[int, Meta(ge=0, le=MAX_INTEGER)] | None = None

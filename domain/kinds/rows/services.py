@@ -1,4 +1,4 @@
-"""Services, below which the assets stand that they hold."""
+"""Rows of the kinds of services, which hold the assets below them."""
 
 from domain.kinds.bodies import services
 from domain.kinds.bodies.base import EntityBody

@@ -149,7 +149,10 @@ class SqliteMeasurements(Measurements):
     def _fit(
         self, connection: sqlite3.Connection, entity_id: str, written: Collection[Key]
     ) -> None:
-        """Delete the oldest points of an entity that has too many bytes, but for those written."""
+        """Delete the oldest points of an entity that has too many bytes, but none just written.
+
+        Raises EntityOverLimit when the written points alone have too many.
+        """
         left = self._size(connection, entity_id) - self._bounds.entity_bytes
         if left <= 0:
             return
@@ -277,7 +280,7 @@ class SqliteMeasurements(Measurements):
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection; errors of SQLite are raised as StoreUnavailable."""
+        """Lend this thread's connection; errors of SQLite in the block become StoreUnavailable."""
         try:
             yield self._connection()
         except sqlite3.Error as error:

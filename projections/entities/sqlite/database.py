@@ -53,7 +53,7 @@ class _Connection(sqlite3.Connection):
     """A connection that is closed when its thread is gone, as threads of a pool come and go."""
 
     def __del__(self) -> None:
-        # One that could not be opened has nothing to close.
+        # A connection that could not be opened has nothing to close.
         with suppress(sqlite3.ProgrammingError):
             self.close()
 
@@ -82,7 +82,7 @@ class EntityDatabase:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """This thread's connection, in autocommit mode."""
+        """The connection of the calling thread, in autocommit mode."""
         connection: _Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = self._kept(self.connect())
@@ -135,14 +135,15 @@ class EntityDatabase:
 
     @contextmanager
     def short_transaction(self) -> Iterator[sqlite3.Connection]:
-        """As `transaction`, of one of many in turn that change many pages for little.
+        """A `transaction` that changes many pages and is one of many in a row.
 
-        The write-ahead log is moved into the file in small pieces, as others wait meanwhile.
+        Its commit moves the write-ahead log into the file when the log is still small, because
+        others wait meanwhile.
         """
         with self.transaction() as connection:
             connection.execute(f"PRAGMA wal_autocheckpoint={_FEW_WAL_PAGES}")
             yield connection
-        # It is for the commit itself, which is over.
+        # The smaller number was for that commit only.
         self.writer.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
 
     @contextmanager
@@ -157,7 +158,7 @@ class EntityDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection, which sees one state of the file until the block ends."""
+        """The connection of the thread, which sees one state of the file until the block ends."""
         with sqlite_errors():
             connection = self.connection
             connection.execute("BEGIN")

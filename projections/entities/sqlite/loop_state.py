@@ -22,10 +22,10 @@ class LoopState:
     """
 
     slice_seconds, slices = 1.0, 4
-    """Length of a slice of time, and how many there are for one without held transactions."""
+    """Length of a slice of time in seconds; one slice in `slices` has no held transactions."""
 
     def __init__(self, connection: sqlite3.Connection, loop: asyncio.AbstractEventLoop) -> None:
-        """`connection` is of these transactions alone."""
+        """No other transactions use `connection`."""
         self.connection = connection
         self.loop = loop
         self._most_bytes = 0
@@ -33,12 +33,12 @@ class LoopState:
         self._ending: asyncio.Handle | None = None
         self._version: tuple[int] | None = None
         self._ends: dict[str, ListEnds] = {}
-        """By `ListRequest.identity`."""
+        """`ListRequest.identity` -> the ends of the list."""
 
     def begin(self, needed: int | None, latest: Callable[[], int | None], most_bytes: int) -> None:
-        """Begin a transaction, unless there is one that has the change with the number `needed`.
+        """Begin a transaction, unless the open one already includes the change number `needed`.
 
-        `latest` gives the number of all changes. Both are None where they are not known. To read a
+        `latest` gives the number of the last change; None stands for an unknown number. Reading a
         value of more than `most_bytes` raises sqlite3.DataError.
         """
         if most_bytes != self._most_bytes:

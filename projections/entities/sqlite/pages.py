@@ -30,7 +30,7 @@ _THEN = (
 
 
 class SqliteListSql(ListSql):
-    """Statements for SQLite, whose reader ends what it has read enough of."""
+    """Statements for SQLite, without limits of bytes: the reader of the rows stops early."""
 
     by_status = " INDEXED BY entities_by_status"
     is_listed = _SAME_ENTITY
@@ -110,7 +110,7 @@ class SqliteListReader(PageReader):
         place: Place | None,
         number: NumberOf = lambda kind: None,
     ) -> None:
-        """`number` counts the changes of the file."""
+        """`number` gives the number of the last change of the file, or of a kind in it."""
         super().__init__(_SQL, request, place)
         self._database = database
         self._number = number
@@ -173,7 +173,7 @@ class SqliteListReader(PageReader):
                 connection.execute("PRAGMA shrink_memory")
 
     def _read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
-        """As `read`, on a connection whose values are bounded already."""
+        """The result of `read`, on a connection that bounds the length of values already."""
         rows, size = list[ListedEntity](), 0
         try:
             for row in self._connection.execute(*statement):
@@ -204,7 +204,7 @@ class SqliteListReader(PageReader):
             ends = state.ends(self._request.identity, self._read_ends)
             return self._read_between(ends, most_bytes)
         except sqlite3.DataError:
-            # A name or an id has so many bytes already.
+            # A single value is larger than the page may be.
             return None
         finally:
             self._connection = own

@@ -22,19 +22,17 @@ LEFT JOIN scopes s ON s.scope = one.value AND s.kind = e.kind AND s.deleted = e.
     AND s.name = e.name AND s.id = e.id AND s.status IS e.status
 """
 """The scopes of each entity, beside the row of `scopes` that lists it, if there is one. The
-entities come first, so that what one says is read and parsed once, however much it is. They are
-read in the order in which they are stored, which the index of the primary key is: SQLite would take
-that of the ids, and look up each entity.
-"""
+entities come first, so that the scopes of each are read and parsed once, however many they are. The
+index of the primary key is named because entities are stored in its order: by itself SQLite would
+take the index of the ids, and look up each entity."""
 _WRONG_SCOPES = f"""
 SELECT coalesce(sum(said - listed), 0),
     (SELECT count(*) FROM scopes) - coalesce(sum(distinctly), 0)
 FROM (SELECT count(*) AS said, count(s.scope) AS listed, count(DISTINCT s.scope) AS distinctly
     {_SAID_AND_LISTED} GROUP BY e.kind, e.deleted, e.name, e.id)
 """
-"""The numbers of missing rows and of stray ones. Counting keeps nothing; only where rows are wrong
-are they sought, the stray ones with the help of a temporary table of all.
-"""
+"""The numbers of missing and of stray rows. Counting takes no memory; only where rows are wrong are
+they looked for, the stray ones by a temporary table of all scopes."""
 _MISSING_SCOPES = f"""
 SELECT one.value, e.kind, e.id, e.fqn {_SAID_AND_LISTED} WHERE s.scope IS NULL
 """
@@ -65,7 +63,7 @@ class SqliteEntitySnapshot(SqlSnapshot):
             yield entity_id
 
     def entities(self, ids: Sequence[str] | None) -> Iterator[StoredEntity]:
-        """Those of these entities that are stored, in the order of `ids`; None: all, by id."""
+        """The stored ones among these entities, in the order of `ids`; for None, all by id."""
         if ids is None:
             for row in self._rows(f"{READ_ENTITIES} ORDER BY id"):
                 yield StoredEntity(*row)

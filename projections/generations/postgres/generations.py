@@ -112,11 +112,11 @@ class PostgresGenerations(Generations):
         return build_lock(self._connections, f"{self._prefix}build", self.name)
 
     def note_use(self) -> None:
-        """Say that a host uses what this code has built; raises StoreUnavailable."""
+        """Record that a host uses the generations of this code; raises StoreUnavailable."""
         self._for_own_row(f"UPDATE {self._table} SET used_at = now()")
 
     def remove_unused(self, age: timedelta) -> None:
-        """Remove what other code has built and no host has used for so long.
+        """Remove the generations that other code has built and no host has used for `age`.
 
         Raises StoreUnavailable.
         """
@@ -170,7 +170,7 @@ class PostgresGenerations(Generations):
     def _write(
         self, record: Record, also: str, values: tuple[object, ...], instead_of: Hashable | None
     ) -> Hashable | None:
-        """The new revision of a record; None where it has another one than it should."""
+        """Write a record; returns its new revision, None if it does not have the expected one."""
         statement = _WRITE.format(self._table, record=record, also=also)
         key = self.name, self._code
 
@@ -198,7 +198,7 @@ class PostgresGenerations(Generations):
 
     def _make_table(self, link: Link) -> None:
         with link.transaction():
-            # Two who make the same at a time would fail.
+            # Two processes that make the same schema at a time would fail.
             link.execute(b"SELECT pg_advisory_xact_lock(%b)", [_LOCK])
             name = sql.Identifier(self._schema)
             link.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))

@@ -34,7 +34,7 @@ class PostgresLeadership:
     """Leadership among all processes that share a read model of the same code; for one thread."""
 
     def __init__(self, connections: Connections, name: str) -> None:
-        """`name` is that of the lock."""
+        """`name` is the name of the lock."""
         self._connections = connections
         self._name = name
         self._link: Link | None = None
@@ -57,7 +57,7 @@ class PostgresLeadership:
         return self._leads
 
     def leads(self) -> bool:
-        """True if this process has the lock still."""
+        """True if this process still has the lock."""
         if not self._leads or self._link is None:
             return False
         if time.monotonic() - self._seen_at >= _ALIVE_SECONDS:
@@ -70,7 +70,7 @@ class PostgresLeadership:
         return self._leads
 
     def writer(self) -> Link:
-        """The session to commit by; a lost one is only replaced after the leadership was lost.
+        """The session to commit by; a lost one is replaced only when this process leads no more.
 
         Raises StoreUnavailable.
         """

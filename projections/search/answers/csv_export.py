@@ -148,7 +148,7 @@ def _rows(
 def row_pieces(row: Sequence[str], size: int = PIECE) -> Iterator[str]:
     """A row as the standard library's writer has its guarded cells, in pieces of little work.
 
-    That writer looks at a cell character by character, and all the while no other thread may go on.
+    The library's writer looks at a cell character by character, and no other thread runs meanwhile.
     """
     for place, cell in enumerate(row):
         quoted = any(mark in cell for mark in _QUOTED)
@@ -205,12 +205,12 @@ def guarded(cell: str, size: int = PIECE) -> Iterator[str]:
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:
-    """A reference as a list, or those of a list that are objects."""
+    """The objects in a list of references; a single reference counts as a list of one."""
     values = value if isinstance(value, list) else [value]
     return [each for each in values if isinstance(each, dict)]
 
 
 def _joined(objects: list[Mapping[str, Any]], *keys: str) -> str:
-    """Of each object the first of the keys that holds a text, between bars."""
+    """The text of each object at the first of the keys that holds one, joined by bars."""
     texts = (next((o[key] for key in keys if isinstance(o.get(key), str)), "") for o in objects)
     return "|".join(filter(None, texts))

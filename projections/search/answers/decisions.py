@@ -8,14 +8,14 @@ from projections.search import tree
 from projections.search.engine import EngineQuery
 
 IsFound = Callable[[tree.Node], bool]
-"""True for a node that any of the documents matches; all decisions in it are made."""
+"""Function that tells if any document matches a node, in which all decisions are made already."""
 
 
 def decided(query: EngineQuery, is_found: IsFound) -> EngineQuery:
-    """The query with each `tree.IfFound` replaced by that of its nodes which is searched.
+    """The query with each `tree.IfFound` replaced by its node that is to be searched.
 
-    It is the same one everywhere. So everything else may be evaluated, and remembered, segment by
-    segment.
+    The decision is the same for all segments, so that the rest may be evaluated, and remembered,
+    segment by segment.
     """
     known: dict[tree.Node, bool] = {}
     # By identity, as trees hold the same node in several places: a node, and what it became.
@@ -33,7 +33,7 @@ def decided(query: EngineQuery, is_found: IsFound) -> EngineQuery:
         return made[id(node)][1]
 
     def is_any(sought: tree.Node) -> bool:
-        """Return True if anything matches; of several nodes no more are evaluated than it takes."""
+        """Return True if any document matches; evaluates no more of several nodes than it takes."""
         if isinstance(sought, tree.DisMax):
             return any(map(is_any, sought.nodes))
         if isinstance(sought, tree.Boosted | tree.Constant):

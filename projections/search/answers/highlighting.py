@@ -51,7 +51,7 @@ class _Plan(NamedTuple):
 
 
 class _Texts(dict[str, list[str]]):
-    """Path -> the texts of one entity there, which are read when they are asked for."""
+    """Path -> the texts of one entity at the path, read at the first use."""
 
     def __init__(self, entity_json: bytes) -> None:
         super().__init__()
@@ -81,11 +81,11 @@ class Highlighter:
         most_bytes: int = MAX_BYTES,
         seconds: float = MAX_SECONDS,
     ) -> None:
-        """`node` asks for nothing that the caller may not see."""
+        """`node` must be restricted already to what the caller may see."""
         self._clock = clock
         self._deadline = Deadline(seconds, clock)
         self._seconds = seconds
-        """Seconds that are left; those in which documents are read do not count."""
+        """Seconds left for highlighting; the time for reading documents does not count."""
         self.timed_out = False
         """True once there was no time left: no hit has highlights from then on."""
         leaves = dict.fromkeys(_wanted(node))

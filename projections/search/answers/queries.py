@@ -54,7 +54,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     deleted: bool = False
     """True if soft-deleted entities match too."""
     sort_field: str | None = None
-    """One of SORTABLE, its `.keyword` or an alias of it, or `_score`."""
+    """A field of SORTABLE, its `.keyword` or an alias of it, or `_score`."""
     sort_order: str | None = None
     """`asc` or `desc`; without one `desc` for `_score` and `asc` for all else."""
     track_total_hits: bool = True
@@ -66,12 +66,12 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     shown_fields: tuple[str, ...] = ()
     """Top-level fields that hits are narrowed to, each where the caller may see it.
 
-    To name a withheld one is no error, as it is in `include_source_fields`: a page shows the same
-    fields to everybody.
+    Naming a withheld field is an error in `include_source_fields`, but not here: a page asks for
+    the same fields whoever looks at it.
     """
     query_filter: bytes | None = None
     query_filter_name: str = "queryFilter"
-    """The parameter that holds it."""
+    """Name of the parameter that holds `query_filter`, for messages."""
     post_filter: bytes | Node | None = None
     """Filter JSON, or a filter of the catalog's own."""
     search_after: tuple[SortValue, ...] | None = None
@@ -85,10 +85,10 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     aggregations: bytes | tuple[Aggregation, ...] | None = None
     """Facets in place of the usual ones: the caller's own as JSON, or those of a page."""
     one_facet: Aggregation | None = None
-    """A facet that is the purpose of the request: what the parameters `field` and `sourceFields`
-    made it of, and narrowed by all of the post filter."""
+    """A facet that is the purpose of the request, made of the parameters `field` and
+    `sourceFields`; all of the post filter narrows it."""
     also: str | None = None
-    """A second query text, which entities must match too without being scored by it."""
+    """A second query text, which entities must match as well; it does not count towards scores."""
     source_url: str | None = None
     """The whole `sourceUrl` of the entities that match."""
     now: Now = msgspec.field(default_factory=Now)
@@ -101,8 +101,8 @@ class SearchAnswer(msgspec.Struct, frozen=True):
     body: bytes
     """JSON."""
     complete: bool
-    """True if the search had the time that it took, and asked for nothing that depends on the time
-    of day: only then does the same search give the same again, for as long as nothing is committed.
+    """True if the search did not run out of time, and asked for nothing that depends on the time of
+    day: only then does the same search give the same answer, for as long as nothing is committed.
     """
 
 
@@ -130,7 +130,7 @@ def search_response(
     visibility: Visibility = EVERYTHING,
     clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[dict[str, Any], text.Parsed]:
-    """The response of the specification, and what its text asks for.
+    """The response in the form of the specification, and the parsed text of the query.
 
     `_source` of hits is JSON, or decoded where the request has `shown_fields`.
     A hit whose entity is gone meanwhile is left out. Raises InvalidInput that names the parameter,

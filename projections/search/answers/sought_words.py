@@ -57,22 +57,21 @@ class SoughtWords:
     """The leaves of a query that look at one path."""
 
     def __init__(self, leaves: Iterable[Node], check: Callable[[], None] = lambda: None) -> None:
-        """`check` is called for each text and for each word that is new; what it raises is raised
-        by whatever looks for words.
-        """
+        """`check` is called for each text and for each new word; whichever method is looking for
+        words raises what `check` raises."""
         self._check = check
         self._wholes: set[str] = set()
         self._words: dict[str, set[str]] = {}
         """A word and its stem -> the typed texts that are this word."""
         self._begun: dict[str, set[str]] = {}
-        """The beginning of a word -> the same."""
+        """The beginning of a word -> the typed texts that are this beginning."""
         self._rows: dict[str, list[tuple[str, tuple[str, ...], bool]]] = {}
-        """The first of several words -> typed text, all of them, whether the last is only begun."""
+        """First word of a row -> typed text, all words, and True if the last one is only begun."""
         self._patterns: list[Any] = []
         """Compiled expressions, as `TermPattern.runs` makes them."""
         self._pieces: set[str] = set()
-        """For each pattern a text that stands in every word which fits it, be it as a plural; empty
-        where none is known."""
+        """For each pattern, a text that is part of every word that fits the pattern, or of its
+        plural; "" if no such text is known."""
         self._slips: dict[str, list[_Slipped]] = {}
         """First letter -> words that begin with it, in which slips are forgiven."""
         remember = lru_cache(_REMEMBERED)
@@ -202,9 +201,9 @@ def first_marked(
     most: int,
     known: Mapping[int, Marks] = MappingProxyType({}),
 ) -> dict[int, Marks]:
-    """The known marks and those that `find` adds in the first texts where it finds any.
+    """The known marks, with those that `find` finds in the first texts that have any.
 
-    Both are by the places of the texts. No further text is looked at once `most` of them are
+    Marks are given by the place of their text. No further text is looked at once `most` texts are
     marked.
     """
     marked = dict(known)
@@ -228,7 +227,7 @@ def _marks_in(
 ) -> tuple[tuple[int, int, frozenset[str]], ...]:
     """The parts of a word that were typed: where each begins and ends, and the typed texts.
 
-    What fits a pattern has no typed text.
+    A part that fits a pattern has no typed text.
     """
     parts = [
         (begin, end, typed) for begin, end, token in places(word) if (typed := typed_of(token))

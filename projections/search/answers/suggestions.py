@@ -51,7 +51,7 @@ _WORD, _SLIPPED = 0.5, 0.25
 slip away, beside 1 for one that begins with the text itself.
 """
 _ASKED_FOR = 5
-"""Hits that are asked for, for each suggestion: those that suggest the same are told once."""
+"""Number of hits asked for per suggestion, since several hits may suggest the same text."""
 _CHARACTERS = 100_000
 """Characters of the texts of a hit in which the suggested one is looked for."""
 
@@ -62,7 +62,7 @@ class SuggestRequest(msgspec.Struct, frozen=True, kw_only=True):
     q: str
     index: str
     field: str = SUGGEST
-    """One of FIELDS."""
+    """Name of the field that suggestions are taken from: a key of FIELDS."""
     size: int = 10
     """Suggestions, up to MAX_SIZE."""
     deleted: bool = False
@@ -70,7 +70,7 @@ class SuggestRequest(msgspec.Struct, frozen=True, kw_only=True):
     fetch_source: bool = True
     include_source_fields: tuple[str, ...] = ()
     shown_fields: tuple[str, ...] = ()
-    """As those of a SearchRequest."""
+    """Top-level fields that hits are narrowed to; see `SearchRequest.shown_fields`."""
 
 
 def suggest(
@@ -79,7 +79,7 @@ def suggest(
     read_sources: ReadSources,
     visibility: Visibility = EVERYTHING,
 ) -> SearchAnswer:
-    """Return the result of `suggestions` as the specification has it; raises what it raises."""
+    """Return `suggestions` as OpenMetadata answers them; raises what `suggestions` raises."""
     options, timed_out = suggestions(request, engine, read_sources, visibility)
     entry = {"text": request.q, "offset": 0, "length": len(request.q), "options": options}
     body = msgspec.json.encode({"suggest": {"metadata-suggest": [entry]}})
@@ -117,14 +117,14 @@ def suggestions(
         )
         timed_out = page.timed_out
         sources = BoundedSources(read_sources)
-        told: set[str] = set()
+        suggested: set[str] = set()
         wholes = sources.read([hit.id for hit in page.hits])
         for hit, whole in zip(page.hits, wholes, strict=True):
             shown = whole and visibility.show(hit.kind, whole)
             text = leaves.suggested(values_for(paths, shown), paths) if shown else None
-            if not shown or text is None or keyword(text) in told:
+            if not shown or text is None or keyword(text) in suggested:
                 continue
-            told.add(keyword(text))
+            suggested.add(keyword(text))
             options.append(_option(text, hit, shown, request))
             if len(options) == request.size:
                 break

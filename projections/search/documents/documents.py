@@ -36,10 +36,10 @@ from projections.search.language.field_types import (
 
 MAX_TEXT = 10_000
 MAX_WEIGHT = 2_000_000
-"""Of the values of a document: the characters of the texts, and `VALUE_WEIGHT` for each value."""
+"""The most that a document's values weigh: their characters, and VALUE_WEIGHT for each."""
 VALUE_WEIGHT = 10
 MAX_PATH = MAX_FIELD
-"""Characters."""
+"""Characters of a path; what is below a longer path is not indexed."""
 MAX_DEPTH = 40
 TENTHS = 10
 
@@ -81,15 +81,15 @@ class SearchDocument(msgspec.Struct, frozen=True):
     kind: str
     deleted: bool
     fields: Mapping[str, tuple[Scalar, ...]]
-    """Path -> its values, in order."""
+    """Path -> the values at the path, in their order in the entity."""
     sort: Mapping[str, SortValue]
     """Sortable path -> value; texts are lower-cased."""
     digest: int = 0
-    """64 bits over everything of the entity that the document is made of, see `entity_digest`."""
+    """Digest, 64 bits, of all in the entity that the document is made of; see `entity_digest`."""
     since: int = 0
     """Position of the event that led to the state of the entity."""
     until: int = HOLDS_STILL
-    """Position of the event that led to another state."""
+    """Position of the event that replaced the state; HOLDS_STILL for the newest one."""
 
 
 def is_indexed(entity: Entity) -> bool:
@@ -165,7 +165,7 @@ def entity_digest(entity: Entity) -> int:
 
 
 def undeclared_paths(before: Entity | None, after: Entity) -> list[str]:
-    """The paths of an entity that no kind declares, as far as an event changed what they are below.
+    """The undeclared paths of an entity under the keys of its body that an event changed.
 
     In the order of their names. `before` is the entity before the event, None at its creation.
     """

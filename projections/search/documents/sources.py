@@ -22,13 +22,13 @@ MAX_SOURCES = 64_000_000
 """Bytes of documents in an answer."""
 MAX_PATHS = 256
 _LONGEST_PATH = 256
-"""Characters."""
+"""Characters of the longest path that a request may name."""
 EVERYTHING = "*"
 
 ReadSources = Callable[[Sequence[str]], Mapping[str, bytes]]
-"""Ids, no two the same -> the full JSON of the first of those entities that are still there.
+"""Function of different ids: id -> full JSON of the first entities, among these, that still exist.
 
-Whoever reads them gives as many as may be held together, and one at least, if there are any.
+It gives as many entities as may be held in memory together, and at least one if any exists.
 """
 
 Show = Callable[[str, bytes], bytes | None]
@@ -37,7 +37,7 @@ Show = Callable[[str, bytes], bytes | None]
 _COMMON: Mapping[str, Any] = MappingProxyType(
     {"owners": [], "tags": [], "deleted": False, "description": ""}
 )
-"""The keys that OpenMetadata's documents of every kind have, and what stands for none."""
+"""Keys that OpenMetadata's documents of every kind have -> the value shown if there is none."""
 
 
 values_by_key = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -49,14 +49,14 @@ Fields = Mapping[str, tuple[Scalar, ...]]
 ReadObjects = Callable[[str, str], Iterator[Fields]]
 """An entity's id and an indexed path -> the objects there, none when the entity is gone.
 
-Each is made when it is asked for, so that whoever asks may stop at any of them.
+The objects are made as the iterator goes on, so that the caller may stop at any of them.
 """
 
 
 def in_turn(read_sources: ReadSources, ids: Sequence[str]) -> Iterator[bytes | None]:
-    """The documents in the order of their ids, None for one that is not there any more.
+    """The documents of these ids, in their order; None for an entity that is gone.
 
-    Few of them are held at a time: each may have megabytes.
+    Few documents are held in memory at a time, as each may have megabytes.
     """
     left = deque(ids)
     while left:

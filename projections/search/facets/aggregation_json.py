@@ -30,7 +30,7 @@ from projections.search.language.regex import regex
 from projections.visibility.field_paths import indexed_path
 
 MAX_HITS = 100
-"""Documents of one bucket."""
+"""The most documents that one bucket may give."""
 _SCORE = "_score"
 _INSIDE = ("aggs", "aggregations")
 _NAME = re.compile(r"[^\[\]>#]{1,256}")

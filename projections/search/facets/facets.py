@@ -1,8 +1,8 @@
 """The facets of a search: which aggregations it has, what narrows each, and what may be asked.
 
-A facet counts what the query and its filter match. Of the `postFilter`, by which people narrow a
-page facet by facet, each facet leaves out what is about its own field: who has chosen one value
-still sees what choosing another one would give.
+A facet counts what the query and its filter match. People narrow a page facet by facet with the
+`postFilter`. Each facet leaves out the conditions on its own field, so that people who have chosen
+one value still see what another one would give.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,9 +53,9 @@ def default_aggregations(hidden: Hidden) -> tuple[Aggregation, ...]:
 def terms(field: str, size: int, name: str | None = None, *, written: bool = False) -> Terms:
     """The largest buckets of a field, named as the field unless a name is given.
 
-    With `written` the keys are as documents write them: see `Terms`. Of what organisations define
-    themselves, texts are counted. Raises InvalidInput for a field that no kind has, or of which the
-    index keeps no values: objects, prose and ids.
+    With `written` the keys are as documents write them: see `Terms`. Among values of fields that
+    organisations define, only texts are counted. Raises InvalidInput for a field that no kind has,
+    or of which the index keeps no values: objects, prose and ids.
     """
     known = known_type(field)
     path = indexed_path(field)
@@ -76,7 +76,7 @@ def terms(field: str, size: int, name: str | None = None, *, written: bool = Fal
 
 
 def _counted_path(field: str) -> str:
-    """The same text for all spellings of a field that stand for the same values."""
+    """Return one text for all spellings of a field that stand for the same values."""
     plain = field.removesuffix(".keyword")
     return plain if plain in _PREFIXES else indexed_path(field)
 
@@ -102,10 +102,10 @@ def refuse_withheld(
 def facets(
     aggregations: Sequence[Aggregation], post_filter: Node | None, *, own_too: bool = False
 ) -> tuple[Facet, ...]:
-    """The aggregations, each narrowed by what is not its own of a filter.
+    """Narrow each aggregation by the conditions of a filter that are not about its own field.
 
-    All of the filter narrows top hits, which have no field of their own; with `own_too`, all
-    facets.
+    Top hits, which have no field, are narrowed by all of the filter; with `own_too`, all facets
+    are.
     """
     if own_too or post_filter is None:
         return tuple(Facet(aggregation, post_filter) for aggregation in aggregations)
@@ -114,7 +114,7 @@ def facets(
 
 
 def _others(conditions: Sequence[Node], aggregation: Aggregation) -> Node | None:
-    """Those of the conditions that are not about the field of an aggregation alone."""
+    """Join the conditions, without those that are only about the field of an aggregation."""
     if isinstance(aggregation, TopHits):
         return tree.all_of(conditions)
     own = {_counted_path(aggregation.field)}
@@ -123,7 +123,7 @@ def _others(conditions: Sequence[Node], aggregation: Aggregation) -> Node | None
 
 
 def _conditions(node: Node) -> Iterator[Node]:
-    """Nodes that match together what the node matches."""
+    """Split a node into conditions that must all match."""
     if isinstance(node, tree.Bool) and not node.should and not node.required:
         for inner in (*node.must, *node.filter):
             yield from _conditions(inner)

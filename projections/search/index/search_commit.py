@@ -22,7 +22,7 @@ from projections.search.matching.deadline import Deadline, OutOfTime
 from projections.search.tree import Node
 
 _FEW = 1_000
-"""Documents that are looked at before all are."""
+"""Number of documents that are looked at first, as one of them often decides."""
 
 
 def search(

@@ -57,7 +57,7 @@ class Span(msgspec.Struct, frozen=True):
 class Now:
     """The moment that `now` means in a search, always the same; the clock is read at its first use.
 
-    What was searched with it is no answer for later.
+    An answer to a search that used it does not hold for later searches.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
@@ -140,7 +140,7 @@ def _calculated(text: str, formats: str, zone: str, now: Now | None) -> Span:
 
 
 def _moved(moment: datetime, count: int, unit: str) -> datetime:
-    """So many units later: days and longer ones on the calendar, others on the clock."""
+    """The moment `count` units later: days and longer on the calendar, others on the clock."""
     if unit in "yM":
         months = moment.year * 12 + moment.month - 1 + count * (12 if unit == "y" else 1)
         year, month = divmod(months, 12)

@@ -212,8 +212,8 @@ def whole_value(field: str, pattern: str) -> Node:
     Field and pattern are those of `GET /v1/search/fieldQuery`.
 
     Letters count without case, `*` is any characters, `?` one, and a backslash takes the next one
-    literally. Of prose, which keeps no whole values, a word fits. Raises InvalidInput that says
-    which of the two parameters is wrong.
+    literally. In prose, which keeps no whole values, a word has to fit. Raises InvalidInput that
+    says which of the two parameters is wrong.
     """
     path = indexed_path(field)
     try:

@@ -34,11 +34,11 @@ class TermPattern(msgspec.Struct, frozen=True):
     """The texts before, between and after the stars of a wildcard pattern without `?`."""
 
     def runs(self) -> Any:
-        """The compiled expression, which matches runs of matching terms, each with its end."""
+        """The compiled expression; a match is a run of matching terms, each with its TERM_END."""
         return _compiled(rf"(?m)(?:^(?:{self.source})\n)+")
 
     def bounds(self) -> tuple[bytes, bytes] | None:
-        """The least and the greatest text in UTF-8 between which all matches are, if there are."""
+        """The least and the greatest text, in UTF-8, around all matches; None if unknown."""
         try:
             least, greatest = _compile(rf"\A(?:{self.source})").possiblematchrange(MAX_PATTERN)
         except re2.error:

@@ -66,7 +66,7 @@ def quoted(text: str) -> Node:
 
 
 def _named(text: str) -> tuple[Node, ...]:
-    """The documents of this name; those whose qualified name ends so, where there are such."""
+    """Nodes for the documents of this name, and for qualified names that end with the text."""
     exact = tree.DisMax(tuple(tree.Exact(path, text) for path in NAMES))
     named: tuple[Node, ...] = (tree.Constant(exact, EXACT),)
     try:
@@ -81,7 +81,7 @@ def _named(text: str) -> tuple[Node, ...]:
 
 
 def _step(nodes: tuple[Node, ...], score: float) -> Node:
-    """The documents of all the nodes, whose own scores need not be summed up for that."""
+    """The documents that match all nodes, each with the score of the step instead of its own."""
     return tree.Constant(nodes[0] if len(nodes) == 1 else tree.Bool(filter=nodes), score)
 
 

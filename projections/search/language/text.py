@@ -4,7 +4,7 @@ Uppercase AND, OR and NOT, `+` and `-`, groups, fields, phrases, wildcards, slip
 presence and regular expressions; AND binds tighter than OR. A text without any of them is a
 relevance search. Characters that begin nothing are taken literally, so that names can be pasted:
 inside a word all but `: ^ ( )`, and at its beginning brackets and comparison signs where no field
-stands before them. What a field has before it must be whole.
+stands before them. Behind a field and its colon an operand must be complete.
 """
 
 import re
@@ -85,7 +85,7 @@ def _check(text: str, where: str) -> None:
 
 
 class _Parser(Scanner):
-    """One parse."""
+    """One parse of a query text."""
 
     def __init__(self, text: str, where: str, either: bool, fields: Fields, slips: int) -> None:
         super().__init__(text, where)
@@ -98,7 +98,7 @@ class _Parser(Scanner):
         """True if a field was just given, so that another colon is a mistake."""
         self.words: list[str] = []
         self._written: dict[int, tuple[Node, Node]] = {}
-        """By identity: a leaf as its field reads it, and as it is written."""
+        """Identity of a leaf -> the leaf as its field reads it, and as the text has it."""
 
     def whole(self) -> Node:
         node = self.disjunction(None)

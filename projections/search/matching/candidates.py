@@ -76,7 +76,7 @@ class ObjectSearch(Protocol):
     """Searches the objects of candidates for one condition."""
 
     matching: NDArray[np.bool_]
-    """(candidates,): those of which an object matches, once `flush` was called."""
+    """(candidates,): True for those with a matching object, once `flush` was called."""
 
     def add(self, place: int, kind: str, fields: Fields) -> None:
         """Add an object of the candidate at a place."""
@@ -86,7 +86,7 @@ class ObjectSearch(Protocol):
 
 
 SearchObjects = Callable[[int, tree.Node, Deadline], ObjectSearch]
-"""The number of candidates, the condition, and the deadline -> a search of their objects."""
+"""Function of the number of candidates, the condition and the deadline: a search of the objects."""
 
 
 class Candidates:
@@ -100,7 +100,7 @@ class Candidates:
         self._read = read_objects
         self._search = search
         self.left = MAX_CANDIDATES
-        """Documents into which the query may still look."""
+        """Number of documents whose objects the query may still read."""
 
     def decide(
         self, node: tree.Nested, count: int, candidates: Iterable[StoredDocument]

@@ -106,7 +106,7 @@ def sortable(number: float) -> str:
 def number_in(digits: bytes) -> float:
     """The number that a term says in hexadecimal digits, as `sortable` wrote it.
 
-    What was too large for one is the largest one.
+    A number too large for a float comes back as the largest one.
     """
     bits = int(digits, 16)
     bits = bits ^ 1 << 63 if bits >> 63 else bits ^ 0xFFFFFFFFFFFFFFFF

@@ -1,8 +1,8 @@
 """Weights of terms in documents: BM25F with constants in place of the averages.
 
-What a term weighs in a document depends on the document alone, so that an index that grew by
-small changes ranks as one built at once, and merging segments recomputes nothing. The rarity of
-the term is for the search to add.
+The weight of a term in a document depends on the document alone, so that an index that grew by
+small changes ranks as one built at once, and merging segments recomputes nothing. The rarity of the
+term is for the search to add.
 """
 
 import zlib

@@ -1,7 +1,7 @@
 """Requests to a search cluster, and what becomes of its errors.
 
-Whatever the cluster cannot do now is a StoreUnavailable that says why, an index that is gone is
-`IndexMissing`, and a query that it cannot carry out an InvalidInput.
+A request that the cluster cannot carry out now raises StoreUnavailable with the reason, an index
+that is gone IndexMissing, and a query that is beyond the cluster InvalidInput.
 """
 
 import logging
@@ -45,7 +45,7 @@ _MISSING_RIGHTS = re.compile(r"no permissions for \[(.+?)\] and User \[")
 """The sentence of a cluster about missing rights; it names the user after them."""
 
 Json = Mapping[str, Any]
-# What it says of each failed request is said by whoever sent it.
+# The sender of a failed request reports it, so the client need not log it.
 logging.getLogger("opensearch").setLevel(logging.CRITICAL)
 
 

@@ -42,17 +42,17 @@ _GONE = 404
 def feed(index: str) -> str:
     """The alias that an index is written by until somebody takes it over.
 
-    It goes with its index: what is written to an index that somebody deleted is refused then, where
-    the cluster would make another one, with fields of its own choice.
+    Deleting the index deletes the alias, so that later writes are refused. A write by the index's
+    own name would make the cluster create another index, with fields of its own choice.
     """
     return index + _FEED
 
 
 def take_over(cluster: Cluster, index: str, before: str | None = None) -> str:
-    """Give an index another alias to be written by, which is returned, and take the others away.
+    """Give an index a new alias to be written by, remove the others, and return the new one.
 
-    Whatever is still to be written by those is refused from then on. With `before`, an alias that
-    this process has had, the index is only taken over from that.
+    Writes by the removed aliases are refused from then on. With `before`, an alias that this
+    process has had, the index is only taken over from that alias.
 
     Raises IndexMissing when the index is not there, Overtaken when `before` is not there any more,
     and StoreUnavailable.
@@ -142,8 +142,8 @@ class Commits:
     def _going_on(self) -> tuple[Committed, Lines]:
         """The newest commit, and what makes the lines of the one after it.
 
-        Raises VersionConflict once if its writer has died before it was shown. What follows it must
-        go on from it: it may have purged what would be brought back.
+        Raises VersionConflict once if its writer has died before it was shown. The next commit must
+        go on from that one, which may have purged documents that would come back.
         """
         newest = self._newest()
         made = Lines(newest.life)
@@ -170,7 +170,7 @@ class Commits:
     def _remove_past(self, ids: Sequence[str]) -> None:
         """Remove the documents of the replaced states of entities, from the next commit on."""
         if ids:
-            # What a commit that was interrupted has sent would not be found otherwise, and stay.
+            # Otherwise the deletion would miss documents that an interrupted commit has sent.
             self._show()
         for start in range(0, len(ids), MAX_TERMS):
             some = {"terms": {"id": ids[start : start + MAX_TERMS]}}
@@ -196,7 +196,7 @@ class Commits:
             raise StoreUnavailable("not every copy of the search index shows its newest commit")
 
     def _send(self, body: bytes) -> int:
-        """Send some lines; returns how many say something older than what is there."""
+        """Send some lines; returns how many of them are older than what the index has."""
         response = self._cluster.request(
             "POST",
             f"/{self._feed}/_bulk",

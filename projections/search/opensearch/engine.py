@@ -156,7 +156,7 @@ class OpenSearchEngine(SearchEngine):
             horizon.refuse(at)
             if seen == position:
                 return hits
-            # What was seen may have been a part of the commit that is whole now.
+            # The hits may show a part of the commit that is whole now.
             position = seen
 
     def _page(

@@ -117,7 +117,7 @@ def _included(asked: Terms, *, beginning: bool | None) -> list[str]:
 
 
 def _begun(asked: Terms) -> str:
-    """The expression of values that begin with what they are to contain."""
+    """The expression of values that begin with the text that is asked for."""
     return escaped(keyword(asked.containing or "")) + _ANY
 
 

@@ -31,9 +31,9 @@ Dsl = dict[str, Any]
 MATCH_ALL: Dsl = {"match_all": {}}
 MATCH_NONE: Dsl = {"match_none": {}}
 _MAX_BEGUN = 100_000
-"""Terms that the last word of a phrase may be the beginning of."""
+"""The most terms that begin with the last word of a phrase."""
 _SCORED = 64
-"""Terms of many that decide the order of what matches any of them."""
+"""The number of terms, out of many, that decide the order of the documents with any of them."""
 _BOOLEANS = ("true", "false")
 
 
@@ -107,7 +107,7 @@ def _begun(field: str, start: str) -> Dsl:
 
 
 def _home(field: str | None) -> tuple[str, str]:
-    """The field of the index with the tokens of a field, and what they begin with there."""
+    """The field of the index that has the tokens of a field, and their prefix there."""
     return (WORDS, "") if field is None else (TEXT, spelled(indexed_path(field)) + SEPARATOR)
 
 

@@ -188,7 +188,7 @@ _SPELLINGS = {ord(sign): chr(0xE000 + ord(sign)) for sign in (PLACE_END, BESIDE,
 def has_columns(path: str) -> bool:
     """Return True if a path has fields of its own to make buckets of.
 
-    Those that organisations define have none, as there is no bound to their number.
+    Paths that organisations define have none, as there is no bound to their number.
     """
     return field_type(path) not in (None, "undefined")
 

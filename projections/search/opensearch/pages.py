@@ -41,7 +41,7 @@ def order(sort: Sort) -> list[Any]:
 def after(values: tuple[SortValue, ...], sort: Sort) -> list[Any]:
     """The values that a page begins after, as the cluster takes them.
 
-    Raises InvalidInput when no hit can have them.
+    Raises InvalidInput when no hit can have these values.
     """
     value, name, entity_id = sort_values(values, sort)
     value = sort_value(value)

@@ -31,7 +31,7 @@ def as_of(body: Dsl, position: int) -> Dsl:
 
 
 def _of_all_states(clause: Any) -> Any:
-    """The same clause of the fields that all documents have."""
+    """The clause about the fields of `EVER`, which documents of replaced states have, too."""
     if isinstance(clause, Mapping):
         return {
             EVER.get(key, key): EVER.get(value, value) if key == "field" else _of_all_states(value)

@@ -33,7 +33,7 @@ class Committed(NamedTuple):
 
 @contextmanager
 def pinned(cluster: Cluster, index: str) -> Iterator["Pinned"]:
-    """One commit of an index, whatever is committed after it."""
+    """One commit of an index, which stays as it is when later ones follow."""
     path = f"/{index}/_search/point_in_time"
     kept = cluster.request("POST", path, keep_alive=_KEPT)["pit_id"]
 

@@ -15,14 +15,14 @@ from projections.search.opensearch.leaves import MATCH_ALL, MATCH_NONE, Dsl, con
 from projections.visibility.field_paths import indexed_path
 
 ReadCandidates = Callable[[Dsl], Iterator[StoredDocument]]
-"""The documents of a clause that the search may be about, one more than are allowed at most."""
+"""Function that reads the documents of a clause, up to one more than a query may look into."""
 
 
 class Compiler:
-    """Makes clauses of nodes; of the same node the same one."""
+    """Makes clauses of nodes; a node always gives the same clause."""
 
     def __init__(self, nested: "NestedSearch") -> None:
-        """`nested` decides the nested nodes; all decisions (IfFound) are made."""
+        """`nested` decides nested nodes. Trees must have no IfFound any more."""
         self._nested = nested
 
     def clause(self, node: tree.Node) -> Dsl:
@@ -67,7 +67,7 @@ class Compiler:
 
 
 def plain(clause: Dsl) -> Dsl:
-    """A clause as a filter: any of many terms as one clause, and nothing that is for scores only.
+    """A clause as a filter: many terms of a field as one clause, without anything for scores only.
 
     So a list of a thousand values stays within the clauses that a cluster allows.
     """

@@ -201,7 +201,7 @@ def _add_words(fields: defaultdict[str, Any], document: SearchDocument) -> None:
 
 
 def _occurrences(analysed: Tokens) -> Iterator[tuple[str, float]]:
-    """Each term of a text with what it counts there."""
+    """Each term of a text with its weight there."""
     for part in analysed.parts:
         yield part, 1.0
         if part[-1] == "s" and (root := stem(part)) != part:

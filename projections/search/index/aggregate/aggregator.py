@@ -113,7 +113,7 @@ class Aggregator:
     def _chosen(
         self, asked: Terms, counted: Sequence[merging.Terms], remembered_as: Hashable
     ) -> list[merging.Counted]:
-        """The buckets that are given; `remembered_as` names what the segments may count."""
+        """Choose the buckets of the answer; `remembered_as` is the key for remembering terms."""
         if asked.order == "count":
             few = sum(terms.high - terms.low for terms in counted) <= merging.FEW
             if few and len(counted) > 1 and asked.size:
@@ -137,7 +137,7 @@ class Aggregator:
     def _inside(
         self, below: Sequence[Aggregation], parts: Sequence[Matching], term: bytes
     ) -> tuple[FacetResult, ...]:
-        """Aggregate those documents of the parts that have a term."""
+        """Aggregate the documents, among those of the parts, that have a term."""
         if not below:
             return ()
         inside = []

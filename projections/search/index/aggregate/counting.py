@@ -16,8 +16,7 @@ from projections.search.matching.terms import EXACT, NUMBER, SEPARATOR
 Counts = NDArray[np.int64]
 Milliseconds = NDArray[np.int64]
 _POSTINGS = 1 << 20
-"""Postings that are counted without a look at the clock; the terms of a part have no more, unless
-it is one term."""
+"""Postings that are counted between two looks at the clock; a single term may have more."""
 _DIGITS = 16
 """Hexadecimal digits of a number in a term."""
 _SIGN = np.uint64(1 << 63)
@@ -58,8 +57,8 @@ def intervals(
 ) -> list[tuple[int, int, int, int]]:
     """The intervals in which any document of the mask (None: of all) has a moment, in order.
 
-    Each is its beginning in milliseconds since 1970, the first of its terms, the one after the
-    last, and the number of documents of the mask.
+    A row has the beginning of the interval in milliseconds since 1970, the numbers of its first
+    term and of the term after its last, and the number of documents of the mask.
     """
     low, values = moments(view, path)
     if not len(values):
@@ -79,7 +78,7 @@ def intervals(
 
 
 def _counted(view: SegmentView, mask: Mask | None, bounds: Counts) -> Counts:
-    """Return the number of documents with any term of each range; the ranges are in a row."""
+    """Return the number of documents with any term of each range; ranges follow each other."""
     inverted = view.fields[EXACT]
     places = inverted.starts.take(bounds)
     ids = inverted.ids[places[0] : places[-1]]

@@ -17,14 +17,14 @@ from projections.search.index.format.arrays import Inverted
 from projections.search.index.format.sorted_texts import united
 
 FEW = 50_000
-"""Terms of all segments of which it is remembered which are the same, at most."""
+"""The most terms, of all segments together, for which equal terms are remembered."""
 KEY_BYTES = 120
 """Memory that a remembered term takes."""
 _PART = 10_000
-"""Terms of each segment that are merged with those of the others at once, at most."""
+"""The most terms of each segment that are merged in one step."""
 Numbers = NDArray[np.int64]
 Counted = tuple[bytes, int]
-"""A key, which is a term without what all begin with, and its count."""
+"""A key, which is a term without the bytes that all terms begin with, and its count."""
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class Terms(msgspec.Struct, frozen=True):
 
     inverted: Inverted
     skip: int
-    """Bytes that all terms begin with."""
+    """Number of bytes that all terms begin with and keys leave out."""
     numbers: Numbers
     counts: Numbers
     low: int
@@ -44,7 +44,7 @@ class Terms(msgspec.Struct, frozen=True):
         return int(self.counts.sum())
 
     def select(self, places: NDArray[np.intp] | slice) -> "Terms":
-        """Some of the terms."""
+        """Return the terms at these places."""
         return msgspec.structs.replace(
             self, numbers=self.numbers[places], counts=self.counts[places]
         )
@@ -66,7 +66,7 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 class SameKeys(msgspec.Struct, frozen=True):
-    """The different keys of several segments, and where those of each segment are among them."""
+    """The different keys of several segments, and the places of each segment's terms in them."""
 
     places: Sequence[Numbers]
     """For each segment: the place in `keys` of each term from `low` up to `high`."""
@@ -78,7 +78,7 @@ class SameKeys(msgspec.Struct, frozen=True):
         return cls(*united([terms.keys() for terms in segments]))
 
     def largest(self, segments: Sequence[Terms], size: int) -> list[Counted]:
-        """So many of the largest buckets of these segments, ties by key."""
+        """The `size` largest buckets of these segments, ties by key."""
         totals = np.zeros(len(self.keys), np.int64)
         for places, terms in zip(self.places, segments, strict=True):
             totals[places.take(terms.numbers - terms.low)] += terms.counts
@@ -89,7 +89,7 @@ class SameKeys(msgspec.Struct, frozen=True):
 
 
 def largest(segments: Sequence[Terms], size: int, check: Callable[[], None]) -> list[Counted]:
-    """So many of the largest buckets, ties by key."""
+    """The `size` largest buckets of the segments, ties by key; `check` raises when time is up."""
     segments = [terms for terms in segments if len(terms.numbers)]
     if not size:
         return []
@@ -103,7 +103,7 @@ def largest(segments: Sequence[Terms], size: int, check: Callable[[], None]) -> 
 
 
 def first(segments: Sequence[Terms], size: int, check: Callable[[], None]) -> list[Counted]:
-    """So many buckets by key."""
+    """The first `size` buckets of the segments by key; `check` raises when time is up."""
     segments = [terms for terms in segments if len(terms.numbers)]
     if len(segments) == 1:
         return segments[0].select(slice(size)).counted()

@@ -31,7 +31,7 @@ from projections.search.matching.terms import EXACT, TEXT, WHOLE, WORDS, whole_t
 MAX_REMEMBERED = 60_000
 """Values remembered from one segment to the next."""
 REMEMBERED_SHARE = 8
-"""Remembered tokens are let go when they take more than one in so many of the bytes allowed."""
+"""Remembered tokens are dropped when they take more than one byte in this many of `max_bytes`."""
 TOKEN_BYTES = 64
 """Bytes of a token in the arrays that are sorted at the end."""
 _encode = msgspec.msgpack.Encoder().encode
@@ -47,9 +47,8 @@ class Inverter:
         max_bytes: int = 192_000_000,
         max_remembered: int = MAX_REMEMBERED,
     ) -> None:
-        """A segment is full with so many documents, or when making it takes so much memory, as
-        `bytes` estimates it; `max_remembered` values at most are remembered for the next one.
-        """
+        """A segment is full at `max_documents`, or when making it takes `max_bytes` as `bytes`
+        estimates; at most `max_remembered` values are remembered for the next segment."""
         self._max_documents = max_documents
         self._max_bytes = max_bytes
         self._max_remembered = max_remembered

@@ -24,11 +24,11 @@ class Used(msgspec.Struct, frozen=True):
 
     chunks: NDArray[Any]
     documents: NDArray[np.int64]
-    """The number of the document of each."""
+    """The number of the document that each chunk is used in."""
     counts: NDArray[Any]
-    """Number of chunks that follow each other in one sequence of positions."""
+    """Numbers of successive chunks that share one sequence of positions."""
     fields: NDArray[np.int64] | None = None
-    """The search field of each, by its number in its kind."""
+    """The search field that each chunk is used in, by the field's number in its kind."""
 
 
 def postings(

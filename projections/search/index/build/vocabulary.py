@@ -29,9 +29,9 @@ V = TypeVar("V")
 _NONE = -1
 _NOTHING = Tokens((), ())
 PATH_WEIGHT = 8
-"""Values that take as much memory as a path."""
+"""A path takes as much memory as this number of values."""
 _VALUE_BYTES, _TERM_BYTES = 200, 200
-"""Memory that a value takes beside its characters, and a term with them."""
+"""Bytes of memory that a value takes beside its characters, and that a term takes with them."""
 
 
 class NumberedTerms(dict[str, int]):
@@ -64,7 +64,7 @@ class Chunks:
         self.numbers = NumberedTerms()
         self.terms = array("I")
         self.places = array("I")
-        """Twice the position within the value, and one more for a stem."""
+        """Twice the position of each token within its value, plus one for a stem."""
         self.starts = array("I", (0,))
         self.parts = array("I")
         """Chunk -> its number of positions."""
@@ -108,7 +108,7 @@ class Chunks:
 
 
 class _Values:
-    """The values seen in all paths, with their terms; held by each path, and holding none."""
+    """The values seen in all paths, with their terms. Paths refer to this object, it to no path."""
 
     def __init__(self) -> None:
         self.characters = 0
@@ -228,7 +228,7 @@ class Vocabulary:
 
     @property
     def remembered(self) -> int:
-        """Number of values, those included that the paths weigh."""
+        """Number of remembered values; a path counts for PATH_WEIGHT of them."""
         return len(self.values.exact_of) + len(self.words.parts) + PATH_WEIGHT * len(self.paths)
 
     @property

@@ -47,7 +47,7 @@ class Checksums:
         self._awaited = 0
         """Number of threads that wait for the one that sums."""
         self._computed = 0.0
-        """Seconds that the thread had computed when it rested last."""
+        """Seconds of processor time that the thread had used when it last rested."""
 
     def close(self) -> None:
         """End the summing in the background at its next piece."""
@@ -109,7 +109,7 @@ class Checksums:
     def prove(self, files: Mapping[str, int], go_on: Callable[[], None]) -> None:
         """Sum files now; raises StoreUnavailable that names one whose sum is wrong.
 
-        Calls `go_on` between the pieces of a file; what that raises ends the summing.
+        Calls `go_on` between the pieces of a file; an error that `go_on` raises ends the summing.
         """
         for name, crc in files.items():
             if self._storage.crc(name, go_on) != crc:

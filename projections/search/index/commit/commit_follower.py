@@ -44,7 +44,7 @@ _MISREAD = (*_DAMAGED, ArithmeticError, MemoryError, msgspec.MsgspecError)
 
 
 class CommitFollower:
-    """Gives the newest commit to any thread; what it gives stays as it is."""
+    """Gives the newest commit to any thread; a commit that was given does not change."""
 
     def __init__(self, storage: Directory) -> None:
         self.schema = IndexSchema()
@@ -90,9 +90,9 @@ class CommitFollower:
     def reading(self, opened: OpenedCommit) -> Iterator[None]:
         """A block that reads the arrays of a commit, which may not have been summed yet.
 
-        What the block came to is refused by StoreUnavailable when the commit is known to be
-        damaged at the end of the block, or cannot be read before it is known to be right. One that
-        was known to be right is summed once more.
+        At the end of the block StoreUnavailable is raised if the commit is known to be damaged by
+        then, or if it was misread before its files were found right. The files of a misread commit
+        that were found right are summed once more.
         """
         try:
             yield
@@ -145,7 +145,7 @@ class CommitFollower:
         return opened
 
     def show(self, manifest: Manifest, segments: Sequence[Segment], made: Collection[str]) -> None:
-        """Show a commit of this process, which `made` these of its files and summed them."""
+        """Show a commit of this process; the files in `made` are new, and summed already."""
         with self._opening:
             self._opened = open_segments(self._storage, manifest, segments, self._opened)
             self._stamp = self._storage.manifest_stamp()
@@ -154,7 +154,7 @@ class CommitFollower:
     def _look(self) -> None:
         """Open a newer commit, or have a thread sum its files first where they are large.
 
-        Raises StoreUnavailable when that thread found one damaged.
+        Raises StoreUnavailable when the thread has found a file damaged.
         """
         self._refuse_closed()
         if self._storage.manifest_stamp() == self._stamp:

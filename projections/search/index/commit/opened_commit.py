@@ -58,7 +58,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: dict[str, int]
     """File name -> CRC-32."""
     fingerprint: str = msgspec.field(default="", name="mark")
-    """Text of the writer's that belongs to the position; the index does not read it."""
+    """The writer's text for the position, which the index does not interpret."""
     sizes: dict[str, int] = msgspec.field(default_factory=dict)
     """File name -> bytes. Manifests of earlier versions have no sizes."""
     searched: SearchedPaths = SearchedPaths()
@@ -105,17 +105,17 @@ def write_manifest(storage: Directory, manifest: Manifest) -> None:
 
 
 class OpenedCommit(msgspec.Struct, frozen=True):
-    """The segments of a commit; those that the commit before had too are not opened again."""
+    """The segments of a commit; a segment of the commit before is not opened again."""
 
     manifest: Manifest
     segments: Mapping[str, Segment]
     """Name -> segment, as the table of contents or the manifest has it."""
     views: Mapping[str, SegmentView]
-    """The same segments, in the same order, as searches read them."""
+    """Name -> view of the segment as searches read it, in the order of `segments`."""
     snapshot: Snapshot
-    """Those of the current states."""
+    """The segments of the current states."""
     past: PastSnapshots
-    """All of them, as they were at earlier positions."""
+    """All segments, as they were at earlier positions."""
 
     @property
     def checkpoint(self) -> Checkpoint:

@@ -41,7 +41,7 @@ class Beginnings:
     def _frequency(
         self, known: SegmentView, places: list[Range], field: str | None, start: str
     ) -> int:
-        """Return the number of living documents with such a word; `places` are one segment's."""
+        """Return the number of living documents with such a word; `places` are those in `known`."""
 
         def count() -> int:
             return sum(
@@ -74,7 +74,7 @@ class Beginnings:
         )
 
     def _gathered(self, view: SegmentView, place: Range) -> Matches:
-        """The same for postings of several terms."""
+        """The documents of postings of several terms, each scored by its highest impact."""
         name, begin, end = place
         inverted, step = view.fields[name], view.steps.postings
         best = BestScores(view, end - begin, np.uint8)
@@ -88,7 +88,7 @@ class Beginnings:
 
 
 def _ranges(view: SegmentView, field: str | None, start: str) -> list[Range]:
-    """Return the postings of the terms that begin so; those of a beginning are in a row."""
+    """Return the ranges of postings of terms that begin with `start`, one for an index field."""
     ranges: list[Range] = []
     for name, span in spans(view, field, start.encode()):
         starts = view.fields[name].starts

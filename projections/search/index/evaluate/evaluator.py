@@ -26,7 +26,7 @@ from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 from projections.search.index.evaluate.unions import is_many, union
 
 _LARGE = 64
-"""Values in a filter that is too large to be remembered."""
+"""The most values of a filter whose result is remembered."""
 
 
 class Evaluator:
@@ -67,7 +67,7 @@ class Evaluator:
     def _held(
         self, nodes: Iterable[tree.Node], join: Callable[[list[Matches]], Matches]
     ) -> list[Matches]:
-        """Return the documents of the nodes, in order; the first are joined when they take much."""
+        """Return the documents of the nodes in order; the first are joined to save memory."""
         held: list[Matches] = []
         held_bytes = 0
         for node in nodes:
@@ -147,7 +147,7 @@ class Evaluator:
         return Sparse(self._view.size, self._intersection(clauses, []), 0.0)
 
     def _intersection(self, clauses: list[Matches], excluded: list[Matches]) -> DocIds:
-        """The documents of all clauses and none of the excluded."""
+        """The documents that all clauses and none of the excluded ones match."""
         first, *others = sorted(clauses, key=lambda clause: clause.count)
         if isinstance(first, Dense) or first.count * 8 > self._view.size:
             mask = first.mask()
@@ -187,7 +187,7 @@ class Evaluator:
     def _with_should(
         self, ids: DocIds, must: list[Matches], should: Iterable[Matches], required: int
     ) -> Matches:
-        """Those of the documents with enough of `should`, which is gone through once."""
+        """The documents, among `ids`, that match enough of `should`, which is iterated once."""
         scores = self._sum(ids, must) if must else np.zeros(len(ids), np.float32)
         counts = np.zeros(len(ids), np.uint16)
         for clause in should:
@@ -235,7 +235,8 @@ class Evaluator:
     ) -> NDArray[np.uint16]:
         """(documents,): how many clauses each document matches.
 
-        `counts` has them for the first clause, which was joined of others; None where it was not.
+        If the first clause is a join of earlier ones, `counts` has the numbers for these; else
+        None.
         """
         if counts is None:
             counts = np.zeros(self._view.size, np.uint16)

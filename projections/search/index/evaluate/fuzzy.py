@@ -21,7 +21,7 @@ from projections.search.index.format.arrays import ranges, starts
 _LEAST_NEARNESS = 0.1
 _BYTES_PER_TERM = 200
 _POSTINGS = 1 << 18
-"""Postings that are scored without a look at the clock, beside those of one term."""
+"""Postings that are scored between two looks at the clock; a single term may have more."""
 
 
 class _Near(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ class FuzzyWord:
         return nearby
 
     def _weigh(self) -> dict[tuple[str, bytes], float]:
-        """Field and term -> what it counts."""
+        """Field and term -> the score of a document with the term."""
         frequencies: dict[tuple[str, bytes], int] = {}
         slips: dict[tuple[str, bytes], int] = {}
         for view in self._snapshot.views:

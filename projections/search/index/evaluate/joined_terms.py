@@ -13,7 +13,7 @@ from projections.search.language.patterns import TERM_END
 
 
 class _Joined(msgspec.Struct, frozen=True):
-    """Some successive terms without what they begin with, each with its end after it."""
+    """Successive terms without their common prefix, each with TERM_END after it."""
 
     text: bytes
     begins: NDArray[np.int64]

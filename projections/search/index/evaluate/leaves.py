@@ -52,7 +52,7 @@ _POSTINGS = _GATHERED * _FREQUENT
 
 
 Space = tuple[str, str]
-"""A field of the index and what the terms begin with."""
+"""A field of the index, and the prefix of the terms in it."""
 
 
 class Leaves:

@@ -28,7 +28,7 @@ _UTF8_BYTES = 4
 _TERMS_PER_CHECK = 1 << 16
 """Terms that are compared with a word without a look at the clock."""
 _BYTES_PER_CHECK = 1 << 20
-"""Bytes of terms that are searched for a text, or compared with a word, without such a look."""
+"""Bytes of terms that are searched, or compared with a word, without a look at the clock."""
 
 
 class Span:
@@ -48,7 +48,7 @@ class Span:
             self.low = min(max(self.low, after), self.high)
 
     def all(self) -> TermNumbers:
-        """Every term."""
+        """The numbers of all terms."""
         return np.arange(self.low, self.high)
 
     def parts(self, check: Check) -> Iterator["Span"]:
@@ -126,7 +126,7 @@ class Span:
         return narrower
 
     def _bounds(self, pattern: TermPattern) -> tuple[int, int]:
-        """The numbers of the terms between which all are that the pattern can match."""
+        """The first and the end of the numbers of all terms that the pattern can match."""
         bounds = pattern.bounds()
         if bounds is None:
             return self.low, self.high
@@ -158,7 +158,7 @@ class Span:
         return numbers.take(order), counts.take(order)
 
     def _near_plain(self, terms: TermNumbers, word: str, limit: int, check: Check) -> NearTerms:
-        """Those of the terms, which are in ASCII, that are near the word."""
+        """The terms near the word, among terms in ASCII, with their slips."""
         check()
         begins, lengths = self._places(terms)
         lexicon = self._inverted.lexicon
@@ -169,7 +169,7 @@ class Span:
         return terms.compress(counts <= limit), counts.compress(counts <= limit)
 
     def _near_others(self, terms: TermNumbers, word: str, limit: int, check: Check) -> NearTerms:
-        """Those of the terms that are near the word, by their characters."""
+        """The terms near the word, among terms in any characters, with their slips."""
         check()
         begins, lengths = self._places(terms)
         short = lengths <= _UTF8_BYTES * (len(word) + limit)
@@ -195,7 +195,7 @@ def _joined(parts: Iterable[TermNumbers]) -> TermNumbers:
 
 
 Spans = list[tuple[str, Span]]
-"""Fields of the index with terms of theirs."""
+"""Fields of the index, each with a span of its terms."""
 
 
 def spans(view: SegmentView, field: str | None, start: bytes = b"") -> Spans:
@@ -208,6 +208,6 @@ def spans(view: SegmentView, field: str | None, start: bytes = b"") -> Spans:
     expanded = [(EXACT, Span(fields[EXACT], path + b".keyword" + separator, start))]
     if not field.endswith(".keyword"):
         expanded.append((TEXT, Span(fields[TEXT], path + separator, start)))
-        # The others of `exact` are true and false.
+        # Values of `exact` that are no numbers are true and false.
         expanded.append((EXACT, Span(fields[EXACT], path + separator, start, numbers=False)))
     return expanded

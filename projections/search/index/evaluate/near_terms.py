@@ -15,19 +15,19 @@ _ASCII = 128
 _BYTES_PER_CHECK = 1 << 20
 """Bytes of a lexicon that are gone through without a look at the clock."""
 _LONGEST = (1 << 16) - 1
-"""Size that stands for all larger ones: as large as numbers are that are sorted by counting."""
+"""Size that stands for all larger ones: numbers of 16 bits are sorted by counting."""
 _NOT_FIRST, _FIRST_BITS = 0x80, 0xC0
-"""In UTF-8 the first two bits of a byte that is not the first one of its character."""
+"""The first two bits, and their mask, of a byte in UTF-8 that does not begin a character."""
 
 
 _FEW = 200
-"""Terms all of whose letters are compared sooner than those are found that can be near."""
+"""Below this number of terms, comparing all letters takes less time than choosing terms first."""
 
 
 class TermsBySize(msgspec.Struct, frozen=True):
     """The numbers of the terms of a lexicon, by size in bytes; apart those that are not in ASCII.
 
-    Among these are empty terms, to which both have no size.
+    Size 0 stands for terms that are not in ASCII, and for the empty term.
     """
 
     numbers: NDArray[np.int32]
@@ -53,11 +53,12 @@ class TermsBySize(msgspec.Struct, frozen=True):
         return self.numbers.nbytes + self.begins.nbytes
 
     def others(self, low: int, high: int) -> NDArray[np.int64]:
-        """Those of the terms from `low` up to `high` that are not in ASCII."""
+        """The terms from `low` up to `high` that are not in ASCII."""
         return self._of_size(0, low, high).astype(np.int64)
 
     def plain(self, low: int, high: int, size: int, sizes: int) -> NDArray[np.int64]:
-        """Those in ASCII that have `size` bytes, or up to so many sizes from there on."""
+        """The terms in ASCII from `low` up to `high` with one of `sizes` sizes, from `size` bytes
+        on."""
         every = range(max(1, size), min(size + sizes, len(self.begins) - 1))
         parts = [self._of_size(each, low, high) for each in every]
         return np.concatenate((np.empty(0, np.int64), *parts))
@@ -89,8 +90,8 @@ def one_slip(
 
     A slip leaves alone what comes before it, and what comes after the two letters that it concerns
     at most. So a term has the first half of the word, or what follows the letter after that half,
-    or more slips than one: few terms do. Of these, all letters are the same but for one slip's.
-    Terms and word are in ASCII, and their lengths differ by one letter at most.
+    or more slips than one: few terms do. These few are compared letter by letter. Terms and word
+    are in ASCII, and their lengths differ by one letter at most.
     """
     size, half = len(word), len(word) // 2
     ends = begins + sizes

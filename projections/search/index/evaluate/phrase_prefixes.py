@@ -17,7 +17,7 @@ from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import Inverted, distinct, ranges, starts
 
 _DOCUMENT = 32
-"""Bits of a position beside the number of its document."""
+"""Lower bits of a key, which hold a position; the upper bits hold the number of the document."""
 
 
 def begun_together(
@@ -85,10 +85,10 @@ def _counts(
 
 
 class _Unread:
-    """The postings of begun terms that no document before has taken.
+    """The postings of begun terms that were not taken yet, for documents in ascending order.
 
-    They are cut by documents in each term, rather than to go through all of them for each of the
-    groups of documents, of which there are as many as there are postings.
+    Each group of documents takes its part of every term's postings. Going through all postings for
+    every group would take long, as there may be as many groups as postings.
     """
 
     def __init__(self, inverted: Inverted, terms: tuple[int, int]) -> None:
@@ -100,7 +100,7 @@ class _Unread:
     def take(
         self, document: int, check: Callable[[], None]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(terms,), (terms,): where those up to a document begin in each term, and their number."""
+        """(terms,), (terms,): beginning and number of each term's postings up to a document."""
         begins, ends = self._begins, self._ends
         upto = _after(self._ids, begins, ends, document, check)
         left = np.flatnonzero(upto < ends)
@@ -115,7 +115,7 @@ def _after(
     document: int,
     check: Callable[[], None],
 ) -> NDArray[np.int64]:
-    """(ranges,): where, in each of these ranges of ascending ids, those up to a document end."""
+    """(ranges,): the end, in each of these ranges of ascending ids, of the ids up to a document."""
     low, high = begins.copy(), ends.copy()
     searched = np.flatnonzero(low < high)
     while len(searched):
@@ -154,7 +154,7 @@ def _merged(
 def _pieces(
     begins: NDArray[np.int64], sizes: NDArray[np.int64], step: int
 ) -> Iterator[NDArray[np.int64]]:
-    """The numbers of all spans, one span after another, so many at a time."""
+    """The numbers in all spans, one span after another, `step` at a time."""
     upto = starts(sizes)
     whole = int(upto[-1])
     for low in range(0, whole, step):
@@ -166,6 +166,6 @@ def _pieces(
 
 
 def _sizes(inverted: Inverted, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(postings,): how many positions each of these has."""
+    """(postings,): the number of positions of the posting at each of `places`."""
     assert inverted.position_starts is not None
     return inverted.position_starts.take(places + 1) - inverted.position_starts.take(places)

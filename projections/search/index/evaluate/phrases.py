@@ -11,9 +11,9 @@ from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import Inverted, ranges, starts
 
 _MANY = 4
-"""Documents are looked up through a mask if they are more than one in so many of the term's."""
+"""Documents are looked up by a mask if they are more than one in this many of the term's."""
 _BEYOND = np.int64(1 << 40)
-"""Further than any position, or as far before the first one with a minus."""
+"""A distance beyond all positions, in either direction."""
 
 
 def together(
@@ -78,7 +78,7 @@ def positions_of(inverted: Inverted, number: int, ids: DocIds, wanted: Mask) -> 
 def follow(
     words: Sequence["Positions"], slop: int, step: int, check: Callable[[], None]
 ) -> NDArray[np.bool_]:
-    """In which documents the words, in this order, can be moved by `slop` places to a phrase.
+    """Return a mask of the documents in which `slop` moves make a phrase of the words.
 
     `check` is called for each word and `step` places of the phrase.
     """
@@ -92,7 +92,7 @@ class Positions:
     def __init__(
         self, positions: NDArray[np.int32], begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> None:
-        """Those of document `d` are `positions[begins[d] : ends[d]]`, ascending."""
+        """Document `d` has `positions[begins[d] : ends[d]]`, ascending."""
         self._positions = positions
         self._begins = begins
         self._ends = ends
@@ -103,7 +103,7 @@ class Positions:
         """Number of positions in all documents."""
 
     def pieces(self, size: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.int32]]]:
-        """All positions in order, so many at a time, each with the number of its document."""
+        """All positions in order, `size` at a time, each with the number of its document."""
         if self.count <= size:
             documents = np.repeat(np.arange(self.size), self._sizes)
             yield documents, self._positions.take(ranges(self._begins, self._sizes))
@@ -124,7 +124,7 @@ class Positions:
     def last(self, documents: NDArray[np.intp], limits: NDArray[Any]) -> NDArray[np.int64]:
         """Return the place of the last position up to the limit in each document, by halving.
 
-        That is the place of its first position where all are beyond the limit.
+        Where all positions of a document are beyond the limit, that is the place of the first one.
         """
         at = self._begins.take(documents)
         last = self._ends.take(documents) - 1
@@ -146,7 +146,7 @@ class Positions:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The last position up to the limit and the first one after it, in each document.
 
-        `-_BEYOND` and `_BEYOND` stand for positions that there are not.
+        `-_BEYOND` and `_BEYOND` stand for positions that do not exist.
         """
         at = self.last(documents, limits)
         reached = self._positions.take(at)
@@ -164,8 +164,8 @@ _Words = Sequence[tuple[int, Positions]]
 def _in_order(parts: Sequence[Positions]) -> _Words:
     """The words in the order in which they are looked for: first the one with fewest positions.
 
-    Of words with as many positions those go first that are far from that one: in most documents
-    the phrase has no room, which they find out.
+    Among words with equally many positions, those far from the first one come first: most documents
+    have no room for the phrase, which these words find out.
     """
     words = list(enumerate(parts))
     first = min(words, key=lambda word: word[1].count)
@@ -175,7 +175,7 @@ def _in_order(parts: Sequence[Positions]) -> _Words:
 
 
 def _adjacent(words: _Words, step: int, check: Callable[[], None]) -> NDArray[np.bool_]:
-    """In which documents the words follow each other.
+    """Return a mask of the documents in which the words follow each other.
 
     Each place of the first word is looked up in the others.
     """
@@ -194,14 +194,14 @@ def _adjacent(words: _Words, step: int, check: Callable[[], None]) -> NDArray[np
 
 
 def _near(words: _Words, slop: int, step: int, check: Callable[[], None]) -> NDArray[np.bool_]:
-    """In which documents the words can be moved to places that differ by `slop` at most.
+    """Return a mask of the documents in which the places of the words differ by `slop` at most.
 
     A phrase that begins at `b` is matched when each word, `shift` places into the phrase, has a
     position from `b + shift` to `b + shift + slop`. Each position of the first word gives an
     interval of such beginnings, `slop + 1` long at most and apart from the others; each further
-    word takes away those without a position of it. These lie between two of its positions that are
-    more than `slop + 1` apart, of which an interval meets one pair at most: it stays whole, or
-    becomes shorter, or falls in two, or is gone.
+    word removes the beginnings without a position of that word. The removed ones lie between two
+    positions that are more than `slop + 1` apart, and an interval meets at most one such pair: it
+    stays whole, becomes shorter, falls in two, or is gone.
     """
     (shift, part), *others = words
     matching = np.zeros(part.size, np.bool_)

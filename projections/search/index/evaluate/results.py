@@ -17,7 +17,7 @@ from projections.search.index.format.arrays import distinct
 Scores = NDArray[np.float32]
 _NONE = np.empty(0, np.int32)
 DENSE = 32
-"""A mask is better than numbers from one document in so many on."""
+"""A mask is kept instead of numbers if at least one document in this many matches."""
 
 
 class Matches(Protocol):
@@ -121,7 +121,7 @@ class Dense:
     ) -> None:
         """`count` is the number of documents where it is known.
 
-        Scores of an array are multiplied by the factors once they are asked for.
+        Scores in an array are multiplied by the factors only when they are read.
         """
         self._mask = mask
         self._scores = scores
@@ -221,18 +221,18 @@ def gathered(
 
 
 Combine = Callable[..., Scores]
-"""Makes one score of two, of many documents at once."""
+"""Function that combines two arrays of scores into one, document by document."""
 
 
 def spread(size: int, ids: DocIds, values: Any, dtype: Any) -> NDArray[Any]:
-    """Values of some documents in an array for all, with 0 for the others."""
+    """An array for all documents of a segment: `values` at the documents `ids`, 0 elsewhere."""
     every = np.zeros(size, dtype)
     every[places(ids)] = values
     return every
 
 
 def places(ids: DocIds) -> NDArray[np.intp]:
-    """The documents as numpy takes places: it sets those that are given so three times as fast."""
+    """Document numbers in numpy's own type of places, by which it assigns three times as fast."""
     return ids.astype(np.intp)
 
 
@@ -246,14 +246,14 @@ def among(known: DocIds, ids: DocIds) -> tuple[NDArray[np.intp], Mask]:
 
 
 def picked(scores: Scores | float, places: NDArray[np.intp], present: Mask) -> Scores:
-    """Scores from these places, 0 where the document is not present."""
+    """The scores at these places; 0 where `present` is false."""
     if isinstance(scores, np.ndarray):
         return scores.take(places) * present if len(scores) else np.zeros(len(places), np.float32)
     return present * np.float32(scores)
 
 
 def filled(scores: Scores | float, size: int) -> Scores:
-    """A score for each of so many documents."""
+    """Scores as an array of `size`, also where all documents have one score."""
     return scores if isinstance(scores, np.ndarray) else np.full(size, scores, np.float32)
 
 

@@ -55,7 +55,7 @@ class Figures(dict[Term, N]):
 
 
 class Memory:
-    """Results by what they are of, up to so many bytes; what was used last stays longest."""
+    """Remembered results, up to a number of bytes; those used last stay longest."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -66,7 +66,7 @@ class Memory:
     def get(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
         """The result remembered under the key, or a new one.
 
-        Its key counts by its characters, the result by what `size` says, in bytes.
+        The memory counts the characters of the key, and the bytes that `size` tells of the result.
         """
         with self._lock:
             entry = self._entries.pop(key, None)
@@ -85,12 +85,12 @@ class Memory:
         return made
 
     def array(self, key: Hashable, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """As `get`, of an array, whose size in bytes is known."""
+        """The array remembered under the key, or a new one; see `get`."""
         return self.get(key, make, _bytes)
 
 
 def _memory_of(documents: int, most_bytes: int = MAX_REMEMBERED_BYTES) -> Memory:
-    """A memory for results over so many documents, of at most so many bytes."""
+    """A Memory for results over `documents` documents, of at most `most_bytes`."""
     return Memory(min(most_bytes, LEAST_REMEMBERED + REMEMBERED_PER_DOCUMENT * documents))
 
 
@@ -114,7 +114,7 @@ class Steps(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SegmentView:
-    """One segment; `dead` marks the documents that were replaced or removed since."""
+    """One segment; `dead` marks its documents that were replaced or removed later."""
 
     steps = Steps()
 
@@ -126,12 +126,12 @@ class SegmentView:
         self.size = len(arrays["kind"])
         self.fields = {field: Inverted.of(arrays, field) for field in (WHOLE, EXACT, TEXT, WORDS)}
         self.memory = _memory_of(self.size)
-        """Memory of the values that do not depend on the dead."""
+        """Remembers results that do not depend on which documents are dead."""
         self._numbers: Figures[int] = Figures()
         self._bury(dead)
 
     def with_dead(self, dead: Mask | None) -> "SegmentView":
-        """The same segment with other dead documents; what is remembered of it is shared."""
+        """A view of the segment with other dead documents; both share remembered results."""
         view = object.__new__(SegmentView)
         view.__dict__.update(self.__dict__)
         view._bury(dead)
@@ -234,7 +234,7 @@ class Snapshot:
     def __init__(
         self, views: Sequence[SegmentView], *, most_bytes: int = MAX_REMEMBERED_BYTES
     ) -> None:
-        """Remembered results take at most so many bytes."""
+        """Remembered results take at most `most_bytes`."""
         self.views = tuple(views)
         self.documents = sum(view.count for view in self.views)
         """Living documents, soft-deleted ones included."""

@@ -95,7 +95,7 @@ class Postings:
         return spread(self._view.size, self._ids, self.own_scores(), np.float32)
 
     def among(self, allowed: Mask) -> Matches:
-        """The allowed ones of the documents."""
+        """The documents of the term that are allowed, with their scores."""
         inside = allowed.take(self._ids)
         ids = self._ids.compress(inside)
         if self.constant is not None:
@@ -107,7 +107,7 @@ class Postings:
         return self.constant if self.constant is not None else self.scored(self.impacts())
 
     def scored(self, impacts: NDArray[np.uint8]) -> Scores:
-        """The scores that impacts of some of the documents come to."""
+        """Scores for these impacts, float32, one for each; 0 for an impact of 0."""
         if self.constant is not None:
             present: Scores = np.not_equal(impacts, 0).astype(np.float32)
             return present * np.float32(self.constant)
@@ -161,7 +161,7 @@ class Rescored(Postings):
         return spread(self._view.size, self._ids, self._own, np.float32)
 
     def among(self, allowed: Mask) -> Matches:
-        """The allowed ones of the documents."""
+        """The documents of the term that are allowed, with their scores."""
         inside = allowed.take(self._ids)
         return Sparse(self._view.size, self._ids.compress(inside), self._own.compress(inside))
 

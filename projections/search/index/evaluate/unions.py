@@ -65,7 +65,7 @@ def _of_term(
     combine: Combine,
     check: Check,
 ) -> Matches:
-    """The documents of a term, which has those of all clauses, with the combined scores."""
+    """The documents of a term that has the documents of all clauses, with combined scores."""
     ids = postings.ids()
     scores: Any = None
     """One for all until a clause tells documents apart."""
@@ -89,7 +89,7 @@ def _of_term(
 def _many(
     mask: Mask, count: int, clauses: Sequence[Matches], combine: Combine, check: Check
 ) -> Dense:
-    """The `count` documents of the mask, which has those of all clauses, with combined scores."""
+    """The `count` documents of a mask, which are those of all clauses, with combined scores."""
     scores: Any = None
     """One for all until a clause tells documents apart."""
     beyond = False

@@ -24,7 +24,7 @@ class _Place(msgspec.Struct, array_like=True):
     name: str
     dtype: str
     offset: int
-    """In bytes, a multiple of the alignment."""
+    """Offset of the array in the file, in bytes; a multiple of the alignment."""
     size: int
     """Number of elements."""
 
@@ -137,7 +137,7 @@ def starts(sizes: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def ranges(begins: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.int64]:
-    """The numbers of all ranges, one range after another."""
+    """All numbers in the ranges with these beginnings and sizes, one range after another."""
     places = starts(sizes)
     members = np.arange(places[-1])
     members += np.repeat(begins - places[:-1], sizes)
@@ -153,13 +153,13 @@ def distinct(values: NDArray[N]) -> NDArray[N]:
 
 
 def within(sizes: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the beginning of each value within its group, given the sizes of the groups."""
+    """Return the beginning of each value within its group; `counts` has the sizes of groups."""
     places = starts(sizes)
     return places[:-1] - np.repeat(places[starts(counts)[:-1]], counts)
 
 
 def sums(values: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
-    """Sums of successive groups of so many values."""
+    """The sum of each of successive groups of `counts` values."""
     totals, places = starts(values), starts(counts)
     return totals[places[1:]] - totals[places[:-1]]
 

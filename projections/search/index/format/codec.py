@@ -36,12 +36,12 @@ class Segment(base.Segment):  # type: ignore[misc]
         self.is_past = is_past
         """True if its documents are of states that were replaced: no part of Whoosh's index."""
         self._dead: bytes | None = None
-        """A bit per document, None when all live."""
+        """A bit for each document, set if it is dead; None when all documents live."""
         self._dead_count = 0
 
     @classmethod
     def _random_id(cls, size: int = 16) -> str:
-        """By the system's random numbers: Whoosh takes the seedable ones, and may repeat."""
+        """A name by the system's random numbers; those of Whoosh can be seeded, and may repeat."""
         return os.urandom(size // 2).hex()
 
     @property
@@ -51,13 +51,13 @@ class Segment(base.Segment):  # type: ignore[misc]
 
     @property
     def dead(self) -> NDArray[np.bool_] | None:
-        """For each document whether it is dead; None when all live."""
+        """True for each dead document; None when all documents live."""
         if self._dead is None:
             return None
         return np.unpackbits(np.frombuffer(self._dead, np.uint8), count=self.size).view(np.bool_)
 
     def with_dead(self, numbers: NDArray[Any]) -> "Segment":
-        """The same segment with these documents dead as well."""
+        """A copy of the segment in which these documents are dead as well."""
         dead = self.dead
         dead = np.zeros(self.size, np.bool_) if dead is None else dead
         dead[numbers] = True

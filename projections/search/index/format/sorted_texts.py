@@ -22,8 +22,8 @@ def united(
 ) -> tuple[list[Int64Array], list[bytes]]:
     """For each lexicon, (its texts,): the place of each text in the union of all; and the union.
 
-    Each lexicon is sorted and without repetition, and so is the union. It is made in blocks of
-    about `size` texts, each of which ends a part of one lexicon at least.
+    Each lexicon is sorted and without repetition, and so is the union. The work is done in blocks
+    of about `size` texts, so that other threads have their turn between them.
     """
     union: list[bytes] = []
     mapped = [np.empty(len(texts), np.int64) for texts in lexicons]

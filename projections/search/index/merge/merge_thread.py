@@ -19,7 +19,7 @@ A search goes through the segments one after the other, and needs 0.1 to 0.3 ms 
 few documents there are in it.
 """
 MAX_SEGMENTS = 16
-"""More than these are merged whatever their sizes."""
+"""The most segments of an index; with more, segments are merged whatever their sizes."""
 MAX_DOCUMENTS = 300_000
 """Larger segments are left alone, but for their dead documents."""
 FULL_DOCUMENTS = 250_000
@@ -106,7 +106,7 @@ class MergeThread:
         self._retry_at = 0.0
 
     def wake(self) -> None:
-        """Have it look for merges, now or when it is done with the one it is at."""
+        """Have the thread look for merges, now or after the merge that it is at."""
         with self._guard:
             self._again = True
             if self._thread is None and not self._stopped and time.monotonic() >= self._retry_at:

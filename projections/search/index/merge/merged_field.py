@@ -27,7 +27,7 @@ _DOCUMENT_BITS = 32
 
 
 def _mapped_digests(lexicons: Sequence[NDArray[Any]]) -> tuple[list[Int64Array], NDArray[Any]]:
-    """As `united`, for lexicons that are arrays of texts of 8 bytes, one after another.
+    """The result of `united`, for lexicons whose texts all have 8 bytes, given as arrays of bytes.
 
     The union is uint64, (different texts,): the texts read as big-endian numbers.
     """

@@ -66,7 +66,7 @@ class After:
         self._sort = sort
 
     def following(self, view: SegmentView, matches: Matches) -> Matches:
-        """Those of the documents that come after the hit."""
+        """The documents, among the matches, that come after the hit."""
         ids = matches.ids()
         place = view.place(self._name, self._id)
         if self._sort.field == SCORE:
@@ -83,7 +83,7 @@ class After:
         return Sparse(view.size, ids, scored)
 
     def _beyond(self, values: NDArray[Any], ids: DocIds, place: int, value: SortValue) -> Mask:
-        """Return a mask of the values that come after, NaN being missing."""
+        """Return a mask of the documents with values that come after the hit's; NaN is missing."""
         later: Mask = np.greater_equal(ids, place)
         missing: Mask = np.isnan(values)
         if value is None:
@@ -223,10 +223,10 @@ def _hits(parts: Sequence[_Part], sort: Sort, offset: int, wanted: int) -> Itera
 
 
 def _skipped(parts: Sequence[_Part], offset: int) -> tuple[list[int], int]:
-    """Return the beginning of each part after most hits before the offset, and how many are left.
+    """Skip most hits before the offset: where each part begins then, and how many are left to skip.
 
-    Of so many hits from each part that together they are not more than those left, the part
-    whose last one comes first cannot have any that belongs behind the offset.
+    Take an equal number of hits from each part, together no more than are left to skip. The part
+    whose last hit comes first among these last hits can have none of them behind the offset.
     """
     begins = _beyond(parts, offset)
     left = offset - sum(begins)
