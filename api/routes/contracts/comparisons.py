@@ -15,12 +15,12 @@ from api.declaring.operation import Operation
 from api.declaring.signatures import AnyRequest, id_in_path
 from api.services import Services
 from api.use_cases.comparisons import compare_documents, compare_stored
-from api.use_cases.documents import CONTRACT
 from api.use_cases.edge_sight import sight_of
 from api.use_cases.impact import impact_on_readers
 from api.use_cases.measured import reading
 from domain.contracts.canonical import MAX_BYTES
 from domain.contracts.changes.rules import Perspective
+from domain.kinds.registry import CONTRACT
 
 _Perspectives = Literal["consumer", "producer", "full"]
 _Types = Literal["lattice", "exact"]

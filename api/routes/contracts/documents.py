@@ -16,7 +16,6 @@ from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
 from api.paths.base_path import DOCUMENT_OF, YAML_OF
 from api.services import Services
 from api.use_cases.documents import (
-    CONTRACT,
     ContractValidation,
     plan_of_document,
     read_document,
@@ -31,7 +30,7 @@ from domain.contracts.yaml_input import read_yaml
 from domain.contracts.yaml_output import write_yaml
 from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Reference
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT, KINDS
 from domain.writing.entity_cache import ByName
 from domain.writing.plans import Plan
 

@@ -26,12 +26,12 @@ from api.use_cases.contract_validation import (
     validate_contract,
     validate_request,
 )
-from api.use_cases.documents import CONTRACT, ContractValidation
+from api.use_cases.documents import ContractValidation
 from api.use_cases.entity_writes import read_asked
 from domain.aggregate.entity import Entity
 from domain.contracts.validation.results import ContractResult, result_id
 from domain.errors import NotFound
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT, KINDS
 from domain.measurements.port import PageRequest
 from domain.measurements.reports import FOREVER, RESULT
 
