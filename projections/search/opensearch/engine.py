@@ -13,6 +13,7 @@ from projections.feeding.port import Checkpoint, Damaged
 from projections.search.answers.decisions import decided
 from projections.search.documents.sources import ReadObjects
 from projections.search.engine import (
+    BEST_FIRST,
     SCORE,
     TOTAL_CAP,
     DocumentChanges,
@@ -165,7 +166,7 @@ class OpenSearchEngine(SearchEngine):
         """The page of hits; raises OutOfTime."""
         after = None
         if query.search_after is not None:
-            after = pages.after(query.search_after, query.sort or pages.BEST_FIRST)
+            after = pages.after(query.search_after, query.order)
         query = decided(query, lambda node: self._is_found(query, node, deadline))
         body, undecided = self._compiled(query, read_objects, deadline, after)
         deadline.check()
@@ -192,7 +193,7 @@ class OpenSearchEngine(SearchEngine):
         if query.filter is not None:
             restricted.append(compiler.filter(query.filter))
         asked: Dsl = {"must": [compiler.clause(query.tree)], "filter": restricted}
-        sort = query.sort or pages.BEST_FIRST
+        sort = query.order
         body: Dsl = {
             "query": {"bool": asked},
             "from": query.offset,
@@ -226,7 +227,7 @@ class OpenSearchEngine(SearchEngine):
         *,
         timed_out: bool,
     ) -> EngineHits:
-        sort = query.sort or pages.BEST_FIRST
+        sort = query.order
         results: list[FacetResult] = []
         timed_out = timed_out or response["timed_out"]
         reader = facets.Reader(deadline.check)
@@ -267,7 +268,7 @@ class OpenSearchEngine(SearchEngine):
         self, asked: Dsl, most: int, deadline: Deadline, at: int | None
     ) -> Iterator[StoredDocument]:
         """Yield the stored parts of the documents of a clause, in order of name and id."""
-        body: Dsl = {"query": asked, "sort": pages.order(pages.BEST_FIRST)[1:], **pages.ROW}
+        body: Dsl = {"query": asked, "sort": pages.order(BEST_FIRST)[1:], **pages.ROW}
         body["track_total_hits"] = False
         while most > 0:
             deadline.check()

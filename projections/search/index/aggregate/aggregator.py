@@ -6,7 +6,7 @@ Buckets are counted and chosen first. Aggregations inside are then carried out f
 was chosen, over a mask of its documents.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from projections.search.index.aggregate import merging
 from projections.search.index.aggregate.counting import counts, intervals, number_prefix
 from projections.search.index.evaluate.lexicons import Span
 from projections.search.index.evaluate.results import Matches, Sparse
-from projections.search.index.evaluate.segments import Memory
+from projections.search.index.evaluate.segments import Check, Memory
 from projections.search.index.format.arrays import Inverted
 from projections.search.index.rank.ranking import Matching, page
 from projections.search.language.patterns import TermPattern, wildcard
@@ -50,8 +50,6 @@ from projections.search.matching.terms import (
 )
 from projections.visibility.field_paths import indexed_path
 
-Check = Callable[[], None]
-"""Raises when the time is up."""
 _SPAN_BYTES = 200
 """Memory that a span takes."""
 
