@@ -8,7 +8,7 @@ from typing import Any
 from domain.edges import EDGE
 from domain.errors import StoreUnavailable
 from domain.event_store.port import MAX_INTEGER
-from domain.event_store.postgres.link import Link
+from domain.event_store.postgres.link import Link, spelled
 from domain.kinds.names import name_key
 from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
@@ -30,7 +30,7 @@ from projections.entities.port import (
     SortedReadModel,
     StoredDocument,
 )
-from projections.entities.postgres.commit import PostgresCommit, spelled
+from projections.entities.postgres.commit import PostgresCommit
 from projections.entities.postgres.database import EntityTables, postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
