@@ -10,6 +10,7 @@ from uuid import uuid4
 from domain.errors import StoreUnavailable
 from domain.reading.horizon import Horizon
 from projections.feeding.port import Checkpoint, Damaged
+from projections.search.aggregations import too_many_buckets
 from projections.search.answers.decisions import decided
 from projections.search.documents.sources import ReadObjects
 from projections.search.engine import (
@@ -301,7 +302,7 @@ class OpenSearchEngine(SearchEngine):
                 "POST", path, body, seconds=seconds, preference=self._copy
             )
         except TooManyBuckets:
-            raise facets.too_many_buckets() from None
+            raise too_many_buckets() from None
         check_shards(response)
         return response
 
