@@ -1,6 +1,6 @@
 """The answer that tells the changes of a contract."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -8,6 +8,8 @@ from domain.contracts.changes.rules import Bump, Change, Level, Perspective, bum
 
 MOST_CHANGES = 5_000
 """Changes that an answer names, the worst first."""
+PerspectiveName = Literal["consumer", "producer", "full"]
+"""The type of a parameter that names a Perspective."""
 _WORST_FIRST = tuple(Level)
 
 

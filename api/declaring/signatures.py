@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Hashable, Mapping
 from functools import cache, partial
 from inspect import iscoroutinefunction
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote_to_bytes
 
 from litestar import HttpMethod, Request
@@ -26,6 +26,7 @@ from api.declaring.declared_query import (
 from api.paths.base_path import has_prefix
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.ids import parse_id
+from domain.kinds.registry import KINDS
 
 AnyRequest = Request[Any, Any, Any]
 Revision = Callable[[], Hashable]
@@ -38,6 +39,8 @@ _MOST_FORMS = 256
 """Forms of one list whose common parts are remembered."""
 
 FQN: Parameters = {"fqn": in_path(str)}
+KIND_NAME: Any = Literal.__getitem__(tuple(KINDS))
+"""The type of a parameter that names a kind."""
 
 
 class JsonRoute:

@@ -3,6 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+import msgspec
 from anyio import to_thread
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
@@ -37,10 +38,12 @@ def openlineage_routes(services: Services) -> list[HTTPRouteHandler]:
         request: AnyRequest, namespace: str | None, limit: int, after: str | None
     ) -> Large:
         check_list(request.auth)
-        body = await services.heavy_read(
-            request, lambda: unresolved_page(services.measurements, namespace, limit, after)
-        )
-        return services.large(request, body)
+
+        def work() -> bytes:
+            page = unresolved_page(services.measurements, namespace, limit, after)
+            return msgspec.json.encode(page)
+
+        return services.large(request, await services.heavy_read(request, work))
 
     writing = Permission(Action.EDIT, EDGE, also=Action.CREATE)
     return [

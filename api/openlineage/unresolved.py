@@ -70,7 +70,7 @@ def check_list(access: Access) -> None:
 
 def unresolved_page(
     measurements: Measurements, namespace: str | None, limit: int, after: str | None
-) -> bytes:
+) -> UnresolvedPage:
     """A page in order of namespaces and names; raises InvalidInput for a cursor that is none."""
     page = missing_page(
         measurements,
@@ -85,7 +85,7 @@ def unresolved_page(
         paging.after = _cursor((last.namespace, last.name))
     datasets = [UnresolvedDataset(*astuple(each)) for each in page.datasets]
     most = [NamespaceCount(*astuple(each)) for each in page.namespaces]
-    return msgspec.json.encode(UnresolvedPage(datasets, most, paging))
+    return UnresolvedPage(datasets, most, paging)
 
 
 def _cursor(name: tuple[str, str]) -> str:

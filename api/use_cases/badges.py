@@ -3,11 +3,11 @@
 from xml.sax.saxutils import escape
 
 from api.callers.permissions import Access, Action
-from api.use_cases.documents import CONTRACT
 from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.contracts.canonical import read_canonical
 from domain.contracts.exporting import given_document
+from domain.kinds.registry import CONTRACT
 from domain.openmetadata.verdicts import KEY, verdict_now
 from projections.visibility.documents import cut_document
 from projections.visibility.withholding import Withheld

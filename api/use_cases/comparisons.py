@@ -2,7 +2,7 @@
 
 from api.callers.permissions import Access, Action
 from api.services import Services
-from api.use_cases.documents import CONTRACT, read_given
+from api.use_cases.documents import read_given
 from api.use_cases.past import live_of_then
 from domain.aggregate.entity import Entity
 from domain.contracts.changes.comparing import Terms, compare
@@ -10,6 +10,7 @@ from domain.contracts.changes.rules import Change
 from domain.contracts.changes.terms import terms_of
 from domain.contracts.judging import check_shape
 from domain.errors import InvalidInput, NotFound
+from domain.kinds.registry import CONTRACT
 from domain.reading import history
 
 

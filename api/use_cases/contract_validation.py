@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from api.callers.permissions import Access, Action, Permission
 from api.services import Services
-from api.use_cases.documents import CONTRACT, ContractValidation
+from api.use_cases.documents import ContractValidation
 from api.use_cases.entity_writes import Asked, taken_values
 from domain.aggregate.entity import Entity
 from domain.contracts.validation import columns
@@ -17,7 +17,7 @@ from domain.contracts.validation.verdict import judge
 from domain.errors import AlreadyExists, NotFound, RequestRefused
 from domain.judging.evidence import gather_evidence
 from domain.kinds.entity_kind import EntityKind
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT, KINDS
 from domain.machine import clock
 from domain.measurements.reports import (
     RESULT,

@@ -11,12 +11,13 @@ from api.callers.limits import Places
 from api.callers.permissions import Access, Action
 from api.declaring.signatures import AnyRequest
 from api.services import Services, Written
-from api.use_cases.documents import CONTRACT, refuse_withheld
+from api.use_cases.documents import refuse_withheld
 from api.use_cases.entity_writes import context_of, refuse_headers_of_one
 from domain.dbt.contracts import ContractImport, ManifestImport, find_service
 from domain.dbt.reading import read_manifest, read_run
 from domain.dbt.results import RunImport, RunResults, results_of
 from domain.dbt.tested_versions import noted_manifest
+from domain.kinds.registry import CONTRACT
 from domain.machine import clock
 from domain.writing.catalog import Proposal
 

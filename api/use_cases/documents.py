@@ -24,14 +24,12 @@ from domain.contracts.yaml_input import read_yaml
 from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Reference
 from domain.kinds.entity_kind import EntityKind
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT, KINDS
 from domain.writing.documents import DocumentRequest, plan_document
 from domain.writing.entity_cache import ByName
 from domain.writing.planning import Planner
 from domain.writing.plans import Plan
 from projections.visibility.documents import cut_document, document_is_withheld
-
-CONTRACT = KINDS["dataContract"]
 
 
 class ContractValidation(msgspec.Struct, rename="camel", omit_defaults=True):

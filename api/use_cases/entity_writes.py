@@ -27,13 +27,13 @@ from domain.contracts.yaml_input import read_yaml
 from domain.errors import CatalogError, InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT, KINDS
 from domain.openmetadata import document
 from domain.patches.json_input import decode
 from domain.reading import changes
 from domain.write_context import TakesLong, WriteContext
 from domain.writing.catalog import EntityProposal
-from domain.writing.contract_gate import CONTRACT, ContractBroken
+from domain.writing.contract_gate import ContractBroken
 from domain.writing.entity_cache import ByName
 from domain.writing.planning import Planner
 from domain.writing.plans import Change, Plan

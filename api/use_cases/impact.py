@@ -9,7 +9,6 @@ import msgspec
 from api.callers.permissions import Access, Action, Permission
 from api.comparisons import HitEntity, Impact
 from api.services import Services
-from api.use_cases.documents import CONTRACT
 from domain.aggregate.entity import Entity
 from domain.contracts.changes.reach import reach_of
 from domain.contracts.changes.rules import Change
@@ -19,7 +18,7 @@ from domain.events import Body
 from domain.impact import Flow, Hit, Reach, Tier, impact_of, with_parts
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import ColumnLineage
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT, KINDS
 from projections.entities.lineage import BOUNDS, Bounds, Edge, Node, live_entity, walked
 from projections.entities.list_port import Include
 from projections.entities.port import EntityTooLarge, SortedReadModel

@@ -11,12 +11,12 @@ from api.declaring.signatures import AnyRequest
 from api.paths.base_path import origin
 from api.paths.entity_pages import entity_address
 from api.services import Services, Written
-from api.use_cases.documents import CONTRACT, read_given, refuse_withheld
+from api.use_cases.documents import read_given, refuse_withheld
 from api.use_cases.entity_writes import Asked, with_changes
 from domain.contracts.judging import check_shape, refuse_faults
 from domain.errors import InvalidInput, Unplaced
 from domain.kinds.ids import parse_id
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT, KINDS
 from domain.writing.catalog import Proposal
 from domain.writing.contract_gate import ContractBroken
 from domain.writing.placing import Publication

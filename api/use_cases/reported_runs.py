@@ -7,7 +7,6 @@ import msgspec
 from api.callers.permissions import Access
 from api.services import Services
 from api.use_cases.contract_validation import find_contract, sees_all_of
-from api.use_cases.documents import CONTRACT
 from api.use_cases.publications import known_contracts
 from domain.aggregate.entity import Entity
 from domain.contracts.exporting import document_of
@@ -17,6 +16,7 @@ from domain.contracts.validation.kept_runs import KEPT_RUNS, KeptRun, kept_run
 from domain.contracts.validation.reported_runs import ContractFacts, ReportedRun, result_of
 from domain.contracts.validation.results import Status
 from domain.errors import NotFound, shown
+from domain.kinds.registry import CONTRACT
 from domain.machine import clock
 from domain.measurements.port import PageRequest
 from domain.measurements.reports import RESULT, TESTED, Point

@@ -11,12 +11,10 @@ from domain.aggregate.entity import Entity
 from domain.dbt.run_results import Run
 from domain.errors import NotFound, Purged
 from domain.event_store.port import EventStore
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT
 from domain.measurements.port import Measurements, PageRequest
 from domain.measurements.reports import MANIFEST, Point
 from domain.reading import history
-
-_CONTRACT = KINDS["dataContract"]
 
 
 class _Imported(msgspec.Struct):
@@ -56,7 +54,7 @@ class TestedVersions:
             return contract
         if self._position is not None:
             try:
-                return history.as_of(self._store, _CONTRACT, contract.id, self._position)[0]
+                return history.as_of(self._store, CONTRACT, contract.id, self._position)[0]
             except (NotFound, Purged):
                 return None
         tested = None

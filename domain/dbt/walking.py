@@ -7,10 +7,9 @@ from domain.dbt.documents import Origin, origin_in
 from domain.errors import NotFound
 from domain.event_store.port import EventStore
 from domain.event_store.stored import Claim
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT
 from domain.writing.planning import Planner
 
-_CONTRACT = KINDS["dataContract"]
 _LEVELS = ("database", "databaseSchema", "table")
 _PAGE = 1_000
 """Claims that are read at a time."""
@@ -23,10 +22,10 @@ def contracts_below(
     for page in _tables(store, service.id, _LEVELS):
         claims = store.claims(parents=[claim.id for claim in page])
         for claim in claims:
-            if claim.kind != _CONTRACT.name or claim.deleted:
+            if claim.kind != CONTRACT.name or claim.deleted:
                 continue
             try:
-                contract = planner.live(_CONTRACT, claim.id)
+                contract = planner.live(CONTRACT, claim.id)
             except NotFound:
                 # The contract was deleted after its claim was read.
                 continue

@@ -29,7 +29,7 @@ from domain.event_store.writes import Append
 from domain.events import REMARKS, ContractBreaking, ContractJudged, Event
 from domain.judging.evidence import expected_tests, gather_evidence, newest_result
 from domain.kinds.ids import new_id
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT
 from domain.machine import clock
 from domain.measurements.port import Measurements
 from domain.measurements.reports import FOREVER
@@ -41,7 +41,6 @@ from domain.writing.recent import RecentEntities
 
 NAME = "judge"
 """The judge's name among reactions, and the actor of its events."""
-CONTRACT = KINDS["dataContract"]
 _BATCH = 1_000
 """Events, and entities with new measurements, that one step looks at."""
 _AT_ONCE = 100

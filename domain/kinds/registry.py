@@ -25,6 +25,7 @@ ROWS: tuple[EntityKind, ...] = (
 
 KINDS: Mapping[str, EntityKind] = MappingProxyType({row.name: row for row in ROWS})
 """Kind name -> its row, parents before children."""
+CONTRACT = KINDS["dataContract"]
 
 LINEAGE_EDGE = EntityKind(
     name=EDGE,

@@ -16,7 +16,7 @@ from domain.errors import InvalidInput
 from domain.events import Body
 from domain.kinds import names
 from domain.kinds.bodies.base import EntityBody, ParentToBring
-from domain.kinds.bodies.components import NestedReference, Ref
+from domain.kinds.bodies.components import TAG_KINDS, NestedReference, Ref
 from domain.kinds.bodies.refused_values import converted
 from domain.kinds.entity_kind import EntityKind
 from domain.openmetadata.entity_properties import REQUEST_ALIASES, unalias
@@ -25,7 +25,6 @@ from domain.patches.payload_bounds import MAX_PATHS, check_bounds
 
 MAX_MEMBERS = 1_000
 """The most entities that one request may have refer to its entity (`EntityKind.members`)."""
-_TAG_KINDS = {"Classification": "tag", "Glossary": "glossaryTerm"}
 _EMPTY = frozenset((b"null", b"[]", b"{}"))
 _LONGEST_EMPTY = 4
 _decode = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -123,7 +122,7 @@ def draft(
             if (value := getattr(struct, kind.attribute_of[key])) is not None
         },
         tags=list(
-            {(_TAG_KINDS[label.source], label.tag_fqn): None for label in struct.tag_labels()}
+            {(TAG_KINDS[label.source], label.tag_fqn): None for label in struct.tag_labels()}
         ),
         given=list(values),
         own_name=struct.own_name(),

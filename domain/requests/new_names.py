@@ -10,8 +10,6 @@ from domain.events import Body, encode
 from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
 
-SOURCES: Mapping[str, str] = {"tag": "Classification", "glossaryTerm": "Glossary"}
-"""Kind of what labels name -> their source."""
 _NOT_FOLLOWED = "extension"
 """Key at any depth below which values are the caller's own."""
 _NAMED = (b'"fullyQualifiedName"', b'"tagFQN"')

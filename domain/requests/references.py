@@ -8,12 +8,11 @@ from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.entity_reads import EntityReads
 from domain.event_store.stored import Claim
-from domain.kinds.bodies.components import Ref, Reference, as_reference, outsider
+from domain.kinds.bodies.components import TAG_SOURCES, Ref, Reference, as_reference, outsider
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
 from domain.kinds.registry import KINDS
 from domain.requests.drafts import Draft, expected_name
-from domain.requests.new_names import SOURCES
 
 Name = tuple[str, str]
 """A kind and a qualified name."""
@@ -206,5 +205,5 @@ def check_tags(
             if claim is None or claim.deleted:
                 raise _not_found(shown(fqn), (kind,), "tags")
             if claim.fqn != fqn:
-                renamed[SOURCES[kind], fqn] = claim.fqn
+                renamed[TAG_SOURCES[kind], fqn] = claim.fqn
     return renamed

@@ -14,9 +14,8 @@ from domain.contracts.exporting import given_document
 from domain.errors import Conflict
 from domain.event_store.entity_reads import EntityReads
 from domain.kinds.bodies.contracts import GIVEN
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT
 
-CONTRACT = KINDS["dataContract"]
 ACTIVE = "Active"
 _SHOWN = 20
 """Words of rules that a refusal names."""

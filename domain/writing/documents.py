@@ -15,7 +15,7 @@ from domain.contracts.importing import Said, find_object, read_document
 from domain.contracts.roles import kept_security
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.contracts import DataContract, GivenDocument
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT
 from domain.requests import drafts
 from domain.requests.drafts import Draft
 from domain.requests.references import find
@@ -23,7 +23,6 @@ from domain.write_context import WriteContext
 from domain.writing.planning import Planner
 from domain.writing.plans import Plan
 
-_CONTRACT = KINDS["dataContract"]
 _SAID_ALONE = ("description", "termsOfUse", "schema", "odcsQualityRules", "sla")
 """Keys that a document which replaces the contract removes where it does not say them. `security`
 is not among them: roles say but a part of it."""
@@ -64,11 +63,11 @@ def plan_document(
     context = replace(context, contract_first=True)
 
     def plan(by: Planner) -> Plan:
-        draft: Draft = drafts.draft(_CONTRACT, values)
+        draft: Draft = drafts.draft(CONTRACT, values)
         assert isinstance(draft.struct, DataContract)
         draft.struct.odcs = given
-        known = by.claims(_CONTRACT, draft)
-        return by.put_draft(_CONTRACT, draft, context, known, creating=creating)
+        known = by.claims(CONTRACT, draft)
+        return by.put_draft(CONTRACT, draft, context, known, creating=creating)
 
     given = GivenDocument(text=canonical(request.document), values={}, place=place)
     # The values depend on what is stored, so they are known only after a first plan.
@@ -79,8 +78,8 @@ def plan_document(
 def contract_of(planner: Planner, entity_id: str) -> Entity | None:
     """The live contract of an entity, if there is one."""
     for claim in planner.log.claims(parents=[entity_id]):
-        if claim.kind == _CONTRACT.name and not claim.deleted:
-            return planner.live(_CONTRACT, claim.id)
+        if claim.kind == CONTRACT.name and not claim.deleted:
+            return planner.live(CONTRACT, claim.id)
     return None
 
 

@@ -14,12 +14,10 @@ from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.entity_reads import EntityReads
 from domain.kinds import names
+from domain.kinds.bodies.components import TAG_SOURCES
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.patches.json_patch import Operation
-
-LABELS = {"tag": "Classification", "glossaryTerm": "Glossary"}
-"""Kind of what a label names -> the source in the label."""
 
 
 class Act(StrEnum):
@@ -167,7 +165,7 @@ class _Editing:
     def _listed(self, edit: Edit, before: list[Any]) -> list[Any]:
         """A list with elements added, or without those that are named."""
         if edit.act.key == "tags":
-            source = LABELS[edit.act.names_of(self._kind)[0]]
+            source = TAG_SOURCES[edit.act.names_of(self._kind)[0]]
             held = {each["tagFQN"]: each for each in before if each.get("source") == source}
         else:
             held = {each["id"]: each for each in before}
@@ -213,7 +211,7 @@ class _Editing:
 
 def label(kind: str, fqn: str) -> dict[str, Any]:
     """The label by which an entity has a tag, or a term of a glossary, that somebody chose."""
-    return {"tagFQN": fqn, "source": LABELS[kind], "labelType": "Manual", "state": "Confirmed"}
+    return {"tagFQN": fqn, "source": TAG_SOURCES[kind], "labelType": "Manual", "state": "Confirmed"}
 
 
 def _text(edit: Edit, before: str) -> str:

@@ -21,7 +21,7 @@ from domain.event_store.stored import Claim
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.contracts import GIVEN
 from domain.kinds.names import child
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT, KINDS
 from domain.requests.references import reference_to
 from domain.writing.planning import Planner
 
@@ -30,7 +30,7 @@ NAMED = 10
 _MOST_NAMES = 20_000
 """Qualified names that are looked up for the servers of a document."""
 _AT_ONCE = 1_000
-_CONTRACT, _SCHEMA, _TABLE = KINDS["dataContract"], KINDS["databaseSchema"], KINDS["table"]
+_SCHEMA, _TABLE = KINDS["databaseSchema"], KINDS["table"]
 
 Object = tuple[int | None, Element]
 """A schema object with its place; no place for a document without schema objects."""
@@ -65,7 +65,7 @@ def holders(
     held: dict[int | None, list[Reference]] = {}
     strays: list[str] = []
     for contract in _contracts(planner, publication):
-        entity = contract.value(_CONTRACT.parents[0])
+        entity = contract.value(CONTRACT.parents[0])
         before = object_of(contract.body).get("name")
         if isinstance(before, str) and before in by_name:
             place = by_name[before]
@@ -90,7 +90,7 @@ def _contracts(planner: Planner, publication: Publication) -> Iterator[Entity]:
     sought = str(publication.document["id"])
     for contract_id in publication.known():
         try:
-            contract = planner.live(_CONTRACT, contract_id)
+            contract = planner.live(CONTRACT, contract_id)
         except NotFound:
             continue
         # The document of a contract that was given none has the id of the contract.
@@ -118,7 +118,7 @@ def named_entities(
 
 def _entity(planner: Planner, fqn: str) -> Reference:
     """The live entity of any kind with a qualified name; raises Unplaced."""
-    wanted = [(kind.name, kind.spelled(fqn)) for kind in KINDS.values() if kind is not _CONTRACT]
+    wanted = [(kind.name, kind.spelled(fqn)) for kind in KINDS.values() if kind is not CONTRACT]
     holders = [claim for claim in planner.log.claims(names=wanted) if not claim.deleted]
     if not holders:
         raise Unplaced(f"{ENTITY}: nothing in the catalog is named {shown(fqn)}")
@@ -126,7 +126,7 @@ def _entity(planner: Planner, fqn: str) -> Reference:
         kinds = " and a ".join(claim.kind for claim in holders)
         raise Unplaced(
             f"{ENTITY}: there is a {kinds} named {shown(fqn)}; PUT the document to"
-            f" {_CONTRACT.collection}/{GIVEN} once, with entityId, to tell which one is meant"
+            f" {CONTRACT.collection}/{GIVEN} once, with entityId, to tell which one is meant"
         )
     return reference_to(holders[0])
 

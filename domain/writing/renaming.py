@@ -11,8 +11,9 @@ from domain.errors import AlreadyExists, InvalidInput
 from domain.event_store.stored import Claim
 from domain.event_store.writes import Unmentioned
 from domain.events import Body
+from domain.kinds.bodies.components import TAG_SOURCES
 from domain.kinds.registry import ALL_KINDS
-from domain.requests.new_names import SOURCES, NewNames, with_new_names
+from domain.requests.new_names import NewNames, with_new_names
 from domain.requests.references import name_is_taken
 from domain.write_context import TakesLong, WriteContext
 from domain.writing.deletion import DeletionPlanner
@@ -103,5 +104,5 @@ def _new_names(state: Entity, named: NewName, below: Sequence[Claim]) -> NewName
     by_id = {state.id: named, **{claim.id: each for claim, each in moved}}
     fqns = [(state.kind, state.fqn, named.fqn)]
     fqns += [(claim.kind, claim.fqn, each.fqn) for claim, each in moved]
-    labels = {(SOURCES[kind], old): fqn for kind, old, fqn in fqns if kind in SOURCES}
+    labels = {(TAG_SOURCES[kind], old): fqn for kind, old, fqn in fqns if kind in TAG_SOURCES}
     return NewNames(by_id, labels)

@@ -193,7 +193,11 @@ class PageReader(ABC):
         return total, self._goes_on(place, backward=not self._request.backward)
 
     def edges(self, past: PastOfList) -> PastEdges:
-        """The edges of the lineage in the past that the list is of, once it was handed over."""
+        """The edges of the lineage in the past that the list is of, in a state of their own.
+
+        Raises BeforeHorizon.
+        """
+        self.hand_over()
         return PastEdges(self._sql, self, past)
 
     def hand_over(self) -> None:

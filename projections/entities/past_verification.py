@@ -22,7 +22,7 @@ _STREAMS = 1_000
 _POSITIONS = 16
 """Positions at which totals are counted: the horizon, and random ones."""
 
-_SIDES = ("entities", "lists")
+SIDES = ("entities", "lists")
 """Sides of differences within the read model: the value by its rows, the value stored."""
 
 _COUNTED = f"""
@@ -83,7 +83,7 @@ def past_differences(log: EventStore, snapshot: EntitySnapshot) -> Iterator[Diff
             if n != held_n:
                 state = "soft-deleted" if deleted else "live"
                 name = ", ".join(filter(None, (f"total at {position}", state, status)))
-                yield Difference("past", kind, "", name, [FieldPair("n", n, held_n)], _SIDES)
+                yield Difference("past", kind, "", name, [FieldPair("n", n, held_n)], SIDES)
 
 
 class _Replay:

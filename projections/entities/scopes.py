@@ -31,6 +31,7 @@ from domain.aggregate.entity import Entity
 from domain.contracts.locations import document_id
 from domain.errors import InvalidInput
 from domain.kinds import names
+from domain.kinds.bodies.components import TAG_KINDS, TAG_SOURCES
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
 from domain.kinds.names import name_key
@@ -45,9 +46,7 @@ NOWHERE = "-"
 _LABELS = "tags"
 _LABELLED = b'"tagFQN"'
 """The key of each label, as it stands in JSON."""
-_OF_SOURCE = {"Classification": "tag", "Glossary": "glossaryTerm"}
-"""Source of a label -> kind of the entity that it names."""
-_LABEL_KINDS = {"tag": ("tag", "glossaryTerm"), "tier": ("tag",)}
+_LABEL_KINDS = {"tag": (*TAG_SOURCES,), "tier": ("tag",)}
 """List parameter -> kinds of the entities that labels name."""
 LABEL_ROOTS = ("classification", "glossary")
 """Kinds of what the first part of a label's name names."""
@@ -149,7 +148,7 @@ def scopes_of(entity: Entity) -> list[str]:
                     scopes.add(f"{parameter}:{_key(one.name)}")
     if _LABELS in kind.common_filters.values():
         for fqn, source, is_own in {*_labels(body)}:
-            key = name_key(_OF_SOURCE.get(source, ""), fqn).hex()
+            key = name_key(TAG_KINDS.get(source, ""), fqn).hex()
             scopes.update((f"tag:{key}", *(f"tag:{_key(part)}" for part in _ends(fqn))))
             if is_own and fqn.startswith(f"{_TIER}."):
                 scopes.add(f"tier:{key}")

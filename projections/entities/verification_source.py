@@ -13,7 +13,7 @@ from domain.event_store.port import EventStore
 from domain.reading import changes
 from domain.reading.moments import Moment, recorded_moments
 from projections.entities.daily_verification import DayReplay
-from projections.entities.past_verification import past_differences
+from projections.entities.past_verification import SIDES, past_differences
 from projections.entities.port import EntitySnapshot, SortedReadModel
 from projections.entities.stored_entity import (
     DIGEST_MODULUS,
@@ -101,16 +101,12 @@ def stored_entities(model: SortedReadModel, log: EventStore) -> Iterator[StoredE
         yield StoredEntities(model, snapshot, log)
 
 
-_LISTS = ("entities", "lists")
-"""Sides of differences within the read model: the value by its entities, the value stored."""
-
-
 def wrong_list(scope: str, kind: str, entity_id: str, name: str, *, listed: bool) -> Difference:
     """A list narrowed to a scope that shows an entity (`listed`) though it should not, or does not
     though it should.
     """
     sides = (None, "listed") if listed else ("listed", None)
-    return Difference("scope", kind, entity_id, name, [FieldPair(scope, *sides)], _LISTS)
+    return Difference("scope", kind, entity_id, name, [FieldPair(scope, *sides)], SIDES)
 
 
 def wrong_total(
@@ -123,7 +119,7 @@ def wrong_total(
     narrowed = {"scope": scope, "status": status}
     which = [f"{name} {value}" for name, value in narrowed.items() if value]
     name = ", ".join(("total", "soft-deleted" if deleted else "live", *which))
-    return Difference("counter", kind, "", name, [FieldPair("n", counted, kept)], _LISTS)
+    return Difference("counter", kind, "", name, [FieldPair("n", counted, kept)], SIDES)
 
 
 def _wrong_moment(due: Moment | None, held: Moment | None) -> Difference:

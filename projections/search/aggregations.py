@@ -10,6 +10,8 @@ from typing import Literal, Union
 
 import msgspec
 
+from domain.errors import InvalidInput
+
 MAX_BUCKETS = 10_000
 """Buckets in one answer, those inside others included."""
 MAX_AGGREGATIONS = 64
@@ -96,3 +98,34 @@ def every(aggregation: Aggregation) -> Iterator[Aggregation]:
     yield aggregation
     for inner in below(aggregation):
         yield from every(inner)
+
+
+class AnswerSize:
+    """Counts the buckets of one answer, and the documents of its top hits."""
+
+    def __init__(self) -> None:
+        self._buckets = 0
+        self._documents = 0
+
+    def add_buckets(self, number: int) -> None:
+        """Count some more buckets; raises InvalidInput beyond MAX_BUCKETS."""
+        self._buckets += number
+        if self._buckets > MAX_BUCKETS:
+            raise too_many_buckets()
+
+    def add_documents(self, number: int) -> None:
+        """Count the documents of some more top hits; raises InvalidInput beyond MAX_TOP_HITS."""
+        self._documents += number
+        if self._documents > MAX_TOP_HITS:
+            raise InvalidInput(
+                f"all top hits may have {MAX_TOP_HITS:,} documents together: ask for fewer hits, or"
+                " for fewer buckets, with size"
+            )
+
+
+def too_many_buckets() -> InvalidInput:
+    """The answer would have more buckets than one may have."""
+    return InvalidInput(
+        f"an answer may have {MAX_BUCKETS:,} buckets: ask for fewer with size, or for a"
+        " longer interval"
+    )

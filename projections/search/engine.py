@@ -32,6 +32,9 @@ class Sort(msgspec.Struct, frozen=True):
     descending: bool = False
 
 
+BEST_FIRST = Sort(SCORE, descending=True)
+
+
 class Facet(msgspec.Struct, frozen=True):
     """An aggregation over what a search matches before its `post_filter`."""
 
@@ -68,6 +71,11 @@ class EngineQuery(msgspec.Struct, frozen=True, kw_only=True):
     at: int | None = None
     """Log position as of which documents are searched: those of the states that held there. None
     for the states of the newest commit."""
+
+    @property
+    def order(self) -> Sort:
+        """The order of the hits."""
+        return self.sort or BEST_FIRST
 
 
 class EngineHit(msgspec.Struct, frozen=True):

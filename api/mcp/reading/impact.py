@@ -16,7 +16,6 @@ from api.mcp.cleaning import plain
 from api.mcp.facts import exact_or_id
 from api.use_cases.columns import ShownColumn, unfold
 from api.use_cases.data_tests import may_list_tests, suite_of, tests_in
-from api.use_cases.documents import CONTRACT
 from api.use_cases.edge_sight import sight_of
 from api.use_cases.impact import Reached, contracts_of, impact_on, owners_of
 from domain.contracts.named_columns import mentions_of, places_of
@@ -25,6 +24,7 @@ from domain.errors import InvalidInput, NotFound, shown
 from domain.impact import Reach, Tier
 from domain.kinds import names
 from domain.kinds.bodies.components import Reference
+from domain.kinds.registry import CONTRACT
 from projections.entities.lineage import Node
 
 MOST_COLUMNS, MOST_REASONS, MOST_ASKED, MOST_NAME = 10, 5, 20, 500

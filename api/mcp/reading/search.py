@@ -10,10 +10,9 @@ from api.mcp.answers import Answer, fill, short
 from api.mcp.asking import Asked, AsOf, Cursor, Shown, kind_named
 from api.mcp.cleaning import plain
 from api.mcp.facts import exact_or_id
-from api.use_cases.documents import CONTRACT
 from api.use_cases.impact import contracts_of
 from domain.errors import InvalidInput
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT, KINDS
 from projections.search import tree
 from projections.search.answers.queries import MAX_WINDOW, SearchRequest, search_response
 from projections.search.index_names import ALL

@@ -3,13 +3,13 @@
 from collections import Counter
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from api.callers.permissions import Access, Action
-from api.comparisons import ContractChange, comparison
+from api.comparisons import ContractChange, PerspectiveName, comparison
 from api.declaring.declared_query import Parameters, query
 from api.pages.entities.dependents import HITS_SHOWN
 from api.pages.entities.entity_routes import EntityPages, EntityRequest, of_contracts
@@ -28,12 +28,11 @@ CHANGES_SHOWN = 100
 """Changes of one page."""
 _MOST_TEXT = 320
 """Characters of a path or a value: of a value those that a comparison keeps."""
-_Perspectives = Literal["consumer", "producer", "full"]
 _VIEWS = {"consumer": "Readers", "producer": "Writers", "full": "Both"}
 _PARAMETERS: Parameters = {
     "from_": query(str, "The older version.", "", name="from"),
     "to": query(str, "The newer version.", ""),
-    "perspective": query(_Perspectives, "For whom changes are graded.", "consumer"),
+    "perspective": query(PerspectiveName, "For whom changes are graded.", "consumer"),
     "start": query(int, "Changes to pass over.", 0, ge=0),
 }
 
@@ -56,7 +55,7 @@ def impact_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
     """The page of two versions of a contract, compared by the rules of contracts."""
 
     def graded(
-        at: EntityRequest, from_: str, to: str, perspective: _Perspectives, start: int
+        at: EntityRequest, from_: str, to: str, perspective: PerspectiveName, start: int
     ) -> dict[str, Any]:
         entity, _ = at.decoded(None)
         newest = f"{entity['version']:.1f}"

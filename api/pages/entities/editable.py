@@ -17,14 +17,13 @@ from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.entity_reads import EntityReads
 from domain.kinds import names
+from domain.kinds.bodies.components import TAG_KINDS, TAG_SOURCES
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.openmetadata import document
 from domain.reading import history
-from domain.writing.edits import LABELS, label
+from domain.writing.edits import label
 from projections.visibility.withholding import FieldWithheld
-
-_KINDS = {source: kind for kind, source in LABELS.items()}
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -40,7 +39,7 @@ class Field(msgspec.Struct, frozen=True):
 
     def kinds(self, kind: EntityKind) -> tuple[str, ...]:
         """The kinds of the entities that the list under the key may name."""
-        return tuple(LABELS) if self.sort == "tags" else kind.refers_to[self.key]
+        return tuple(TAG_SOURCES) if self.sort == "tags" else kind.refers_to[self.key]
 
 
 FIELDS = (
@@ -154,7 +153,7 @@ def list_value(field: Field, entity: Mapping[str, Any], items: Sequence[Item]) -
 
 def _item(field: Field, element: Mapping[str, Any]) -> Item:
     if field.sort == "tags":
-        return f"{_KINDS[element['source']]}:{element['tagFQN']}"
+        return f"{TAG_KINDS[element['source']]}:{element['tagFQN']}"
     return f"{element['type']}:{element['fullyQualifiedName']}"
 
 

@@ -25,13 +25,12 @@ from api.pages.frame.routing import hidden_fields, page
 from api.pages.lineage.walk import BESIDE
 from api.paths.entity_pages import entity_address
 from api.services import Services
-from api.use_cases.documents import CONTRACT
 from api.use_cases.reported_runs import newest_run
 from domain.aggregate.entity import STATUS
 from domain.aggregate.lifecycle import TRANSITIONS
 from domain.errors import cut
 from domain.kinds.entity_kind import EntityKind
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT, KINDS
 
 _HEAD = frozenset(
     [

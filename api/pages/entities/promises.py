@@ -10,7 +10,6 @@ from api.pages.entities.results import read_results
 from api.paths.entity_pages import entity_address
 from api.use_cases.badges import badge_text
 from api.use_cases.contract_validation import find_contract, sees_all_of, sees_details
-from api.use_cases.documents import CONTRACT
 from domain.aggregate.entity import Entity
 from domain.contracts.validation.columns import (
     SIZES,
@@ -20,7 +19,7 @@ from domain.contracts.validation.columns import (
     paths_to_columns,
 )
 from domain.errors import NotFound
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT, KINDS
 from projections.visibility.withholding import FieldWithheld
 
 IN_WORDS = frozenset(

@@ -10,7 +10,7 @@ from anyio import to_thread
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import Raw
 
 from api.declaring.declared_query import Parameters, query
 from api.pages.frame.documents import formatted, words
@@ -20,17 +20,17 @@ from api.pages.frame.routing import page
 from api.routes.system.audit import (
     AUDITING,
     MAX_POSITION,
-    audit_page,
     audit_query,
     audit_span,
     auditable,
+    page_events,
 )
 from api.services import Services
 from domain.errors import InvalidInput, NotFound, cut
 from domain.event_store.port import EventStore
 from domain.events import EVENT_TYPES
 from domain.kinds.registry import ALL_KINDS, KINDS
-from domain.reading.audit import AuditEvent, AuditQuery, AuditTrail
+from domain.reading.audit import AuditEvent, AuditQuery, AuditTrail, LogSpan
 
 _CHARACTERS = 600
 """Most characters of each value that the stream shows."""
@@ -49,17 +49,8 @@ VERBS: Mapping[str, str] = {
 """Type of event -> verb for the action on the entity."""
 
 
-class _Operation(msgspec.Struct):
-    op: str
-    path: str
-    value: Raw = _NOTHING
-
-
 class ShownEvent(AuditEvent, frozen=True, dict=True):
-    """An event as the API returns it; its changes are decoded as far as they are shown."""
-
-    body: Raw | UnsetType = UNSET  # type: ignore[assignment]
-    patch: Raw | UnsetType = UNSET  # type: ignore[assignment]
+    """An event of the log as a template shows it."""
 
     @property
     def verb(self) -> str:
@@ -72,40 +63,32 @@ class ShownEvent(AuditEvent, frozen=True, dict=True):
         return self.kind in KINDS and self.event_type != "entity.purged"
 
     @cached_property
-    def changes(self) -> list[_Operation]:
-        """The changes of the entity; of a creation, each of its keys."""
-        if self.body is not UNSET:
-            by_key = _by_key.decode(self.body)
-            return [_Operation("", f"/{key}", value) for key, value in by_key.items()]
-        return [] if self.patch is UNSET else _operations.decode(self.patch)
+    def changes(self) -> list[tuple[str, str, Any]]:
+        """The changes of the entity: the operation, the path, and the value, if any.
+
+        Of a creation they are its keys, without an operation.
+        """
+        if self.body is not None:
+            return [("", f"/{key}", value) for key, value in self.body.items()]
+        return [(each["op"], each["path"], each.get("value")) for each in self.patch or ()]
 
     @property
     def about(self) -> str:
         """The new status, or the keys that were changed."""
-        if self.status or self.body is not UNSET:
+        if self.status or self.body is not None:
             return f"to {self.status}" if self.status else ""
-        paths = (each.path.split("/") for each in self.changes if "/" in each.path)
+        paths = (path.split("/") for _, path, _ in self.changes if "/" in path)
         return ", ".join(dict.fromkeys(words(path[1]) for path in paths))
 
     def beginning(self, most: int) -> list[tuple[str, str, str | None]]:
         """The first changes: the operation, the path, and the beginning of the value, if any."""
         return [
-            (each.op, each.path, None if each.value == _NOTHING else _shown(each.value))
-            for each in self.changes[:most]
+            (operation, path, None if value in (None, _NOTHING) else _shown(value))
+            for operation, path, value in self.changes[:most]
         ]
 
 
-class _Page(msgspec.Struct):
-    data: list[ShownEvent]
-    paging: dict[str, int]
-
-
-_page = msgspec.json.Decoder(_Page)
-_by_key = msgspec.json.Decoder(dict[str, Raw])
-_operations = msgspec.json.Decoder(list[_Operation])
-
-
-def _shown(value: Raw) -> str:
+def _shown(value: Any) -> str:
     return cut(formatted(value, _CHARACTERS + 1), _CHARACTERS)
 
 
@@ -196,8 +179,8 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
 
         def chunks() -> Generator[bytes]:
             event = _event_at(services.stores.log, query, position, moment)
-            shown = event.patch if event.body is UNSET else event.body
-            text = None if shown is UNSET else formatted(shown, EVENT_CHARACTERS + 1)
+            shown = event.patch if event.body is None else event.body
+            text = None if shown is None else formatted(shown, EVENT_CHARACTERS + 1)
             yield from renderer.chunks(
                 request,
                 "event.html",
@@ -235,24 +218,27 @@ async def _stream(
     except InvalidInput as error:
         return {"events": [], "problem": error.message, "newest": None, "oldest": None}
 
-    def work() -> _Page:
-        return _page.decode(audit_page(AuditTrail(log), query, span, head, PAGE_SIZE))
-
-    shown = await services.heavy_read(request, work)
-    events, paging = shown.data if after is None else shown.data[::-1], shown.paging
+    read = partial(_events, log, query, span, PAGE_SIZE)
+    events, reached = await services.heavy_read(request, read)
     newest, oldest = (
-        (head if before is None else None, paging["before"])
-        if after is None
-        else (paging["after"], after + 1)
+        (head if before is None else None, reached) if after is None else (reached, after + 1)
     )
     return {
-        "events": events,
+        "events": events if after is None else events[::-1],
         "head": head,
         "problem": None,
         # After the end of the past nothing comes.
         "newest": None if moment and newest == head else newest,
         "oldest": oldest if oldest > 1 else None,
     }
+
+
+def _events(
+    log: EventStore, query: AuditQuery, span: LogSpan, most: int
+) -> tuple[list[ShownEvent], int]:
+    """The events of a page as the API returns them, and the position reached. Blocks."""
+    events, reached = page_events(AuditTrail(log), query, span, most)
+    return [ShownEvent(**msgspec.structs.asdict(each)) for each in events], reached
 
 
 def _event_at(
@@ -266,7 +252,7 @@ def _event_at(
     if position > head:
         raise NotFound(f"the log ends at position {head}")
     span = audit_span(position - 1, None, "asc", min(position, head))
-    events = _page.decode(audit_page(AuditTrail(log), query, span, head, 1)).data
+    events, _ = _events(log, query, span, 1)
     if not events or events[0].position != position:
         raise NotFound(f"no event at position {position} that you may see")
     return events[0]

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
@@ -31,17 +30,16 @@ def unresolved_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHa
         check_list(request.auth)
 
         def work() -> bytes:
-            body = unresolved_page(services.measurements, namespace or None, SHOWN, after or None)
-            return renderer.page(request, "unresolved.html", **_values(body, namespace or ""))
+            found = unresolved_page(services.measurements, namespace or None, SHOWN, after or None)
+            return renderer.page(request, "unresolved.html", **_values(found, namespace or ""))
 
         return html(await services.heavy_read(request, work))
 
     return [page(ADDRESS, Permission(Action.VIEW, EDGE), show, _PARAMETERS)]
 
 
-def _values(body: bytes, namespace: str) -> dict[str, Any]:
-    """The values of the template; `body` is the page as the API answers it."""
-    found = msgspec.json.decode(body, type=UnresolvedPage)
+def _values(found: UnresolvedPage, namespace: str) -> dict[str, Any]:
+    """The values of the template."""
     following = found.paging.after
     return {
         "datasets": found.data,

@@ -9,10 +9,10 @@ from api.declaring.operation import EntityRead
 from api.declaring.signatures import AnyRequest, id_in_path
 from api.services import Services
 from api.use_cases.badges import SVG, badge_of
-from api.use_cases.documents import CONTRACT
 from api.use_cases.entity_reads import etag
 from api.use_cases.measured import reading
 from domain.aggregate.lifecycle import format_version
+from domain.kinds.registry import CONTRACT
 
 
 def badge_routes(services: Services) -> list[HTTPRouteHandler]:

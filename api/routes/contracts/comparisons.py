@@ -9,24 +9,23 @@ from litestar.handlers import HTTPRouteHandler
 from api.answers.bodies import JSON_TYPES, YAML_TYPES, check_media_type, read_body
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
-from api.comparisons import Comparison, comparison
+from api.comparisons import Comparison, PerspectiveName, comparison
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation
 from api.declaring.signatures import AnyRequest, id_in_path
 from api.services import Services
 from api.use_cases.comparisons import compare_documents, compare_stored
-from api.use_cases.documents import CONTRACT
 from api.use_cases.edge_sight import sight_of
 from api.use_cases.impact import impact_on_readers
 from api.use_cases.measured import reading
 from domain.contracts.canonical import MAX_BYTES
 from domain.contracts.changes.rules import Perspective
+from domain.kinds.registry import CONTRACT
 
-_Perspectives = Literal["consumer", "producer", "full"]
 _Types = Literal["lattice", "exact"]
 _HOW: Parameters = {
     "perspective": query(
-        _Perspectives, "For whom `level` and `compatible` are: `full` is for both.", "consumer"
+        PerspectiveName, "For whom `level` and `compatible` are: `full` is for both.", "consumer"
     ),
     "types": query(
         _Types, "`exact` takes each other spelling of a type for another type.", "lattice"

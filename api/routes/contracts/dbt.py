@@ -10,9 +10,9 @@ from api.declaring.operation import Report, WriteOfMany
 from api.declaring.signatures import AnyRequest
 from api.services import Services
 from api.use_cases.dbt import DbtImports
-from api.use_cases.documents import CONTRACT
 from domain.dbt.contracts import ManifestImport
 from domain.dbt.results import RunImport
+from domain.kinds.registry import CONTRACT
 
 _SERVICE: Parameters = {
     "service": query(str, "Name of the database service that has the tables of the project.", ...)

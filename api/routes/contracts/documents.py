@@ -12,11 +12,10 @@ from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import EntityRead, Operation, Write
-from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
+from api.declaring.signatures import KIND_NAME, AnyRequest, id_in_path, name_in_path
 from api.paths.base_path import DOCUMENT_OF, YAML_OF
 from api.services import Services
 from api.use_cases.documents import (
-    CONTRACT,
     ContractValidation,
     plan_of_document,
     read_document,
@@ -31,22 +30,21 @@ from domain.contracts.yaml_input import read_yaml
 from domain.contracts.yaml_output import write_yaml
 from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Reference
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT
 from domain.writing.entity_cache import ByName
 from domain.writing.plans import Plan
 
-_KINDS: Any = Literal.__getitem__(tuple(KINDS))
 _Mode = Literal["merge", "replace"]
 _OBJECT = query(
     str, "Schema object that stands for the entity; by default the one named like it, or the first."
 )
-_OF_ENTITY: Parameters = {
+OF_ENTITY: Parameters = {
     "entity_id": query(UUID, "Id of the entity that the contract is about.", ...),
-    "entity_type": query(_KINDS, "Kind of that entity.", ...),
-    "object_name": _OBJECT,
+    "entity_type": query(KIND_NAME, "Kind of that entity.", ...),
 }
+_OF_OBJECT: Parameters = {**OF_ENTITY, "object_name": _OBJECT}
 _WRITTEN: Parameters = {
-    **_OF_ENTITY,
+    **_OF_OBJECT,
     "strict": query(bool, "Refuse a document that the schema of its version refuses.", False),
 }
 _PUT: Parameters = {
@@ -194,7 +192,7 @@ def odcs_routes(services: Services) -> list[HTTPRouteHandler]:
             " entity. Nothing is stored.",
             answer=ContractValidation,
             **judged,
-        ).at("POST", f"{path}/odcs/validate/yaml", viewing, judging(validate), _OF_ENTITY),
+        ).at("POST", f"{path}/odcs/validate/yaml", viewing, judging(validate), _OF_OBJECT),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -15,6 +15,7 @@ from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, in_path, query
 from api.declaring.operation import Operation, Removal, Report
 from api.declaring.signatures import AnyRequest, id_in_path
+from api.routes.contracts.documents import OF_ENTITY
 from api.routes.measurements.reports import LISTED, PERIOD, STORED
 from api.services import Services
 from api.use_cases import measured
@@ -26,23 +27,17 @@ from api.use_cases.contract_validation import (
     validate_contract,
     validate_request,
 )
-from api.use_cases.documents import CONTRACT, ContractValidation
+from api.use_cases.documents import ContractValidation
 from api.use_cases.entity_writes import read_asked
 from domain.aggregate.entity import Entity
 from domain.contracts.validation.results import ContractResult, result_id
 from domain.errors import NotFound
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT
 from domain.measurements.port import PageRequest
 from domain.measurements.reports import FOREVER, RESULT
 
-_KINDS: Any = Literal.__getitem__(tuple(KINDS))
 _STRICT: Parameters = {
     "strict": query(bool, "Columns of a wider type than is promised fail.", False)
-}
-_OF_ENTITY: Parameters = {
-    "entity_id": query(UUID, "Id of the entity that the contract is about.", ...),
-    "entity_type": query(_KINDS, "Kind of that entity.", ...),
-    **_STRICT,
 }
 _ID = "contract"
 """Name of the part of paths that is the id of a contract."""
@@ -148,7 +143,7 @@ def contract_result_routes(services: Services) -> list[HTTPRouteHandler]:
             f"{base}/entity/validate",
             editing,
             measured.changing(services, validate_of_entity),
-            _OF_ENTITY,
+            {**OF_ENTITY, **_STRICT},
         ),
         Operation(
             "validateDataContractRequest", "Tell if a contract would be taken", _DRY, **dry

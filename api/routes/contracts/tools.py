@@ -15,11 +15,11 @@ from api.paths.base_path import PUBLISHED
 from api.routes.measurements.reports import STORED
 from api.services import Services
 from api.use_cases import measured
-from api.use_cases.documents import CONTRACT
 from api.use_cases.entity_writes import read_asked, refuse_headers_of_one
 from api.use_cases.publications import PublicationAnswer, page_of, publish
 from api.use_cases.reported_runs import ReportedRunAnswer, keep_run
 from domain.contracts.validation.reported_runs import ReportedRun
+from domain.kinds.registry import CONTRACT
 
 _STRICT: Parameters = {
     "strict": query(bool, "Refuse a document that the schema of its version refuses.", False)

@@ -1,7 +1,6 @@
 """The route that compares two points of the log, over all kinds."""
 
 from collections.abc import Generator
-from typing import Any, Literal
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
@@ -11,14 +10,13 @@ from msgspec import UNSET, UnsetType
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation
-from api.declaring.signatures import AnyRequest
+from api.declaring.signatures import KIND_NAME, AnyRequest
 from api.routes.system.audit import auditable
 from api.services import Services
 from api.use_cases import asked_differences as asked
 from api.use_cases.differences import MOST_EVENTS, Comparison, DifferingEntity
 from api.use_cases.list_parameters import DEFAULT_LIMIT
 from api.use_cases.past import BETWEEN
-from domain.kinds.registry import KINDS
 
 
 class PointOfLog(msgspec.Struct):
@@ -112,7 +110,6 @@ _DIFF = Operation(
     answer=CatalogDiff,
     errors=(400, 404, 410, 503),
 )
-_KINDS: Any = Literal.__getitem__(tuple(KINDS))
 _PARAMETERS: Parameters = {
     **BETWEEN,
     "below": query(
@@ -125,7 +122,7 @@ _PARAMETERS: Parameters = {
         "Only what was in this domain at one of the points, by its id or its qualified name of now;"
         " not what was in domains below it.",
     ),
-    "kind": query(_KINDS, "Only entities of this kind."),
+    "kind": query(KIND_NAME, "Only entities of this kind."),
     "limit": query(int, "The most entities on the page.", DEFAULT_LIMIT, ge=1, le=1_000),
     "after": query(
         str,

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Iterable
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -13,7 +13,7 @@ from api.answers.responses import LOOP_BYTES, Deferred, Finished, Heavy
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import query
 from api.declaring.operation import EntityRead, Operation
-from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
+from api.declaring.signatures import KIND_NAME, AnyRequest, id_in_path, name_in_path
 from api.declaring.unsupported_parameters import UNSUPPORTED
 from api.routes.entities.related import related_routes
 from api.services import Services
@@ -35,7 +35,6 @@ from api.use_cases.past import (
 from domain.errors import NotFound
 from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
-from domain.kinds.registry import KINDS
 from domain.openmetadata import document
 from domain.openmetadata.document import stand_ins
 from domain.reading import history
@@ -225,7 +224,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         key = kind.agreement.about
         place = {
             "to_id": query(UUID, f"Id of the {key}.", ..., name=f"{key}Id"),
-            "to_type": query(_KINDS, f"Kind of the {key}.", ..., name=f"{key}Type"),
+            "to_type": query(KIND_NAME, f"Kind of the {key}.", ..., name=f"{key}Type"),
             **single,
         }
         by_attachment = [
@@ -326,9 +325,6 @@ def _attached(
         if attached_to["type"] == to_type:
             return entity_id
     raise NotFound(f"no {kind.name} is attached to the {to_type} {to_id}")
-
-
-_KINDS: Any = Literal.__getitem__(tuple(KINDS))
 
 
 def _history(kind: EntityKind, versions: Iterable[bytes]) -> Generator[bytes]:

@@ -245,24 +245,31 @@ def audit_page(
     limit: int,
     names: StatusNames = OWN,
 ) -> bytes:
-    """The JSON of an AuditPage: up to `PAGE_BYTES`, or the batch that ends its time.
+    """The JSON of an AuditPage; `names` are the caller's of the statuses of contracts."""
+    events, reached = page_events(trail, query, span, limit, names)
+    return msgspec.json.encode(AuditPage(events, _paging(span, reached, head)))
 
-    `names` are the caller's of the statuses of contracts.
+
+def page_events(
+    trail: AuditTrail, query: AuditQuery, span: LogSpan, limit: int, names: StatusNames = OWN
+) -> tuple[list[AuditEvent], int]:
+    """The events of a page, and the position reached.
+
+    They have up to `PAGE_BYTES` as JSON, or end with the batch that ends the page's time.
     """
     deadline = time.monotonic() + PAGE_SECONDS
-    items: list[bytes] = []
+    shown: list[AuditEvent] = []
     size, reached = 0, _beginning(span)
     for events, reached in trail.read(query, span, limit=limit, bound=BOUND):
         for event in events:
-            items.append(_encoded(event, names))
-            size += len(items[-1])
+            shown.append(_named(event, names))
+            size += len(msgspec.json.encode(shown[-1]))
             if size >= PAGE_BYTES:
                 reached = event.position
                 break
         if size >= PAGE_BYTES or time.monotonic() >= deadline:
             break
-    paging = msgspec.json.encode(_paging(span, reached, head))
-    return b'{"data":[%b],"paging":%b}' % (b",".join(items), paging)
+    return shown, reached
 
 
 def audit_lines(
@@ -279,7 +286,7 @@ def audit_lines(
     for events, position in trail.read(query, span, limit=limit, bound=STREAM_BOUND):
         reached = position
         for event in events:
-            lines += _encoded(event, names) + b"\n"
+            lines += msgspec.json.encode(_named(event, names)) + b"\n"
             if len(lines) >= LOOP_BYTES:
                 yield bytes(lines)
                 lines.clear()
@@ -289,16 +296,17 @@ def audit_lines(
     yield msgspec.json.encode({"paging": _paging(span, reached, head)}) + b"\n"
 
 
-def _encoded(event: AuditEvent, names: StatusNames) -> bytes:
+def _named(event: AuditEvent, names: StatusNames) -> AuditEvent:
+    """The event with the caller's names of statuses."""
     kind = ALL_KINDS[event.kind]
-    if names and kind.statuses:
-        event = msgspec.structs.replace(
-            event,
-            body=event.body and names.shown_body(kind, event.body),
-            patch=event.patch and names.shown_patch(kind, event.patch),
-            status=event.status and names.name(event.status),
-        )
-    return msgspec.json.encode(event)
+    if not names or not kind.statuses:
+        return event
+    return msgspec.structs.replace(
+        event,
+        body=event.body and names.shown_body(kind, event.body),
+        patch=event.patch and names.shown_patch(kind, event.patch),
+        status=event.status and names.name(event.status),
+    )
 
 
 def _beginning(span: LogSpan) -> int:

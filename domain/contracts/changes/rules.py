@@ -51,8 +51,6 @@ class Rule(msgspec.Struct, frozen=True):
     producer: Level
     """The grade for writers of the data: whether their deliveries still keep the contract."""
     bump: Bump
-    mirror: str
-    """Word of the change back."""
 
     def level(self, perspective: Perspective) -> Level:
         """The grade in a view; of the full view it is the worse of both."""
@@ -115,7 +113,7 @@ def bump_of(changes: Iterable[Change]) -> Bump:
 
 _WORST_FIRST = (Level.BREAKING, Level.REVIEW, Level.COMPATIBLE)
 _GRADES = {"B": Level.BREAKING, "R": Level.REVIEW, "C": Level.COMPATIBLE}
-_PAIRS = """
+_TABLE = """
 object.removed          | schema object removed                       | B C major
 object.added            | schema object added                         | C B minor
 column.removed          | column removed                              | B C major
@@ -158,8 +156,6 @@ server.removed          | server removed                              | B R majo
 server.added            | server added                                | C C minor
 deprecated.set          | marked as deprecated                        | R C minor
 deprecated.withdrawn    | no longer marked as deprecated              | C C minor
-"""
-_ALONE = """
 physical-name.changed   | physical name changed                       | B B major
 column.recased          | name in other capitals                      | R R minor
 type.changed            | type changed to an unrelated one            | B B major
@@ -188,15 +184,12 @@ other.changed           | changed, of which no rule knows             | R R mino
 """
 
 
-def _read(table: str, *, in_pairs: bool) -> Iterable[Rule]:
-    lines = [tuple(map(str.strip, line.split("|"))) for line in table.strip().splitlines()]
-    for place, (word, change, grades) in enumerate(lines):
+def _read(table: str) -> Iterable[Rule]:
+    for line in table.strip().splitlines():
+        word, change, grades = map(str.strip, line.split("|"))
         consumer, producer, bump = grades.split()
-        mirror = lines[place ^ 1][0] if in_pairs else word
-        yield Rule(word, change, _GRADES[consumer], _GRADES[producer], Bump(bump), mirror)
+        yield Rule(word, change, _GRADES[consumer], _GRADES[producer], Bump(bump))
 
 
-RULES: Mapping[str, Rule] = MappingProxyType(
-    {rule.word: rule for rule in (*_read(_PAIRS, in_pairs=True), *_read(_ALONE, in_pairs=False))}
-)
+RULES: Mapping[str, Rule] = MappingProxyType({rule.word: rule for rule in _read(_TABLE)})
 """Word -> rule."""

@@ -14,6 +14,11 @@ _CUT_WAIT = "SyncRepWaitForLSN"
 """The function of the server that warns when its wait for a synchronous standby was cut short."""
 
 
+def spelled(sql: str) -> str:
+    """A statement with `?` for its values as a Link takes it: they are sent in binary."""
+    return sql.replace("?", "%b")
+
+
 class Link(psycopg.Connection[tuple[Any, ...]]):
     """A connection in autocommit mode that knows its server, and when it was used."""
 

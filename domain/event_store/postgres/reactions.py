@@ -4,11 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from domain.event_store.postgres.connections import Connections, translated_errors
+from domain.event_store.postgres.link import spelled
 from domain.event_store.reactions import ReactionMemory, Statement
-
-
-def _spelled(statement: str) -> str:
-    return statement.replace("?", "%b")
 
 
 class PostgresReactionMemory(ReactionMemory):
@@ -19,10 +16,10 @@ class PostgresReactionMemory(ReactionMemory):
         self._connections = connections
 
     def _rows(self, statement: str, *values: Any) -> list[Any]:
-        return self._connections.ask(lambda link: link.rows(_spelled(statement), *values))
+        return self._connections.ask(lambda link: link.rows(spelled(statement), *values))
 
     def _change(self, statements: Sequence[Statement]) -> None:
         with self._connections.use() as link, translated_errors(), link.transaction():
             for statement, runs in statements:
                 for values in runs:
-                    link.execute(_spelled(statement).encode(), values)
+                    link.execute(spelled(statement).encode(), values)

@@ -1,6 +1,6 @@
 """Elements of payloads: references, tag labels and the small objects that kinds share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID, uuid5
@@ -183,6 +183,12 @@ class TagLabel(Part, kw_only=True):
     applied_at: datetime | None = None
     applied_by: str | None = None
     metadata: LabelMetadata | None = None
+
+
+TAG_SOURCES: Mapping[str, str] = {"tag": "Classification", "glossaryTerm": "Glossary"}
+"""Kind of what a label names -> the source in the label."""
+TAG_KINDS: Mapping[str, str] = {source: kind for kind, source in TAG_SOURCES.items()}
+"""Source in a label -> kind of what the label names."""
 
 
 class Certification(Part, kw_only=True):

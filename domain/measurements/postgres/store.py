@@ -17,7 +17,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.clock import ClockGuard
 from domain.event_store.postgres.connections import Connections, translated_errors
-from domain.event_store.postgres.link import Link
+from domain.event_store.postgres.link import Link, spelled
 from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
 from domain.measurements.port import KeptBeside, Measurements, Page, PageRequest
@@ -209,7 +209,7 @@ CROSS JOIN LATERAL (SELECT part, body FROM measurements m
 
     def read_beside(self, statement: str, *values: Any) -> list[Any]:
         """Read by one statement; see `Measurements.read_beside`."""
-        return self._rows(statement.replace("?", "%b"), *values)
+        return self._rows(spelled(statement), *values)
 
     @contextmanager
     def beside(self) -> Iterator[KeptBeside]:
@@ -283,11 +283,11 @@ class _Beside(KeptBeside):
         self._link = link
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
-        return self._link.rows(statement.replace("?", "%b"), *values)
+        return self._link.rows(spelled(statement), *values)
 
     def change(self, statement: str, runs: Sequence[Sequence[Any]]) -> None:
         for values in runs:
-            self._link.execute(statement.replace("?", "%b").encode(), values)
+            self._link.execute(spelled(statement).encode(), values)
 
 
 def open_postgres_measurements(url: str, bounds: Bounds) -> PostgresMeasurements:

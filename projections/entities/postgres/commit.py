@@ -1,11 +1,10 @@
 """Commits to PostgreSQL: their statements, and the link that executes them."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from domain.edges import EDGE
-from domain.event_store.postgres.link import Link
+from domain.event_store.postgres.link import Link, spelled
 from projections.entities.commit_session import CommitSession, CommitSql
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.tables import TYPES, entity_row
@@ -116,12 +115,6 @@ _REMOVE = f"DELETE FROM {{}}.entities WHERE id {_OF_IDS}"
 _INSERT = "INSERT INTO {}.entities SELECT * FROM " + (
     f"unnest({', '.join(f'%b::{type_name}[]' for type_name in TYPES)})"
 )
-
-
-@cache
-def spelled(sql: str) -> str:
-    """A statement whose values are sent in binary."""
-    return sql.replace("?", "%b")
 
 
 class PostgresCommit(CommitSession):

@@ -8,7 +8,7 @@ from typing import Any
 from domain.edges import EDGE
 from domain.errors import StoreUnavailable
 from domain.event_store.port import MAX_INTEGER
-from domain.event_store.postgres.link import Link
+from domain.event_store.postgres.link import Link, spelled
 from domain.kinds.names import name_key
 from domain.reading.horizon import Horizon
 from domain.reading.moments import Moment
@@ -30,7 +30,7 @@ from projections.entities.port import (
     SortedReadModel,
     StoredDocument,
 )
-from projections.entities.postgres.commit import PostgresCommit, spelled
+from projections.entities.postgres.commit import PostgresCommit
 from projections.entities.postgres.database import EntityTables, postgres_errors
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
@@ -221,10 +221,7 @@ class PostgresReadModel(SortedReadModel):
     def edges(self, past: PastOfList | None = None) -> Iterator[EdgeReader]:
         """One consistent state of the lineage, which is held until the block ends."""
         if past is not None:
-            request = edges_as_of(past)
-            with PostgresListReader(self.tables, request, None) as reader:
-                # This refuses a past before the horizon, in the state that is read.
-                reader.hand_over()
+            with self.read_list(edges_as_of(past), None) as reader:
                 yield reader.edges(past)
             return
         with self.tables.reading() as link:

@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 
-from domain.event_store.postgres.link import Link
+from domain.event_store.postgres.link import Link, spelled
 from domain.kinds.names import name_key
 from projections.entities.cursors import Place
 from projections.entities.list_port import ListedEntity, ListRequest, WholePage, size_of
@@ -36,7 +36,7 @@ class PostgresListSql(ListSql):
 
     def spell(self, sql: str) -> str:
         """A statement whose values are sent in binary."""
-        return sql.replace("?", "%b")
+        return spelled(sql)
 
     def rows_of(
         self, ids: Sequence[str], most_bytes: int, *, backward: bool, optional: bool

@@ -209,10 +209,7 @@ class SqliteReadModel(SortedReadModel):
     def edges(self, past: PastOfList | None = None) -> Iterator[EdgeReader]:
         """One consistent state of the lineage, which is held until the block ends."""
         if past is not None:
-            request = edges_as_of(past)
-            with SqliteListReader(self.database, request, None) as reader:
-                # This refuses a past before the horizon, in the state that is read.
-                reader.hand_over()
+            with self.read_list(edges_as_of(past), None) as reader:
                 yield reader.edges(past)
             return
         with self.database.reading() as connection:

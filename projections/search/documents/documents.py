@@ -72,6 +72,8 @@ SORTABLE: Mapping[str, type[str] | type[float]] = {
     "usageSummary.weeklyStats.count": float,
 }
 """Paths that hits can be sorted by -> what their values are compared as; the first one counts."""
+SORT_PLACES = {path: place for place, path in enumerate(SORTABLE)}
+"""Path -> its place among SORTABLE, as stored documents have the values."""
 
 
 class SearchDocument(msgspec.Struct, frozen=True):

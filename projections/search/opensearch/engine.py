@@ -10,9 +10,11 @@ from uuid import uuid4
 from domain.errors import StoreUnavailable
 from domain.reading.horizon import Horizon
 from projections.feeding.port import Checkpoint, Damaged
+from projections.search.aggregations import too_many_buckets
 from projections.search.answers.decisions import decided
 from projections.search.documents.sources import ReadObjects
 from projections.search.engine import (
+    BEST_FIRST,
     SCORE,
     TOTAL_CAP,
     DocumentChanges,
@@ -165,7 +167,7 @@ class OpenSearchEngine(SearchEngine):
         """The page of hits; raises OutOfTime."""
         after = None
         if query.search_after is not None:
-            after = pages.after(query.search_after, query.sort or pages.BEST_FIRST)
+            after = pages.after(query.search_after, query.order)
         query = decided(query, lambda node: self._is_found(query, node, deadline))
         body, undecided = self._compiled(query, read_objects, deadline, after)
         deadline.check()
@@ -192,7 +194,7 @@ class OpenSearchEngine(SearchEngine):
         if query.filter is not None:
             restricted.append(compiler.filter(query.filter))
         asked: Dsl = {"must": [compiler.clause(query.tree)], "filter": restricted}
-        sort = query.sort or pages.BEST_FIRST
+        sort = query.order
         body: Dsl = {
             "query": {"bool": asked},
             "from": query.offset,
@@ -226,7 +228,7 @@ class OpenSearchEngine(SearchEngine):
         *,
         timed_out: bool,
     ) -> EngineHits:
-        sort = query.sort or pages.BEST_FIRST
+        sort = query.order
         results: list[FacetResult] = []
         timed_out = timed_out or response["timed_out"]
         reader = facets.Reader(deadline.check)
@@ -267,7 +269,7 @@ class OpenSearchEngine(SearchEngine):
         self, asked: Dsl, most: int, deadline: Deadline, at: int | None
     ) -> Iterator[StoredDocument]:
         """Yield the stored parts of the documents of a clause, in order of name and id."""
-        body: Dsl = {"query": asked, "sort": pages.order(pages.BEST_FIRST)[1:], **pages.ROW}
+        body: Dsl = {"query": asked, "sort": pages.order(BEST_FIRST)[1:], **pages.ROW}
         body["track_total_hits"] = False
         while most > 0:
             deadline.check()
@@ -300,7 +302,7 @@ class OpenSearchEngine(SearchEngine):
                 "POST", path, body, seconds=seconds, preference=self._copy
             )
         except TooManyBuckets:
-            raise facets.too_many_buckets() from None
+            raise too_many_buckets() from None
         check_shards(response)
         return response
 

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from domain.errors import InvalidInput
 from projections.search.aggregations import (
     MAX_BUCKETS,
-    MAX_TOP_HITS,
     Aggregation,
+    AnswerSize,
     DateHistogram,
     Terms,
     TopHits,
@@ -153,8 +152,7 @@ class Reader:
     def __init__(self, check: Callable[[], None]) -> None:
         """`check` raises when the time is up."""
         self._check = check
-        self._buckets = 0
-        self._documents = 0
+        self._size = AnswerSize()
 
     def result(
         self, aggregation: Aggregation, name: str, aggregated: Mapping[str, Any]
@@ -176,7 +174,7 @@ class Reader:
         answers = [aggregated[key] for key in (f"{name}a", f"{name}b") if key in aggregated]
         every = [bucket for answer in answers for bucket in answer["buckets"]]
         chosen, left = every[: asked.size], every[asked.size :]
-        self._count_buckets(len(chosen))
+        self._size.add_buckets(len(chosen))
         others = sum(answer.get("sum_other_doc_count", 0) for answer in answers)
         others += sum(bucket["doc_count"] for bucket in left)
         _, prefix = _place(asked)
@@ -193,7 +191,7 @@ class Reader:
     def _histogram(self, asked: DateHistogram, answer: Mapping[str, Any]) -> Buckets:
         by_key = {int(bucket["key"]): bucket for bucket in answer["buckets"]}
         keys = with_gaps(sorted(by_key), asked.interval) if asked.gaps else sorted(by_key)
-        self._count_buckets(len(keys))
+        self._size.add_buckets(len(keys))
         buckets = dict.fromkeys(keys, (0, tuple(map(nothing, asked.below))))
         for key, bucket in by_key.items():
             buckets[key] = bucket["doc_count"], self._inside(asked.below, bucket)
@@ -210,27 +208,9 @@ class Reader:
         sort = _sort(asked)
         section = answer["hits"]
         hits = hits_of(section, sort)[: asked.size]
-        self._documents += len(hits)
-        if self._documents > MAX_TOP_HITS:
-            raise InvalidInput(
-                f"all top hits may have {MAX_TOP_HITS:,} documents together: ask for fewer hits, or"
-                " for fewer buckets, with size"
-            )
+        self._size.add_documents(len(hits))
         best = section["max_score"] if sort.field == SCORE else None
         return TopDocuments(section["total"]["value"], hits, best)
-
-    def _count_buckets(self, number: int) -> None:
-        self._buckets += number
-        if self._buckets > MAX_BUCKETS:
-            raise too_many_buckets()
-
-
-def too_many_buckets() -> InvalidInput:
-    """The answer would have more buckets than one may have."""
-    return InvalidInput(
-        f"an answer may have {MAX_BUCKETS:,} buckets: ask for fewer with size, or for a"
-        " longer interval"
-    )
 
 
 def _key(asked: Terms, key: Any, prefix: str) -> str | float | bool:

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from projections.search.documents.documents import SORTABLE
+from projections.search.documents.documents import SORT_PLACES, SORTABLE
 from projections.search.language.field_types import field_type
 from projections.search.matching import weights
 from projections.search.matching.terms import VALUE_GAP
@@ -171,10 +171,7 @@ def code() -> str:
 
 def sort_column(path: str) -> str:
     """The field with what documents are sorted by for a sortable path."""
-    return f"sort{_PLACES[path]}"
-
-
-_PLACES = {path: place for place, path in enumerate(SORTABLE)}
+    return f"sort{SORT_PLACES[path]}"
 
 
 def spelled(path: str) -> str:

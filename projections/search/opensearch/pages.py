@@ -5,18 +5,15 @@ from typing import Any
 
 import msgspec
 
-from projections.search.documents.documents import SORTABLE, SortValue
+from projections.search.documents.documents import SORT_PLACES, SORTABLE, SortValue
 from projections.search.engine import SCORE, EngineHit, Sort
 from projections.search.matching.sort_values import sort_values
 from projections.search.matching.stored_document import StoredDocument
 from projections.search.opensearch.mapping import sort_column
 from projections.search.opensearch.rows import sort_value
 
-BEST_FIRST = Sort(SCORE, descending=True)
 ROW: Mapping[str, Any] = {"_source": False, "stored_fields": ["row"]}
 """The part of a document that is read for a hit."""
-_NAME = list(SORTABLE).index("name")
-_PLACES = {path: place for place, path in enumerate(SORTABLE)}
 _decode = msgspec.json.Decoder(StoredDocument).decode
 
 
@@ -63,5 +60,5 @@ def hits_of(section: Mapping[str, Any], sort: Sort) -> tuple[EngineHit, ...]:
 def _hit(hit: Mapping[str, Any], sort: Sort) -> EngineHit:
     row = row_of(hit)
     score = hit["_score"] if sort.field == SCORE else None
-    value = score if sort.field == SCORE else row.sort[_PLACES[sort.field]]
-    return EngineHit(row.id, row.kind, score, (value, row.sort[_NAME], row.id))
+    value = score if sort.field == SCORE else row.sort[SORT_PLACES[sort.field]]
+    return EngineHit(row.id, row.kind, score, (value, row.sort[SORT_PLACES["name"]], row.id))

@@ -6,16 +6,14 @@ Buckets are counted and chosen first. Aggregations inside are then carried out f
 was chosen, over a mask of its documents.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
-from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.aggregations import (
-    MAX_BUCKETS,
-    MAX_TOP_HITS,
     Aggregation,
+    AnswerSize,
     DateHistogram,
     Terms,
     TopHits,
@@ -34,7 +32,7 @@ from projections.search.index.aggregate import merging
 from projections.search.index.aggregate.counting import counts, intervals, number_prefix
 from projections.search.index.evaluate.lexicons import Span
 from projections.search.index.evaluate.results import Matches, Sparse
-from projections.search.index.evaluate.segments import Memory
+from projections.search.index.evaluate.segments import Check, Memory
 from projections.search.index.format.arrays import Inverted
 from projections.search.index.rank.ranking import Matching, page
 from projections.search.language.patterns import TermPattern, wildcard
@@ -50,8 +48,6 @@ from projections.search.matching.terms import (
 )
 from projections.visibility.field_paths import indexed_path
 
-Check = Callable[[], None]
-"""Raises when the time is up."""
 _SPAN_BYTES = 200
 """Memory that a span takes."""
 
@@ -63,8 +59,7 @@ class Aggregator:
         """`memory` keeps what depends on all segments of the commit."""
         self._check = check
         self._memory = memory
-        self._buckets = 0
-        self._documents = 0
+        self._size = AnswerSize()
 
     def result(self, aggregation: Aggregation, parts: Sequence[Matching]) -> FacetResult:
         """Aggregate some documents; raises InvalidInput when it is too much."""
@@ -84,7 +79,7 @@ class Aggregator:
         counted = [self._counted(asked, prefix, part, low_is_number) for part in parts]
         names = tuple(part.view.name for part in parts)
         chosen = self._chosen(asked, counted, ("keys", prefix, asked.prefix, names))
-        self._count_buckets(len(chosen))
+        self._size.add_buckets(len(chosen))
         others = sum(terms.total() for terms in counted) - sum(count for _, count in chosen)
         buckets = tuple(
             Bucket(_key(asked, key), count, self._inside(asked.below, parts, prefix + key))
@@ -159,7 +154,7 @@ class Aggregator:
                 total[key] = total.get(key, 0) + count
                 places.setdefault(key, []).append((part, low, high))
         keys = with_gaps(sorted(total), asked.interval) if asked.gaps else sorted(total)
-        self._count_buckets(len(keys))
+        self._size.add_buckets(len(keys))
         buckets = []
         for key in keys:
             inside = [_restricted(*place) for place in places.get(key, ())] if asked.below else []
@@ -174,21 +169,8 @@ class Aggregator:
         query = EngineQuery(tree=tree.MatchAll(), sort=sort, size=asked.size)
         matching = [Matching(part.view, _scored(part), None) for part in parts]
         hits = page(query, matching, timed_out=False)
-        self._documents += len(hits.hits)
-        if self._documents > MAX_TOP_HITS:
-            raise InvalidInput(
-                f"all top hits may have {MAX_TOP_HITS:,} documents together: ask for fewer hits, or"
-                " for fewer buckets, with size"
-            )
+        self._size.add_documents(len(hits.hits))
         return TopDocuments(hits.total, hits.hits, hits.max_score)
-
-    def _count_buckets(self, number: int) -> None:
-        self._buckets += number
-        if self._buckets > MAX_BUCKETS:
-            raise InvalidInput(
-                f"an answer may have {MAX_BUCKETS:,} buckets: ask for fewer with size, or for a"
-                " longer interval"
-            )
 
 
 def _prefix(asked: Terms) -> tuple[bytes, bool]:

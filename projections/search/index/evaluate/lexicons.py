@@ -1,6 +1,6 @@
 """Terms of a lexicon by pattern or nearness: all of them at once, as arrays of their bytes."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 
 import numpy as np
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from projections.search.index.evaluate.joined_terms import terms_matching
 from projections.search.index.evaluate.near_terms import TermsBySize, characters, one_slip, slips
-from projections.search.index.evaluate.segments import Memory, SegmentView
+from projections.search.index.evaluate.segments import Check, Memory, SegmentView
 from projections.search.index.format.arrays import Inverted
 from projections.search.language.patterns import TermPattern
 from projections.search.matching.terms import EXACT, NUMBER, SEPARATOR, TEXT, WORDS
@@ -18,8 +18,6 @@ TermNumbers = NDArray[np.int64]
 """(terms,): terms of a field by their numbers, ascending."""
 NearTerms = tuple[TermNumbers, NDArray[np.int8]]
 """Terms by their numbers, and (terms,): how many slips each is away."""
-Check = Callable[[], None]
-"""Raises when the time is up."""
 
 _SHORT = 64
 """Letters of the longest word that is compared with terms as a whole, not letter by letter."""

@@ -20,6 +20,8 @@ from projections.search.matching.weights import HIGHEST, K1
 Mask = NDArray[np.bool_]
 DocIds = NDArray[np.int32]
 """Documents by their numbers in the segment, ascending."""
+Check = Callable[[], None]
+"""Raises when the time is up."""
 T = TypeVar("T")
 N = TypeVar("N", int, float)
 

@@ -1,6 +1,6 @@
 """The documents of any of several results, with one score each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -14,12 +14,9 @@ from projections.search.index.evaluate.results import (
     nothing,
     places,
 )
-from projections.search.index.evaluate.segments import Mask, SegmentView
+from projections.search.index.evaluate.segments import Check, Mask, SegmentView
 from projections.search.index.evaluate.term_results import Postings, Rescored
 from projections.search.index.format.arrays import distinct
-
-Check = Callable[[], None]
-"""Raises when the time is up."""
 
 
 def union(view: SegmentView, clauses: Sequence[Matches], combine: Combine, check: Check) -> Matches:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.documents.documents import SORTABLE, SortValue
+from projections.search.documents.documents import SORT_PLACES, SORTABLE, SortValue
 from projections.search.engine import (
     SCORE,
     TOTAL_CAP,
@@ -30,9 +30,7 @@ from projections.search.index.rank.selection import best, first, kept, walk
 from projections.search.matching.sort_values import sort_values
 
 Key = tuple[Any, ...]
-_BEST_FIRST = Sort(SCORE, descending=True)
-_PLACE = {path: place for place, path in enumerate(SORTABLE)}
-_NAME = _PLACE["name"]
+_NAME = SORT_PLACES["name"]
 _SPARSE = 64
 """A segment's order is walked unless fewer than one document in so many matches."""
 
@@ -130,7 +128,7 @@ def page(
     timed_out: bool,
 ) -> EngineHits:
     """The hits that the query asks for, of all that match, with what came of its facets."""
-    sort = query.sort or _BEST_FIRST
+    sort = query.order
     wanted = query.offset + query.size
     after = None if query.search_after is None else After(query.search_after, sort)
     total = 0
@@ -163,7 +161,7 @@ class _Part:
     ) -> None:
         self._view = view
         self._sort = sort
-        self._place = _PLACE.get(sort.field)
+        self._place = SORT_PLACES.get(sort.field)
         self._whole = matches
         if after is not None:
             matches = after.following(view, matches)

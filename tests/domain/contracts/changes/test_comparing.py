@@ -22,6 +22,13 @@ from tests.domain.contracts.documents import documents
 COMMAND = os.environ.get("DATACONTRACT_COMMAND", "")
 LEVELS = {Level.COMPATIBLE: "info", Level.REVIEW: "warning", Level.BREAKING: "error"}
 PAIRS = read_pairs()
+OPPOSITES = (
+    *(("removed", "added"), ("widened", "narrowed"), ("loosened", "tightened")),
+    *(("lowered", "raised"), ("weaker", "stronger"), ("ended", "revived")),
+    *(("earlier", "later"), ("set", "withdrawn")),
+)
+BACK = {each: other for pair in OPPOSITES for each, other in (pair, pair[::-1])}
+"""Last part of a rule's word -> that of the rule of the change back, where it is another rule."""
 _texts = st.sampled_from(["", "a", "B", "1", "varchar(3)", "2020-01-01", "é.\n", "active", "P1D"])
 _numbers = st.integers(-3, 3) | st.sampled_from([0.5, 2**70, 10**900])
 _scalars = st.none() | st.booleans() | _numbers | _texts
@@ -49,7 +56,9 @@ def words(changes: list[Change]) -> Counter[str]:
 
 
 def mirrored(changes: list[Change]) -> Counter[str]:
-    return Counter(change.rule.mirror for change in changes)
+    """The words of the changes back."""
+    parts = (change.rule.word.rpartition(".") for change in changes)
+    return Counter(f"{of}{dot}{BACK.get(what, what)}" for of, dot, what in parts)
 
 
 def verdict(changes: list[Change]) -> dict[str, str]:
