@@ -20,10 +20,12 @@ def prepared(
     expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
     epoch: int | None = None,
     states: Sequence[Entity] = (),
+    state_bytes: int = 0,
 ) -> Append:
     """The append of events and of an answer, decided in an epoch of the log.
 
-    `states` are the entities as the events leave them, those that are worth remembering.
+    `states` are the entities as the events leave them, those that are worth remembering, and
+    `state_bytes` are as `Append` has them.
     Events are encoded by the thread of the write, so that whoever commits does nothing but store.
     """
     happened = [each.event for each in recorded]
@@ -38,6 +40,7 @@ def prepared(
         epoch=epoch,
         events=happened,
         states=states,
+        state_bytes=state_bytes,
     )
 
 

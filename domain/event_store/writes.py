@@ -86,6 +86,8 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     """The events of `rows`, before they were encoded."""
     states: Sequence[Entity] = ()
     """Entities as the append leaves them, those that are worth remembering."""
+    state_bytes: int = 0
+    """Bytes of JSON of the states that the events lead to, each event's counted."""
 
 
 class StoredAppend(msgspec.Struct, frozen=True):

@@ -187,7 +187,14 @@ def append_of(
     """Return the append of steps that were decided in an epoch of the log; see `prepared`."""
     recorded = [each for step in steps for each in step.events]
     expecting = replace(expectations(steps), unmentioned=unmentioned)
-    return prepared(recorded, answer, expecting=expecting, epoch=epoch, states=states)
+    return prepared(
+        recorded,
+        answer,
+        expecting=expecting,
+        epoch=epoch,
+        states=states,
+        state_bytes=sum(len(step.events) * step.size for step in steps),
+    )
 
 
 def expectations(steps: Iterable[Step]) -> Expectations:

@@ -1,6 +1,7 @@
 """Feeds one projection from the log, batch by batch."""
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from domain.aggregate.entity import Entity
 from domain.errors import StoreUnavailable
@@ -10,6 +11,9 @@ from domain.event_store.writes import StoredAppend
 from projections.feeding.folding import Folder, StatesAt
 from projections.feeding.log_fingerprint import disagreement, fingerprint_of
 from projections.feeding.port import Checkpoint, Damaged, Folded, Projection
+
+AT_ONCE_BYTES = 2_000_000
+"""The most bytes of states that are applied by a thread for whose end other writers may wait."""
 
 
 class Projector:
@@ -38,24 +42,44 @@ class Projector:
         checkpoint = self._checkpoint
         return None if checkpoint is None else checkpoint[0]
 
-    def step(self, stored: Sequence[StoredAppend] = ()) -> int:
+    def step(self) -> int:
         """Apply the next batch; returns the number of its events, 0 when there are none.
 
-        `stored` are appends, in the order of the log, that the caller has just made. If they come
-        next in the log, the batch is made of their events and states, else it is read from the log.
         Raises StoreUnavailable when trying again may help, Damaged (one of those) when the read
         model is not of this log; after any other exception the projection must not go on. Nothing
         is ever skipped, and nothing is committed to a read model that another process has moved on
         since the batch was begun.
         """
         checkpoint = self._resume() if self._checkpoint is None else self._checkpoint
-        batch, states = self._next_of(stored, checkpoint[0])
-        if not batch:
-            batch = self._store.read(checkpoint[0], self._batch_size)
+        batch = self._store.read(checkpoint[0], self._batch_size)
         while self._store.epoch() != self._epoch:
             # Events that were read in another epoch may not follow the event applied last.
-            checkpoint, states = self._resume(), {}
+            checkpoint = self._resume()
             batch = self._store.read(checkpoint[0], self._batch_size)
+        return self._apply(batch, checkpoint)
+
+    def step_at_once(self, stored: Sequence[StoredAppend]) -> int:
+        """Apply appends, in the order of the log, that the calling thread has just made.
+
+        Returns the number of their events; 0, with nothing done, where they do not come next in the
+        log, or take more than a moment: they are for `step` then, as other writers may wait for the
+        calling thread. Raises what `step` raises.
+        """
+        checkpoint = self._checkpoint
+        if checkpoint is None or sum(each.append.state_bytes for each in stored) > AT_ONCE_BYTES:
+            return 0
+        batch, states = self._next_of(stored, checkpoint[0])
+        if self._store.epoch() != self._epoch:
+            return 0
+        return self._apply(batch, checkpoint, states)
+
+    def _apply(
+        self,
+        batch: Sequence[RecordedEvent],
+        checkpoint: Checkpoint,
+        states: StatesAt = MappingProxyType({}),
+    ) -> int:
+        """Apply the events that come next after a checkpoint; returns their number."""
         applied = 0
         try:
             while applied < len(batch):
@@ -77,7 +101,7 @@ class Projector:
         """The events of appends, and the states that the events led to.
 
         Both are empty unless the log has exactly these events between `position` and the last of
-        them, in the epoch of the checkpoint.
+        them, in the epoch of the checkpoint, and they are no more than a batch.
         """
         events: list[RecordedEvent] = []
         states: dict[tuple[str, int], Entity] = {}
@@ -95,7 +119,7 @@ class Projector:
                 position += 1
                 events.append(RecordedEvent(entity_id, stream_version, event, position))
             states.update(((state.id, state.stream_version), state) for state in append.states)
-        return events[: self._batch_size], states
+        return (events, states) if len(events) <= self._batch_size else ([], {})
 
     def _resume(self) -> Checkpoint:
         """The checkpoint of the read model; raises Damaged when it is not of this log."""
@@ -114,9 +138,9 @@ class Projector:
     def _fold(
         self, batch: Sequence[RecordedEvent], states: StatesAt
     ) -> tuple[dict[str, Folded], int]:
-        """Fold a batch by `Folder.fold`, if all that it reads is of the batch's epoch.
+        """Fold a batch by `Folder.fold`, if the log loses nothing while it is read.
 
-        Raises StoreUnavailable where it is not, whatever came of it.
+        Raises StoreUnavailable where it may have lost events, whatever came of folding.
         """
         try:
             folded = self._folder.fold(batch, self.projection.begin(batch), states)
@@ -129,5 +153,6 @@ class Projector:
         return folded
 
     def _check_epoch(self, error: Exception | None = None) -> None:
-        if self._store.epoch() != self._epoch:
+        # A rename begins an epoch too, and leaves events and states as they were.
+        if not lost_nothing(self._epoch, self._store.epoch()):
             raise StoreUnavailable("the log was started anew while it was read") from error

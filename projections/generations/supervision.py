@@ -148,16 +148,15 @@ class GenerationSupervisor(Generic[M]):
             self._live = self._next = self._seen = None
             self.open()
 
-    def feed(self, stored: Sequence[StoredAppend] = ()) -> int:
-        """Apply the next batch as `step` does; returns 0 where there is anything else to do.
+    def feed(self, stored: Sequence[StoredAppend]) -> int:
+        """Apply the newest appends by `Projector.step_at_once`; 0 while there is other work to do.
 
-        `stored` are the newest appends, see `Projector.step`. Must not run beside `step`. Raises
-        what applying raises, as the next `step` does again.
+        Must not run beside `step`. Raises what applying raises, as the next `step` does again.
         """
         live = self._live
         if live is None or live.damage is not None or self._next is not None:
             return 0
-        return live.projector.step(stored)
+        return live.projector.step_at_once(stored)
 
     def _watch(self, live: FedGeneration[M]) -> None:
         """Look now and then whether the live generation is there still; raises Damaged."""

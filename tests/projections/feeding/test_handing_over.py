@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from domain.event_store.writes import Append, Refusal, StoredAppend
 from domain.kinds.registry import KINDS
 from projections.entities.projection import EntityProjection
 from projections.entities.sqlite.model import open_read_model
-from projections.feeding.projector import Projector
+from projections.feeding.projector import AT_ONCE_BYTES, Projector
 from tests.domain.counted_store import CountedStore
 from tests.projections.conftest import Fixture
 from tests.projections.entities.test_projection import dump, operations, perform
@@ -40,13 +41,13 @@ class Handing:
         results = self._store.append_group(appends)
         self._appended += 1
         if self._appended not in self._left_out:
-            self._projector.step(
-                [
-                    StoredAppend(append, result)
-                    for append, result in zip(appends, results, strict=True)
-                    if isinstance(result, int)
-                ]
-            )
+            stored = [
+                StoredAppend(append, result)
+                for append, result in zip(appends, results, strict=True)
+                if isinstance(result, int)
+            ]
+            if not self._projector.step_at_once(stored):
+                self._projector.step()
         return results
 
 
@@ -120,16 +121,16 @@ def test_events_of_others_after_those_handed_over_are_read(
     catalog.schema()
     table = catalog.table("t").entity
     catalog.project()
-    step = catalog.projector.step
+    step_at_once = catalog.projector.step_at_once
 
     def step_later(stored: Sequence[StoredAppend]) -> int:
         describe(catalog.catalog, table.id, "of another process")
-        return step(stored)
+        return step_at_once(stored)
 
-    monkeypatch.setattr(catalog.projector, "step", step_later)
+    monkeypatch.setattr(catalog.projector, "step_at_once", step_later)
     describe(handing(catalog, catalog.projector), table.id, "ours")
     assert catalog.entities.checkpoint() == catalog.log.head() - 1
-    assert step() == 1
+    assert catalog.projector.step() == 1
     assert dump(catalog.entities) == replayed(catalog)
 
 
@@ -139,13 +140,13 @@ def test_events_that_were_applied_before_they_are_handed_over_are_applied_once(
     catalog.schema()
     table = catalog.table("t").entity
     catalog.project()
-    step = catalog.projector.step
+    step_at_once = catalog.projector.step_at_once
 
     def step_twice(stored: Sequence[StoredAppend]) -> int:
-        assert step() == 1
-        return step(stored)
+        assert catalog.projector.step() == 1
+        return step_at_once(stored)
 
-    monkeypatch.setattr(catalog.projector, "step", step_twice)
+    monkeypatch.setattr(catalog.projector, "step_at_once", step_twice)
     describe(handing(catalog, catalog.projector), table.id, "ours")
     assert dump(catalog.entities) == replayed(catalog)
 
@@ -165,4 +166,28 @@ def test_events_of_an_earlier_epoch_are_read(
     store.calls.clear()
     describe(handing(catalog, projector), table.id, "new")
     assert "read" in store.names
+    assert dump(catalog.entities) == replayed(catalog)
+
+
+def test_appends_of_large_states_are_left_to_the_projection_itself(catalog: Fixture) -> None:
+    catalog.schema()
+    table = catalog.table("t").entity
+    catalog.project()
+    appended: list[Append] = []
+
+    class Kept(Handing):
+        def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
+            appended.extend(appends)
+            return catalog.log.append_group(appends)
+
+    describe(DirectCatalog(Kept(catalog.log, catalog.projector)), table.id, "new")  # type: ignore[arg-type]
+    ((append,), projector, head) = appended, catalog.projector, catalog.log.head()
+    (state,) = append.states
+    assert append.state_bytes == sum(map(len, state.body.values()))
+    large = msgspec.structs.replace(append, state_bytes=AT_ONCE_BYTES + 1)
+    small = msgspec.structs.replace(append, state_bytes=AT_ONCE_BYTES)
+
+    assert projector.step_at_once([StoredAppend(large, head)]) == 0
+    assert catalog.entities.checkpoint() == head - 1
+    assert projector.step_at_once([StoredAppend(small, head)]) == 1
     assert dump(catalog.entities) == replayed(catalog)

@@ -95,3 +95,29 @@ def test_log_that_is_replaced_while_it_is_folded_is_read_again(
 
     assert b"lost" not in model.documents([entity_id])[entity_id]
     assert model.checkpoint() == 1
+
+
+def test_rename_while_events_are_folded_does_not_stop_them(
+    log: Any, model: SqliteReadModel
+) -> None:
+    store, context = log.store, WriteContext(actor="ann", request_id="r")
+    catalog, kind = DirectCatalog(store, now=lambda: 2), KINDS["domain"]
+    values = {"name": "d", "domainType": "Aggregate", "description": "A domain."}
+    domain_id = catalog.put(kind, values, context).entity.id
+    put(store)
+    put(store, displayName="Shown")
+    earlier = Projector(EntityProjection(model), store, batch_size=1)
+    assert earlier.step() + earlier.step() == 2
+    # Epochs are those of the store itself, which renames change.
+    log.epoch = store.epoch
+    ours = Projector(EntityProjection(model), log, batch_size=1)
+    rename = [{"op": "replace", "path": "/name", "value": "renamed"}]
+    epoch = store.epoch()
+    log.before["streams"] = [lambda: catalog.patch(kind, domain_id, rename, context)]
+
+    assert ours.step() == 1
+    assert store.epoch() != epoch
+    assert ours.step() == 1
+
+    assert model.checkpoint() == store.head() == 4
+    assert b'"renamed"' in model.documents([domain_id])[domain_id]
