@@ -22,6 +22,10 @@ _SERVICE = "service"
 """The scope of a service in the words of connectors, whatever its kind."""
 
 
+_Known = tuple[Claim, tuple[str, ...]]
+"""An entity, and the qualified names under which a connector may have seen it."""
+
+
 class StaleEntity(msgspec.Struct):
     """An entity that was not seen."""
 
@@ -85,26 +89,27 @@ class StaleSearch:
             page = next(self._pages, None)
             if page is None:
                 return False
-            for claim in page:
-                self._judge(claim)
+            for claim, known_as in page:
+                self._judge(claim, known_as)
         return True
 
-    def _walk(self, scope: Claim) -> Iterator[list[Claim]]:
+    def _walk(self, scope: Claim) -> Iterator[list[_Known]]:
         """The entities of the kind, page by page, those above others first."""
-        waiting, size = deque([(scope.kind, scope.id)]), self.page
+        waiting, size = deque([(scope, scope.all_names)]), self.page
         while waiting:
-            above, parent_id = waiting.popleft()
-            for below in self._steps[above]:
+            above, known_as = waiting.popleft()
+            for below in self._steps[above.kind]:
                 after, more = "", True
-                while more and (page := self._log.live_children(parent_id, below, after, size)):
+                while more and (page := self._log.live_children(above.id, below, after, size)):
+                    known = [(claim, _names_below(claim, known_as)) for claim in page]
                     if below in self._steps:
-                        waiting += [(below, claim.id) for claim in page]
-                    yield page if below == self._kind.name else []
+                        waiting += known
+                    yield known if below == self._kind.name else []
                     after, more = page[-1].fqn, len(page) == size
 
-    def _judge(self, claim: Claim) -> None:
+    def _judge(self, claim: Claim, known_as: tuple[str, ...]) -> None:
         """Count an entity as stale, or keep its ancestors because it was seen."""
-        if self._seen.isdisjoint(claim.all_names):
+        if self._seen.isdisjoint(known_as):
             if len(self._stale) == self.most:
                 raise InvalidInput(
                     f"more than {self.most:,} {self._kind.collection} there are not among"
@@ -116,6 +121,19 @@ class StaleSearch:
         while above is not None and above.kept_for is None:
             above.kept_for = claim.fqn
             above = self._stale.get(above.parent_id or "")
+
+
+def _names_below(claim: Claim, parents: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of an entity: its own, and the present one below each former name of its parent.
+
+    A connector that goes on with a former name writes new entities below it, which never had it
+    themselves. `parents` are the names of the parent, the present one first.
+    """
+    present, *former = parents
+    if not former or not claim.fqn.startswith(f"{present}."):
+        return claim.all_names
+    own = claim.fqn[len(present) :]
+    return tuple(dict.fromkeys((*claim.all_names, *(f"{name}{own}" for name in former))))
 
 
 def _steps(kind: EntityKind) -> Mapping[str, tuple[str, ...]]:

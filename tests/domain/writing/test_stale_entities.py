@@ -91,6 +91,20 @@ def test_name_that_is_none_is_refused(world: Any, name: str) -> None:
         found(world, TABLE, schema, "service.database.schema.seen", name)
 
 
+def test_new_entities_were_seen_by_the_former_names_of_all_above_them(world: Any) -> None:
+    glossary = world.create("glossary", "G", description="A glossary.")
+    term = world.create("glossaryTerm", "T", glossary="G", description="A term.")
+    world.patch(glossary, {"op": "replace", "path": "/name", "value": "H"})
+    world.create("glossaryTerm", "N", glossary="G", description="A term.")
+    world.patch(term, {"op": "replace", "path": "/name", "value": "U"})
+    world.create("glossaryTerm", "M", glossary="H", parent="H.T", description="A term.")
+    world.create("glossaryTerm", "gone", glossary="H", description="A term.")
+
+    seen = ("G.T", "G.N", "G.T.M")
+    assert fqns(found(world, KINDS["glossaryTerm"], glossary, *seen)) == ["H.gone"]
+    assert fqns(found(world, KINDS["glossaryTerm"], glossary, "G.N", "H.T.M")) == ["H.U", "H.gone"]
+
+
 def test_what_stands_above_a_seen_entity_is_kept_for_it(world: Any) -> None:
     service = world.create("storageService", "s3", serviceType="S3")
     top = world.create("container", "top", service="s3")
