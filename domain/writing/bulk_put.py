@@ -8,7 +8,7 @@ import msgspec
 
 from domain.aggregate.entity import Entity
 from domain.contracts.changes.rules import Perspective
-from domain.errors import CatalogError, RequestRefused
+from domain.errors import CatalogError, InvalidInput, RequestRefused
 from domain.event_store.entity_reads import EntityReads
 from domain.event_store.writes import Append
 from domain.kinds.entity_kind import EntityKind
@@ -19,12 +19,16 @@ from domain.requests.references import Name, add_looked_up, names_and_ids
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
 from domain.writing.planning import Planner
-from domain.writing.plans import Change, Step, append_of, check_joined
+from domain.writing.plans import Change, Step, append_of, check_joined, state_bytes
 from domain.writing.staged_log import StagedLog
 
 MAX_REQUESTS = 1_000
 """The most entities of one transaction."""
+MAX_STATE_BYTES = 100_000_000
+"""Bytes of JSON of the entities that one request changes, each counted after each of its changes.
 
+A small change of a large entity is a small event, but lists and search index the whole entity anew.
+"""
 
 _SHOWN = 10
 """Labels that were left out which a message names."""
@@ -68,7 +72,7 @@ class BulkPut:
         self._entities = EntityCache(self.staged)
         self._planner = Planner(self.staged, self._entities, now, make_id, gate)
         self.epoch = epoch
-        self._joined_bytes = 0
+        self._joined_bytes = self._state_bytes = 0
         self.steps: list[Step] = []
         """Changes of each entity that a request changes."""
 
@@ -103,7 +107,7 @@ class BulkPut:
     ) -> Iterator[Done | CatalogError]:
         """Decide on request bodies that have been read, each when the iterator comes to it.
 
-        They are `bounded` where all of them are one request (`check_joined`).
+        They are `bounded` where all of them are one request (`check_joined`, MAX_STATE_BYTES).
 
         `names` and `ids` are those of `add_looked_up` for all of them together. No more states are
         held than `EntityCache` and one read of the log hold, however large the entities are. Raises
@@ -175,8 +179,16 @@ class BulkPut:
             self._joined_bytes += plan.joined_bytes
             if bounded and plan.joined_bytes:
                 check_joined(self._joined_bytes)
+            added = state_bytes(plan.steps)
+            if bounded and self._state_bytes + added > MAX_STATE_BYTES:
+                raise InvalidInput(
+                    f"the entities that a bulk request changes may have {MAX_STATE_BYTES} bytes of"
+                    " JSON together, each counted after each of its changes: send the rest with"
+                    " another request"
+                )
         except RequestRefused as error:
             return error
+        self._state_bytes += added
         for step in plan.steps:
             if step.events:
                 self.steps.append(Step(None, step.events, step.after))

@@ -177,3 +177,22 @@ def test_what_cannot_be_read_or_stored_fails_all(world: Any) -> None:
         with pytest.raises(StoreUnavailable):
             put_all(world, [{"name": "a", "glossary": "g", "description": "-"}])
     assert len(world.events()) == 1
+
+
+def test_changes_of_large_entities_end_where_their_states_have_too_many_bytes(world: Any) -> None:
+    prepare(world)
+    large = {"name": "old", "glossary": "g", "description": "x" * 5_000_000}
+    put_all(world, [large])
+    requests = [{**large, "displayName": f"change {number}"} for number in range(25)]
+
+    results = put_all(world, [*requests, {"name": "new", "glossary": "g", "description": "-"}])
+
+    *changed, last = results[:20]
+    assert {one.change for one in changed if isinstance(one, Done)} == {Change.UPDATED}
+    assert len(changed) == 19
+    refusals = [one for one in (last, *results[20:-1]) if isinstance(one, InvalidInput)]
+    assert len(refusals) == 6
+    assert "100000000 bytes" in refusals[0].message
+    assert isinstance(results[-1], Done)
+    (again,) = put_all(world, requests[19:20])
+    assert isinstance(again, Done)
