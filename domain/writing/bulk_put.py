@@ -19,7 +19,7 @@ from domain.requests.references import Name, add_looked_up, names_and_ids
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
 from domain.writing.planning import Planner
-from domain.writing.plans import Change, Step, append_of, check_joined, state_bytes
+from domain.writing.plans import Change, Plan, Step, append_of, check_joined, state_bytes
 from domain.writing.staged_log import StagedLog
 
 MAX_REQUESTS = 1_000
@@ -179,16 +179,10 @@ class BulkPut:
             self._joined_bytes += plan.joined_bytes
             if bounded and plan.joined_bytes:
                 check_joined(self._joined_bytes)
-            added = state_bytes(plan.steps)
-            if bounded and self._state_bytes + added > MAX_STATE_BYTES:
-                raise InvalidInput(
-                    f"the entities that a bulk request changes may have {MAX_STATE_BYTES} bytes of"
-                    " JSON together, each counted after each of its changes: send the rest with"
-                    " another request"
-                )
+            if bounded:
+                self._add_states(plan)
         except RequestRefused as error:
             return error
-        self._state_bytes += added
         for step in plan.steps:
             if step.events:
                 self.steps.append(Step(None, step.events, step.after))
@@ -197,6 +191,17 @@ class BulkPut:
                     # Children take over what their parent has now.
                     self._entities.remember([step.after], self.epoch)
         return Done(plan.own.after, plan.change, plan.dropped)
+
+    def _add_states(self, plan: Plan) -> None:
+        """Count the states that a plan leads to; raises InvalidInput beyond MAX_STATE_BYTES."""
+        size = self._state_bytes + state_bytes(plan.steps)
+        if size > MAX_STATE_BYTES:
+            raise InvalidInput(
+                f"the entities that a bulk request changes may have {MAX_STATE_BYTES} bytes of JSON"
+                " together, each counted after each of its changes: send the rest with another"
+                " request"
+            )
+        self._state_bytes = size
 
 
 def _read(
