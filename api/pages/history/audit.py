@@ -238,7 +238,7 @@ def _events(
 ) -> tuple[list[ShownEvent], int]:
     """The events of a page as the API returns them, and the position reached. Blocks."""
     events, reached = page_events(AuditTrail(log), query, span, most)
-    return [ShownEvent(**msgspec.structs.asdict(each)) for each in events], reached
+    return [ShownEvent(**msgspec.structs.asdict(each)) for each, _ in events], reached
 
 
 def _event_at(

@@ -247,23 +247,26 @@ def audit_page(
 ) -> bytes:
     """The JSON of an AuditPage; `names` are the caller's of the statuses of contracts."""
     events, reached = page_events(trail, query, span, limit, names)
-    return msgspec.json.encode(AuditPage(events, _paging(span, reached, head)))
+    data = b",".join([encoded for _, encoded in events])
+    return b'{"data":[%b],"paging":%b}' % (data, msgspec.json.encode(_paging(span, reached, head)))
 
 
 def page_events(
     trail: AuditTrail, query: AuditQuery, span: LogSpan, limit: int, names: StatusNames = OWN
-) -> tuple[list[AuditEvent], int]:
-    """The events of a page, and the position reached.
+) -> tuple[list[tuple[AuditEvent, bytes]], int]:
+    """The events of a page, each with its JSON, and the position reached.
 
     They have up to `PAGE_BYTES` as JSON, or end with the batch that ends the page's time.
     """
     deadline = time.monotonic() + PAGE_SECONDS
-    shown: list[AuditEvent] = []
+    shown: list[tuple[AuditEvent, bytes]] = []
     size, reached = 0, _beginning(span)
     for events, reached in trail.read(query, span, limit=limit, bound=BOUND):
         for event in events:
-            shown.append(_named(event, names))
-            size += len(msgspec.json.encode(shown[-1]))
+            named = _named(event, names)
+            encoded = msgspec.json.encode(named)
+            shown.append((named, encoded))
+            size += len(encoded)
             if size >= PAGE_BYTES:
                 reached = event.position
                 break
