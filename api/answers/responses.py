@@ -43,7 +43,10 @@ LOOP_BYTES = 256 * 1024
 
 def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Headers as HTTP/1.1 sends them, each with its line end."""
-    return b"".join(map(b"%b: %b\r\n".__mod__, headers))
+    lines = b""
+    for name, value in headers:
+        lines += name + b": " + value + b"\r\n"
+    return lines
 
 
 class Finished(ASGIResponse):
@@ -72,8 +75,9 @@ class Finished(ASGIResponse):
         ]
         if len(body) >= COMPRESSED_FROM:
             self.raw_headers.append(_VARY)
-        for name, value in (headers or {}).items():
-            self.raw_headers.append((name.lower().encode(), value.encode()))
+        if headers:
+            for name, value in headers.items():
+                self.raw_headers.append((name.lower().encode(), value.encode()))
         self._header_lines: bytes | None = None
 
     def header_lines(self) -> bytes:

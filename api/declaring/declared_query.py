@@ -255,35 +255,41 @@ class DeclaredQuery:
         }
 
 
-is_unfiltered = re.compile(rb"(?:(?:limit|before|after|fields|include)=[\w,-]*(?:&|\Z))*").fullmatch
-"""Matches query strings for a list that certainly name no filter; others may name none either."""
-
-_SPELLED = re.compile(rb"[\w-]+").fullmatch
-"""Matches a cursor that is spelled as lists spell it."""
+_UNFILTERED = re.compile(rb"(?:(?:limit|before|after|fields|include)=[\w,-]*(?:&|\Z))*").fullmatch
+_MAY_HAVE_CURSOR = re.compile(rb"[%+]|(?:before|after)=").search
+"""Percent signs and plus signs may stand for other characters."""
 _NO_TEXT = re.compile("[\udc80-\udcff]")
 """Finds a byte that is no UTF-8 in a value of `_pairs`."""
 _CURSORS = {b"before": "before", b"after": "after"}
 
 
+@lru_cache(MOST_REMEMBERED)
+def is_unfiltered(form: bytes) -> bool:
+    """True if a query string for a list certainly names no filter; it may name none if False.
+
+    The result is remembered, so only short query strings are asked about.
+    """
+    return _UNFILTERED(form) is not None
+
+
+@lru_cache(MOST_REMEMBERED)
+def _is_plain(form: bytes) -> bool:
+    """True if a short query string certainly has no cursor."""
+    return _MAY_HAVE_CURSOR(form) is None
+
+
 def split_cursor(query_string: bytes) -> tuple[bytes, dict[str, str]]:
     """A query string without the page cursor at its end, and the cursor by its argument.
 
-    If the cursor stands elsewhere, or is not spelled as lists spell it, the query string is
-    returned as it is, without a cursor.
+    If the cursor stands elsewhere, or is not spelled as lists spell it, or if the query string is
+    long, it is returned as it is, without a cursor.
     """
     start, _, cursor = query_string.rpartition(b"=")
     form, _, name = start.rpartition(b"&")
     argument = _CURSORS.get(name)
-    if (
-        argument is None
-        or not _SPELLED(cursor)
-        # Percent signs and plus signs may stand for other characters.
-        or b"%" in form
-        or b"+" in form
-        # The query may have a second cursor.
-        or b"before=" in form
-        or b"after=" in form
-    ):
+    is_spelled = cursor.translate(None, b"-_").isalnum()
+    is_short = len(form) <= MOST_REMEMBERED_BYTES
+    if argument is None or not (is_spelled and is_short and _is_plain(form)):
         return query_string, {}
     return form, {argument: cursor.decode()}
 

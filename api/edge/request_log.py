@@ -37,7 +37,7 @@ def request_id_of(headers: Headers) -> str:
 
 def new_request_id() -> str:
     """A request id that is unique among all processes."""
-    return f"{_prefix}-{next(_numbers):x}"
+    return f"{_prefix}-{next(_numbers)}"
 
 
 class RequestRecorder:
@@ -131,7 +131,7 @@ class RequestRecorder:
                     method=method,
                     route=route,
                     status=status,
-                    ms=round(seconds * 1e3, 3),
+                    ms=int(seconds * 1e6) / 1e3,
                     bytes=sent,
                     caller=caller.name if known else None,
                     roles=caller.roles if known else (),

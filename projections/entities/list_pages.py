@@ -183,10 +183,10 @@ def _paging(
         identity = request.identity
         if before:
             cursor = encode(ends[0], identity, backward=True, position=position)
-            paging += b',"before":"%b"' % cursor
+            paging += b',"before":"' + cursor + b'"'
         if after:
             cursor = encode(ends[1], identity, backward=False, position=position)
-            paging += b',"after":"%b"' % cursor
+            paging += b',"after":"' + cursor + b'"'
     return paging + b"}}"
 
 

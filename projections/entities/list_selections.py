@@ -1,7 +1,7 @@
 """The rows of a list as SQL knows them: the form on which statements depend, and their values."""
 
 from collections.abc import Sequence
-from enum import Enum, auto
+from enum import IntEnum, auto
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,7 @@ class ScopeShape(msgspec.Struct, frozen=True):
     """True if an entity is looked up by its id."""
 
 
-class Of(Enum):
+class Of(IntEnum):
     """The rows that a statement is about."""
 
     NOW = auto()

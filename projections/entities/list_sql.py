@@ -86,8 +86,9 @@ class ListSql(ABC):
 
         `scopes` has the scopes that parameters mean, where these are known.
         """
-        filters = tuple(sorted(request.filters.items()))
-        known = tuple(sorted(scopes.items()))
+        # Most lists have neither, and sorting nothing takes longer than the rest of this.
+        filters = tuple(sorted(request.filters.items())) if request.filters else ()
+        known = tuple(sorted(scopes.items())) if scopes else ()
         return self._selected(request.kind.name, request.include, request.status, filters, known)
 
     def holder(self, kind: str, fqn: str, *, of_now: bool) -> Statement:

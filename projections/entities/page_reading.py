@@ -152,7 +152,8 @@ class PageReader(ABC):
         if request.limit and listed is None:
             return self.read_range(most_bytes)
         total, behind = self.totals()
-        rows, cut_off = list[ListedEntity](), False
+        rows: list[ListedEntity] = []
+        cut_off = False
         if request.limit and listed is not None:
             rows, cut_off = listed.read(
                 self._place,

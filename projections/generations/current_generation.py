@@ -9,7 +9,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.daemon import ProjectorState
 from projections.feeding.log_fingerprint import disagreement
-from projections.feeding.port import Damaged, Superseded
+from projections.feeding.port import Damaged, NumberOf, Superseded
 from projections.generations.definition import Definition, M
 from projections.generations.port import ChangeCounter, Generation
 from projections.verification.run import Source
@@ -53,7 +53,8 @@ class CurrentGeneration(Generic[M]):
         changes: ChangeCounter | None = None,
     ) -> None:
         """`changes` counts the changes of the read model, if this process makes all of them."""
-        self._changes = changes
+        self._changes_so_far: NumberOf = (lambda kind: None) if changes is None else changes.number
+        """Gives the number of changes; None where it is unknown, or while one is being made."""
         self._looked: int | None = None
         """Number of changes at the last look at the pointer."""
         self.definition = definition
@@ -128,7 +129,7 @@ class CurrentGeneration(Generic[M]):
         """
         number = self._changes_so_far(kind)
         if self.definition.shows_commits_at_once and number is not None:
-            if self._changes_so_far() != self._looked or self._opened is None:
+            if self._changes_so_far(None) != self._looked or self._opened is None:
                 self._give_back(self._take())
             return number
         opened = self._take()
@@ -142,13 +143,9 @@ class CurrentGeneration(Generic[M]):
         with self._lock:
             self._leave()
 
-    def _changes_so_far(self, kind: str | None = None) -> int | None:
-        """Number of changes; None where it is unknown, or while a change is being made."""
-        return None if self._changes is None else self._changes.number(kind)
-
     def _take(self, *, look: bool = True) -> _Opened[M]:
         """The live generation; without `look`, the one that was found last, if there is one."""
-        number = self._changes_so_far()
+        number = self._changes_so_far(None)
         # Asked for before the lock is taken, for it may be a server that answers.
         revision = self.generations.revision("pointer") if look and number is None else None
         with self._lock:

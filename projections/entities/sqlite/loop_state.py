@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from projections.entities.list_ends import ListEnds
+from projections.feeding.port import NumberOf
 
 _MOST = 256
 """Number of lists whose ends are remembered."""
@@ -35,10 +36,10 @@ class LoopState:
         self._ends: dict[str, ListEnds] = {}
         """`ListRequest.identity` -> the ends of the list."""
 
-    def begin(self, needed: int | None, latest: Callable[[], int | None], most_bytes: int) -> None:
+    def begin(self, needed: int | None, number: NumberOf, most_bytes: int) -> None:
         """Begin a transaction, unless the open one already includes the change number `needed`.
 
-        `latest` gives the number of the last change; None stands for an unknown number. Reading a
+        `number` gives the number of the last change; None stands for an unknown one. Reading a
         value of more than `most_bytes` raises sqlite3.DataError.
         """
         if most_bytes != self._most_bytes:
@@ -47,10 +48,10 @@ class LoopState:
         if needed is not None and self._number is not None and needed <= self._number:
             return
         self._end()
-        number = latest()
+        latest = number(None)
         self.connection.execute("BEGIN")
         place, passed = divmod(self.loop.time(), self.slice_seconds)
-        if place % self.slices and number is not None:
+        if place % self.slices and latest is not None:
             self._ending = self.loop.call_later(self.slice_seconds - passed, self._end)
         else:
             self._ending = self.loop.call_soon(self._end)
@@ -59,7 +60,7 @@ class LoopState:
         if version != self._version:
             self._version = version
             self._ends.clear()
-        self._number = number
+        self._number = latest
 
     def ends(self, identity: str, read: Callable[[], ListEnds]) -> ListEnds:
         """The ends of a list in this state, read by a function unless they are remembered."""

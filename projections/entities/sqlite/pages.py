@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Sequence
 from functools import partial
+from operator import itemgetter
 from types import TracebackType
 from typing import Any
 
@@ -95,6 +96,10 @@ class SqliteListSql(ListSql):
 
 
 _SQL = SqliteListSql()
+_AT_ONCE = 16
+"""Rows of a small page that are fetched before their bytes are counted; each has at most as many as
+the page may have."""
+_CORE = itemgetter(2)
 
 
 class SqliteListReader(PageReader):
@@ -163,27 +168,24 @@ class SqliteListReader(PageReader):
         connection = self._connection
         longest = ANY_LENGTH if self._is_own else most_bytes
         unbounded = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
+        rows: list[ListedEntity] = []
+        size = 0
         try:
-            return self._read(statement, most_bytes)
+            for row in connection.execute(*statement):
+                rows.append(row)
+                size += size_of(row)
+                if size >= most_bytes:
+                    return rows, True
+        except sqlite3.DataError:
+            return rows, True
+        else:
+            return rows, False
         finally:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
             if self._is_own:
                 # Many lists may wait for their clients: each without the pages of the file it has
                 # read.
                 connection.execute("PRAGMA shrink_memory")
-
-    def _read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
-        """The result of `read`, on a connection that bounds the length of values already."""
-        rows, size = list[ListedEntity](), 0
-        try:
-            for row in self._connection.execute(*statement):
-                rows.append(row)
-                size += len(row[2]) if len(row) == 3 else size_of(row)
-                if size >= most_bytes:
-                    return rows, True
-        except sqlite3.DataError:
-            return rows, True
-        return rows, False
 
     def read_range(self, most_bytes: int) -> WholePage | None:
         """Read as `whole`; what the pages of a list have in common is read once for each state."""
@@ -198,7 +200,7 @@ class SqliteListReader(PageReader):
         request = self._request
         # What a filter names may be of any kind.
         kind = None if request.filters else request.kind.name
-        state.begin(self._number(kind), partial(self._number, None), most_bytes)
+        state.begin(self._number(kind), self._number, most_bytes)
         own, self._connection = self._connection, state.connection
         try:
             ends = state.ends(self._request.identity, self._read_ends)
@@ -210,10 +212,10 @@ class SqliteListReader(PageReader):
             self._connection = own
 
     def _read_between(self, ends: ListEnds, most_bytes: int) -> WholePage | None:
-        """The page of a list with these ends."""
+        """The page of a list with these ends; raises sqlite3.DataError for too large a value."""
         place, backward = self._place, self._request.backward
-        rows, cut_off = self._read(self._rows(self._request.limit, most_bytes), most_bytes)
-        if cut_off:
+        rows = self._rows_within(most_bytes)
+        if rows is None:
             return None
         ahead = behind = False
         if rows:
@@ -224,6 +226,20 @@ class SqliteListReader(PageReader):
         if backward:
             rows.reverse()
         return WholePage(ends.total, behind, rows, ahead)
+
+    def _rows_within(self, most_bytes: int) -> list[ListedEntity] | None:
+        """The rows of the page; None, once `most_bytes` are read, for a larger one."""
+        cursor = self._connection.execute(*self._rows(self._request.limit, most_bytes))
+        rows: list[ListedEntity] = []
+        left = most_bytes
+        while True:
+            part = cursor.fetchmany(_AT_ONCE)
+            left -= sum(map(size_of, part) if self._request.fields else map(len, map(_CORE, part)))
+            if left <= 0:
+                return None
+            rows += part
+            if len(part) < _AT_ONCE:
+                return rows
 
     def _rows(self, most: int, most_bytes: int) -> Statement:
         request = self._request
