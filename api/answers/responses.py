@@ -71,7 +71,7 @@ class Finished(ASGIResponse):
         self.status_code = status_code
         self.raw_headers = [
             (b"content-type", media_type.encode()),
-            (b"content-length", b"%d" % len(body)),
+            (b"content-length", str(len(body)).encode()),
         ]
         if len(body) >= COMPRESSED_FROM:
             self.raw_headers.append(_VARY)

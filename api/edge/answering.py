@@ -113,6 +113,8 @@ class AnsweringProtocol(BoundedProtocol):
         if not self._respond(scope):
             self._tried = scope
             return False
+        # The connection that has waited the longest comes first.
+        self.waiting[self] = None
         return True
 
     def _answer(self) -> bool:
@@ -170,7 +172,6 @@ class AnsweringProtocol(BoundedProtocol):
         if self.timeout_keep_alive_task is None:
             self._close_after(self.timeout_keep_alive)
         self.waiting.pop(self, None)
-        self._wait()
         return True
 
     @classmethod

@@ -10,7 +10,7 @@ import msgspec
 from domain.errors import InvalidInput
 from domain.kinds.names import MAX_NAME_LENGTH
 
-_DIGEST_BYTES = 8
+_DIGEST_BYTES = 4
 _ID_BYTES = 16
 _HEAD_BYTES = 1 + _DIGEST_BYTES + _ID_BYTES
 
@@ -23,9 +23,10 @@ _POSITION_BYTES = 8
 """Bytes of the position that a pinned cursor has behind the id: that of the past of its list."""
 _ALPHABET = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
 _MAX_CHARACTERS = (_HEAD_BYTES + _POSITION_BYTES + 4 * MAX_NAME_LENGTH) * 4 // 3 + 4
-_AT_FLAGS = 11
-"""The character of a cursor that has the bits: the last six of the byte behind the digest."""
-_PINNED_CHARACTERS = frozenset(each for n, each in enumerate(_ALPHABET) if n & _PINNED)
+_AT_FLAGS = 6
+"""The character of a cursor that has the bits: the last four of the byte behind the digest, and two
+that follow them."""
+_PINNED_CHARACTERS = frozenset(each for n, each in enumerate(_ALPHABET) if n & _PINNED << 2)
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -117,6 +118,5 @@ def _signed(body: bytes, listing: str) -> bytes:
     The digest finds mistakes: nobody gains anything by a cursor of their own making. The functions
     of `base64` take twice as long, and a cryptographic digest ten times.
     """
-    of_list = crc32(listing.encode())
-    digest = (of_list << 32 | crc32(body, of_list)).to_bytes(_DIGEST_BYTES, "big")
+    digest = crc32(listing.encode() + body).to_bytes(_DIGEST_BYTES, "big")
     return b2a_base64(digest + body, newline=False).rstrip(b"=").translate(_FOR_URL)

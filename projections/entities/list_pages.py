@@ -169,7 +169,7 @@ def _paging(
 
     A page that concurrent deletes have emptied leads back from the place of its own cursor.
     """
-    paging = b'],"paging":{"total":%d' % total
+    paging = b'],"paging":{"total":' + str(total).encode()
     position = None
     if request.past is not None:
         position = request.past.position

@@ -17,6 +17,7 @@ from projections.verification.run import Source
 T = TypeVar("T")
 
 _ATTEMPTS = 5
+_TRIES = range(_ATTEMPTS)
 
 
 class NotBuilt(StoreUnavailable):
@@ -88,7 +89,7 @@ class CurrentGeneration(Generic[M]):
         Raises StoreUnavailable as `use` does, and the errors of the work.
         """
         look = not self.definition.tells_when_superseded
-        for _ in range(_ATTEMPTS):
+        for _ in _TRIES:
             opened = self._take(look=look)
             try:
                 return work(opened.model)
@@ -170,7 +171,7 @@ class CurrentGeneration(Generic[M]):
     def _find(self, revision: Hashable | None) -> None:
         if self._refused is not None and revision is not None and revision == self._revision:
             raise StoreUnavailable(self._refused.message)
-        for attempt in range(_ATTEMPTS):
+        for attempt in _TRIES:
             try:
                 opened = self._open()
                 break

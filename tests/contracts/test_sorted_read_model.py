@@ -250,11 +250,11 @@ def test_cursors_are_these_bytes_for_every_database(model: SortedReadModel) -> N
     first = page(model, 2)["paging"]
     second = page(model, 2, after=first["after"])["paging"]
 
-    assert first == {"total": 5, "after": "I6xU8OEUQ38AAAAAAAAAcACAAAAAAAAAAWI"}
+    assert first == {"total": 5, "after": "yMIepQAAAAAAAABwAIAAAAAAAAABYg"}
     assert second == {
         "total": 5,
-        "before": "b-nNlJ8EZm8BAAAAAAAAcACAAAAAAAAAAmM",
-        "after": "q2xx91X5LJMAAAAAAAAAcACAAAAAAAAAA2Q",
+        "before": "e7rLEQEAAAAAAABwAIAAAAAAAAACYw",
+        "after": "E5fZEgAAAAAAAABwAIAAAAAAAAADZA",
     }
 
 
