@@ -9,19 +9,20 @@ from typing import Annotated, Any
 
 import msgspec
 from anyio import CapacityLimiter, to_thread
-from litestar import Litestar, Request, get
+from litestar import HttpMethod, Litestar, Request, route
 from litestar.exceptions import NotFoundException
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
-from litestar.response.base import ASGIResponse
 
+from api.answers.responses import Finished
 from api.callers.permissions import PUBLIC
 
+_UTF8 = "; charset=utf-8"
 _STATIC = Path(__file__).parents[1] / "static"
 _SWAGGER = "swagger-ui/swagger-ui"
 ASSETS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        place.rpartition("/")[2]: (place, f"text/{kind}")
+        place.rpartition("/")[2]: (place, f"text/{kind}{_UTF8}")
         for place, kind in (
             ("docs.js", "javascript"),
             (f"{_SWAGGER}-bundle.js", "javascript"),
@@ -48,7 +49,10 @@ HEADERS: Mapping[str, str] = MappingProxyType(
 
 _FRESH = {"Cache-Control": "no-cache"}
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
-_OPTIONS: dict[str, Any] = {"opt": {"permission": PUBLIC}}
+_OPTIONS: dict[str, Any] = {
+    "http_method": [HttpMethod.GET, HttpMethod.HEAD],
+    "opt": {"permission": PUBLIC},
+}
 
 
 @lru_cache(1)
@@ -63,24 +67,23 @@ def docs_routes() -> list[HTTPRouteHandler]:
     """The routes of the page, the document and the files, none of which needs a token."""
     building = CapacityLimiter(1)
 
-    @get("/docs", sync_to_thread=True, **_OPTIONS)
-    def show_page() -> ASGIResponse:
-        return ASGIResponse(body=page(), media_type="text/html", headers={**HEADERS, **_FRESH})
+    @route("/docs", sync_to_thread=True, **_OPTIONS)
+    def show_page() -> Finished:
+        return Finished(page(), media_type=f"text/html{_UTF8}", headers={**HEADERS, **_FRESH})
 
-    @get("/docs/openapi.json", **_OPTIONS)
-    async def show_document(request: Request[Any, Any, Any]) -> ASGIResponse:
+    @route("/docs/openapi.json", **_OPTIONS)
+    async def show_document(request: Request[Any, Any, Any]) -> Finished:
         app: Any = request.app
         await app.register_rest()
         body = await to_thread.run_sync(encoded, app, limiter=building)
-        return ASGIResponse(body=body, media_type="application/json", headers={**HEADERS, **_FRESH})
+        return Finished(body, headers={**HEADERS, **_FRESH})
 
-    @get("/docs/{asset:str}", sync_to_thread=True, **_OPTIONS)
-    def show_asset(asset: Annotated[str, PathParameter()]) -> ASGIResponse:
+    @route("/docs/{asset:str}", sync_to_thread=True, **_OPTIONS)
+    def show_asset(asset: Annotated[str, PathParameter()]) -> Finished:
         if asset not in ASSETS:
             raise NotFoundException
-        return ASGIResponse(
-            body=read_asset(asset), media_type=ASSETS[asset][1], headers={**HEADERS, **_FOREVER}
-        )
+        kind = ASSETS[asset][1]
+        return Finished(read_asset(asset), media_type=kind, headers={**HEADERS, **_FOREVER})
 
     return [show_page, show_document, show_asset]
 

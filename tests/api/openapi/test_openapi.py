@@ -385,6 +385,15 @@ def test_assets_may_be_kept_forever(client: Any) -> None:
         assert response.headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.parametrize("path", ["/docs", "/docs/openapi.json", "/docs/docs.js"])
+def test_head_has_the_headers_of_the_page(client: Any, path: str) -> None:
+    whole = client.http.get(path)
+    response = client.http.head(path)
+    assert (response.status_code, response.content) == (200, b"")
+    own = {"x-request-id": "", "date": ""}
+    assert {**response.headers, **own} == {**whole.headers, **own}
+
+
 def test_nothing_else_is_served(client: Any) -> None:
     for path in ("nothing.js", "docs.html", "..%2Fdocs.py", "internal", "a/b"):
         response = client.http.get(f"/docs/{path}")
