@@ -126,6 +126,7 @@ class RequestRecorder:
             known = isinstance(caller, Principal)
             self._access_log.write(
                 AccessLine(
+                    level="info",
                     timestamp=now(),
                     request_id=request_id,
                     method=method,
@@ -151,7 +152,9 @@ class RequestRecorder:
         self._metrics.observe("", "", status, 0.0)
         if self._access_log.wanted:
             self._access_log.write(
-                AccessLine(now(), request_id, "", "", status, 0.0, 0, client=client, reason=reason)
+                AccessLine(
+                    "info", now(), request_id, "", "", status, 0.0, 0, client=client, reason=reason
+                )
             )
         return request_id
 

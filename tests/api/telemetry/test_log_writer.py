@@ -19,7 +19,7 @@ FILLING = b"x" * 200
 
 
 def line(number: int) -> bytes:
-    return b'{"number":%d,"filling":"%s"}\n' % (number, FILLING)
+    return b'{"number":%d,"filling":"%s"}' % (number, FILLING)
 
 
 class Dropped:
@@ -177,7 +177,7 @@ def test_end_does_not_wait_for_a_pipe_that_nobody_reads(pipe: tuple[int, int]) -
 def test_line_longer_than_a_pipe_takes_at_once_comes_whole(pipe: tuple[int, int]) -> None:
     os.set_blocking(pipe[1], False)
     reader = Reader(pipe[0])
-    long = b'{"number":1,"filling":"%s"}\n' % (b"y" * 300_000)
+    long = b'{"number":1,"filling":"%s"}' % (b"y" * 300_000)
     with running(pipe[1]) as writer:
         for each in (line(0), long, line(2)):
             writer.write(each)
@@ -232,4 +232,4 @@ def test_end_writes_what_waits(tmp_path: Path) -> None:
             writer.write(line(number))
     os.close(descriptor)
 
-    assert file.read_bytes() == b"".join(map(line, range(500)))
+    assert file.read_bytes() == b"".join(line(number) + b"\n" for number in range(500))
