@@ -53,21 +53,21 @@ class RememberedAnswers:
         self._answers.move_to_end(key)
         return kept[1]
 
-    def keep_if_asked_again(
-        self, key: Hashable | None, revision: Hashable, answer: Finished
-    ) -> None:
-        """Keep an answer, as `keep` does, whose key was given here before.
+    def is_worth_keeping(self, key: Hashable | None) -> bool:
+        """True if the answer to a request is kept, or if this was called for its key before.
 
-        Whoever walks through all pages of a list asks for each of them once, and keeping them takes
-        a part of the time in which they are made.
+        Whoever walks through all pages of a list asks for each of them once, and to keep their
+        answers takes a part of the time in which they are made.
         """
+        if key in self._answers:
+            return True
         hashed = hash(key)
         if hashed in self._asked:
-            self.keep(key, revision, answer)
-        else:
-            if len(self._asked) >= _MOST_ASKED:
-                self._asked.clear()
-            self._asked.add(hashed)
+            return True
+        if len(self._asked) >= _MOST_ASKED:
+            self._asked.clear()
+        self._asked.add(hashed)
+        return False
 
     def keep(self, key: Hashable | None, revision: Hashable, answer: Finished) -> None:
         """Keep an answer, unless it has no key, is too long or shows a verdict that time ends, and

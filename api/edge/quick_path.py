@@ -108,16 +108,16 @@ class QuickPath:
 
     def _started(self, route: JsonRoute, scope: Any) -> ASGIResponse:
         """The answer to a request, remembered or new; raises what `JsonRoute.start` raises."""
-        if not route.is_remembered:
+        if not route.is_remembered or not self._answers.is_worth_keeping(key := key_of(scope)):
             return route.start(scope)
         # Read before the answer is made: a commit meanwhile makes the answer newer, never older.
-        key, revision = key_of(scope), route.revision(scope)
+        revision = route.revision(scope)
         answer = self._answers.get(key, revision)
         if answer is not None:
             return answer
         started = route.start(scope)
         if type(started) is Finished:
-            self._answers.keep_if_asked_again(key, revision, started)
+            self._answers.keep(key, revision, started)
         return started
 
     def _find(self, scope: Any) -> JsonRoute | None:

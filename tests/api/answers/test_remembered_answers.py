@@ -33,13 +33,13 @@ def test_answer_of_the_same_revision_is_given_again() -> None:
     assert answers.get("other", 1) is None
 
 
-def test_answer_that_is_asked_for_once_is_not_kept() -> None:
-    answers, answer = RememberedAnswers(), Finished(b"x")
-    answers.keep_if_asked_again("key", 1, answer)
-    assert answers.get("key", 1) is None
+def test_answer_that_is_asked_for_once_is_not_worth_keeping() -> None:
+    answers = RememberedAnswers()
+    answers.keep("kept", 1, Finished(b"x"))
 
-    answers.keep_if_asked_again("key", 2, answer)
-    assert answers.get("key", 2) is answer
+    assert answers.is_worth_keeping("kept")
+    assert not answers.is_worth_keeping("key")
+    assert answers.is_worth_keeping("key")
 
 
 def test_answer_of_another_revision_is_forgotten() -> None:
