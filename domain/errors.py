@@ -18,6 +18,7 @@ CatalogError
 │   └── ConcurrentChange        another writer was first; the caller may try again
 └── StoreUnavailable            the log or a read model cannot be read or written now
     ├── LaterRelease            the log, or a file, uses what only a later release knows
+    ├── DamagedEvent            an event of the log cannot be read
     └── OutcomeUnknown          the log went away while it stored a write, which it may have done
 
 Raised in domain and projections, rendered only at the edges (HTTP, commands).
@@ -136,6 +137,10 @@ class LaterRelease(StoreUnavailable):
 
     The message says which one, as far as that is known, and holds nothing that is secret.
     """
+
+
+class DamagedEvent(StoreUnavailable):
+    """An event of the log cannot be read; the message says which one."""
 
 
 class OutcomeUnknown(StoreUnavailable):

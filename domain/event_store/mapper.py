@@ -44,6 +44,8 @@ class EventMapper:
         schema = self._schemas.get(topic)
         if schema is None:
             raise later_event(f"the type {shown(topic)}")
+        if not state.isascii():
+            _check_text(state)
         if schema > 1:
             stored = self._header.decode(state).schema
             if stored > schema:
@@ -71,6 +73,16 @@ class EventMapper:
             raise later_event(f"the field {shown(unknown[0])} of {topic}")
 
 
+def _check_text(state: bytes) -> None:
+    """Raise DecodeError for a payload that is no UTF-8, which `Raw` values may hide."""
+    try:
+        state.decode()
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(f"the payload is no UTF-8: {error.reason}") from None
+
+
 _mapper = EventMapper()
+DAMAGES = (msgspec.MsgspecError, KeyError, ValueError)
+"""What `EventMapper.decode` and its upcasters raise for a damaged payload."""
 to_row, decode_event = _mapper.to_row, _mapper.decode
 """The mapping of this program, with its upcasters."""

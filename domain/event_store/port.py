@@ -9,11 +9,11 @@ from itertools import islice
 import msgspec
 
 from domain import events
-from domain.errors import LaterRelease
+from domain.errors import DamagedEvent, LaterRelease
 from domain.event_store.appends import position_of, prepared
 from domain.event_store.entity_reads import EntityReads, RecordedEvent, StreamSpan
 from domain.event_store.features import refuse_unknown
-from domain.event_store.mapper import decode_event
+from domain.event_store.mapper import DAMAGES, decode_event
 from domain.event_store.reactions import ReactionMemory
 from domain.event_store.stored import Claim, LiveStreams, LogSnapshot, Problem, StoredRow
 from domain.event_store.writes import Append, Expectations, Refusal, RememberedAnswer
@@ -256,6 +256,9 @@ class EventStore(EntityReads):
             # Raises an error that names the release, if the log names its features.
             self.refuse_later_release()
             raise
+        except DAMAGES as error:
+            message = f"the event at position {position} is damaged: {error!r}"
+            raise DamagedEvent(message) from error
         return RecordedEvent(entity_id, stream_version, event, position)
 
     @abstractmethod

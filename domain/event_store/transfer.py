@@ -23,7 +23,7 @@ from msgspec import Raw
 from domain.errors import AlreadyExists, ConcurrentChange, Conflict, InvalidInput, LaterRelease
 from domain.event_store.appends import claim_changes
 from domain.event_store.features import EARLIEST, features_of, refuse_unknown
-from domain.event_store.mapper import decode_event
+from domain.event_store.mapper import DAMAGES, decode_event
 from domain.event_store.port import READ_BYTES, EventStore
 from domain.event_store.stored import LogSnapshot, StoredRow
 from domain.event_store.writes import ClaimChange
@@ -188,7 +188,7 @@ def readable_event(row: StoredRow) -> Event:
         return decode_event(type_name, payload)
     except LaterRelease as error:
         raise LaterRelease(f"the event at position {position}: {error}") from None
-    except (msgspec.MsgspecError, KeyError, ValueError) as error:
+    except DAMAGES as error:
         raise InvalidInput(f"the event at position {position} is damaged: {error!r}") from None
 
 

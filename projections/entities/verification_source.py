@@ -149,7 +149,7 @@ def _explain(expected: StoredEntity, stored: StoredEntity) -> list[FieldPair]:
             continue
         try:
             decoded = msgspec.json.decode(due), msgspec.json.decode(held)
-        except (msgspec.DecodeError, TypeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
             pairs.append(FieldPair(name, "JSON", f"no JSON: {error}"))
             continue
         inside = [FieldPair(d.name, d.old, d.new) for d in changes.differences(*decoded)]

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from domain.errors import StoreUnavailable
+from domain.errors import DamagedEvent, StoreUnavailable
 from domain.event_store.checks import ClaimChecker, FutureEvents, Problems, StreamReader
 from domain.event_store.port import EventStore
 from domain.event_store.stored import LogSnapshot, Problem
@@ -230,10 +230,9 @@ class _Run:
     def _compare_inside(self, model: Model[Any], differences: Differences) -> None:
         try:
             model.inner(differences)
-        except StoreUnavailable:
-            raise
         except Exception as error:  # whatever a damaged payload or an upcaster raises
-            if not self._problems.count:
+            is_away = isinstance(error, StoreUnavailable) and not isinstance(error, DamagedEvent)
+            if is_away or not self._problems.count:
                 raise
             name = f"not compared with the log, which is damaged: {type(error).__name__}: {error}"
             differences.add(Difference("log", "", "", name))

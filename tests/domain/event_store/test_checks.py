@@ -73,6 +73,12 @@ def change(old: str, new: str, position: int) -> str:
 
 EVENTS: dict[str, tuple[str, int, str]] = {
     "payload damaged": (change("{", "(", 5), 5, "entity.changed cannot be applied: DecodeError"),
+    "payload that is no UTF-8": (
+        "UPDATE stored_events SET state = CAST(replace(state, x'22616c6c22', x'22ff22') AS BLOB)"
+        " WHERE rowid = 5",
+        5,
+        "entity.changed cannot be applied: DecodeError: the payload is no UTF-8",
+    ),
     "unknown type": (
         "UPDATE stored_events SET topic = 'entity.eaten' WHERE rowid = 5",
         5,

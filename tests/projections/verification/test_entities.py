@@ -109,6 +109,20 @@ def test_changed_row_is_named_with_the_differing_field(filled: Verified) -> None
     assert kept[:3] == ("digest", "table", "sums")
 
 
+def test_row_with_bytes_that_are_no_text_is_named(filled: Verified) -> None:
+    filled.edit(
+        "UPDATE entities SET core = CAST(replace(core, 'all orders', x'ff') AS BLOB)"
+        " WHERE name = 'orders'"
+    )
+
+    different, _ = found(filled)
+
+    assert different[:3] == ("different", "table", filled.orders.entity.fqn)
+    [field] = different[3]
+    assert (field.name, field.expected) == ("core", "JSON")
+    assert field.actual.startswith("no JSON: 'utf-8' codec can't decode byte 0xff")
+
+
 def test_changed_column_of_a_row_is_named(filled: Verified) -> None:
     filled.edit("UPDATE entities SET position = position + 1 WHERE name = 'orders'")
 
