@@ -16,14 +16,12 @@ from domain.event_store.opening import database_note, holds_log, move_log, resto
 from domain.event_store.port import EventStore
 from domain.event_store.transfer import ExportReader, export
 from projections.feeding.daemon import ProjectorLock
-from projections.wiring.stores import make_directory, open_log
+from projections.wiring.stores import make_directory, open_log, read_models_in
 from replay_tool import options
 from replay_tool.export_target import STANDARD, open_target
 
 _UNFINISHED = "import.new"
 """The directory, inside the data directory, of a log that is not whole yet."""
-_DERIVED = ("entities*", "search*")
-"""Patterns of the names that read models have in a data directory."""
 _REPORTED_EVERY = 5_000
 """Events between two reports of progress."""
 
@@ -154,8 +152,7 @@ def open_import(data: Path, database: str | None) -> Iterator[EventStore]:
     make_directory(data)
     try:
         with ProjectorLock(data):
-            derived = sorted(path.name for pattern in _DERIVED for path in data.glob(pattern))
-            if derived:
+            if derived := read_models_in(data):
                 raise Conflict(f"{data} holds read models of another log: {', '.join(derived)}")
             if database or holds_log(data):
                 with closing(open_log(data, database)) as log:

@@ -46,6 +46,12 @@ def holds_log(directory: Path) -> bool:
     return (directory / _FILE).exists() or database_note(directory).exists()
 
 
+def begins_log(directory: Path) -> bool:
+    """True if opening the log of a data directory, where no database is named, makes a new one."""
+    file = directory / _FILE
+    return not holds_log(directory) or (file.exists() and file.stat().st_size == 0)
+
+
 def database_note(directory: Path) -> Path:
     """The file in a data directory that says that its log is in a database."""
     return directory / "log-in-database"

@@ -7,8 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from domain.errors import StoreUnavailable
-from domain.event_store.opening import address_in, needing_the_extra, note_database, open_event_log
+from domain.errors import Conflict, StoreUnavailable
+from domain.event_store.opening import (
+    address_in,
+    begins_log,
+    needing_the_extra,
+    note_database,
+    open_event_log,
+)
 from domain.event_store.port import EventStore
 from domain.reading.horizon import Horizon
 from projections.entities.history_limit import HistoryLimit
@@ -31,6 +37,8 @@ from projections.wiring.local_read_models import (
 if TYPE_CHECKING:
     from projections.wiring.shared_entities import SharedEntities
 
+_READ_MODELS = ("entities*", "search*")
+"""Patterns of the names that read models have in a data directory."""
 _UNSERVED = "not-served-yet"
 """The file that says of a directory with read models that no server has begun to serve it."""
 
@@ -152,9 +160,15 @@ def open_stores(
     process that runs the projectors holds the directory's ProjectorLock before it opens the stores
     writable: that process decides which generations may be served. Any other process passes
     `writable` false. `history_days` are the days of which read models keep the past; None: all.
-    `is_there` is as for `open_log`. Raises StoreUnavailable when something cannot
-    be opened, and Conflict as `open_log` does.
+    `is_there` is as for `open_log`. Raises StoreUnavailable when something cannot be opened, and
+    Conflict as `open_log` does, and where read models are left of a log that is gone.
     """
+    if not database and begins_log(directory) and (left := read_models_in(directory)):
+        address_in(directory)  # which knows of a log that is only half replaced
+        raise Conflict(
+            f"{directory} has no log (events.db is missing or empty), but read models of one"
+            f" ({', '.join(left)}): put the log back; remove them to begin a new catalog"
+        )
     log = open_log(directory, database, is_there=is_there)
     if writable:
         _remove_first_layout(directory)
@@ -226,6 +240,11 @@ def _in_cluster(
     if shared is not None:
         leadership, building = shared.leadership_of(name), partial(shared.building, name)
     return SharedSearch(url, log.identity(), leadership, building)
+
+
+def read_models_in(directory: Path) -> list[str]:
+    """The names of what a data directory holds of read models."""
+    return sorted(path.name for pattern in _READ_MODELS for path in directory.glob(pattern))
 
 
 def _remove_first_layout(directory: Path) -> None:
