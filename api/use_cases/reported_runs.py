@@ -6,7 +6,7 @@ import msgspec
 
 from api.callers.permissions import Access
 from api.services import Services
-from api.use_cases.contract_validation import find_contract, sees_all_of
+from api.use_cases.contract_validation import find_contract
 from api.use_cases.publications import known_contracts
 from domain.aggregate.entity import Entity
 from domain.contracts.exporting import document_of
@@ -76,7 +76,7 @@ def keep_run(services: Services, run: ReportedRun) -> ReportedRunAnswer:
 def newest_run(services: Services, access: Access, contract: dict[str, Any]) -> KeptRun | None:
     """The newest run of a contract's tests, for callers who may see all of it and its entity."""
     about = contract.get(CONTRACT.parents[0])
-    if about is None or not sees_all_of(access, CONTRACT.name, about["type"]):
+    if about is None or not access.sees_whole.issuperset((CONTRACT.name, about["type"])):
         return None
     wanted = PageRequest(entity_id=contract["id"], series=TESTED, limit=1, most_bytes=1)
     points = services.measurements.page(wanted).points
