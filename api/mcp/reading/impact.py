@@ -14,7 +14,7 @@ from api.mcp.answers import Answer, fill, short
 from api.mcp.asking import Asked, Cursor, Named, Shown, viewed
 from api.mcp.cleaning import plain
 from api.mcp.facts import exact_or_id
-from api.use_cases.columns import ShownColumn, unfold
+from api.mcp.reading.columns import column_rows, fields_of_columns
 from api.use_cases.data_tests import may_list_tests, suite_of, tests_in
 from api.use_cases.edge_sight import sight_of
 from api.use_cases.impact import Reached, contracts_of, impact_on, owners_of
@@ -101,12 +101,11 @@ def _checked(asked: Asked, given: CheckImpact, start: int) -> ImpactShown:
     withheld = asked.access.withheld(Action.VIEW, kind.name)
     if withheld and given.column:
         withheld.refuse_field("columns", "column")
-    optional = [each.partition(".")[0] for each in kind.body.parts]
-    body, _ = asked.read(given.entity, [each for each in optional if each in kind.optional], None)
+    body, _ = asked.read(given.entity, fields_of_columns(kind), None)
     entity = msgspec.json.decode(body)
     whole = entity["fullyQualifiedName"]
     column = given.column.removeprefix(f"{whole}.")
-    if column and not _has_column(kind.body.parts, entity, column):
+    if column and all(row.path != column for row in column_rows(kind, body)):
         raise NotFound(f"{kind.name} {whole} has no column {shown(column)}")
 
     def reached(fqn: str) -> Reached:
@@ -159,17 +158,6 @@ def _checked(asked: Asked, given: CheckImpact, start: int) -> ImpactShown:
         truncated=impact.truncated,
         cursor=asked.cursors.made(position, more),
     )
-
-
-def _has_column(paths: Iterable[str], entity: dict[str, Any], column: str) -> bool:
-    for path in paths:
-        value: Any = entity
-        for step in path.split("."):
-            value = value.get(step) if isinstance(value, dict) else None
-        rows = unfold(msgspec.convert(value or [], list[ShownColumn]))
-        if any(row.path == column for row in rows):
-            return True
-    return False
 
 
 def _contracts(
