@@ -24,6 +24,7 @@ from domain.errors import InvalidInput, NotFound, shown
 from domain.impact import Reach, Tier
 from domain.kinds import names
 from domain.kinds.bodies.components import Reference
+from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import CONTRACT
 from projections.entities.lineage import Node
 
@@ -121,7 +122,7 @@ def _checked(asked: Asked, given: CheckImpact, start: int) -> ImpactShown:
     own = Node(kind.name, entity["id"], entity["name"], whole)
     named = [
         *_contracts(asked, entity["id"], column, surely=surely),
-        *_tests(asked, given.entity.kind, entity, column, surely=surely),
+        *_tests(asked, kind, entity, column, surely=surely),
     ]
     tiers = {True: Tier.BREAKS, False: Tier.MAY_BREAK}
     rows: list[Row] = [(tiers[is_sure], broken) for is_sure, broken, _ in named]
@@ -186,16 +187,13 @@ def _listed(what: str, places: list[str]) -> str:
 
 
 def _tests(
-    asked: Asked, kind: str, entity: dict[str, Any], column: str, *, surely: bool
+    asked: Asked, kind: EntityKind, entity: dict[str, Any], column: str, *, surely: bool
 ) -> Iterator[tuple[bool, Broken, Node]]:
     """The tests of the column; without a column, all tests of the table."""
-    if kind != "table" or not may_list_tests(asked.access):
+    if kind.name != "table" or not may_list_tests(asked.access):
         return
-    table = viewed(asked.access, Named(kind, entity["id"]))
-    suite = suite_of(asked.services, table, entity)
-    rows, _ = (
-        tests_in(asked.services, asked.access, suite, entity, seen=False) if suite else ([], 0)
-    )
+    suite = suite_of(asked.services, kind, entity)
+    rows, _ = tests_in(asked.services, asked.access, suite, entity, seen=False)
     for row in rows:
         if row["of"] == column or not column:
             case = row["reference"]
