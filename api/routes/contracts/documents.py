@@ -43,10 +43,10 @@ OF_ENTITY: Parameters = {
     "entity_type": query(KIND_NAME, "Kind of that entity.", ...),
 }
 _OF_OBJECT: Parameters = {**OF_ENTITY, "object_name": _OBJECT}
-_WRITTEN: Parameters = {
-    **_OF_OBJECT,
-    "strict": query(bool, "Refuse a document that the schema of its version refuses.", False),
+STRICT: Parameters = {
+    "strict": query(bool, "Refuse a document that the schema of its version refuses.", False)
 }
+_WRITTEN: Parameters = {**_OF_OBJECT, **STRICT}
 _PUT: Parameters = {
     **_WRITTEN,
     "mode": query(
