@@ -148,8 +148,8 @@ def _is_larger(value: Any, bound: int) -> bool:
 
 
 @cache
-def _validator(schema: str, definition: str = "") -> Draft201909Validator:
-    """The validator of a schema, or of one of its definitions."""
+def _validator(schema: str, definition: str) -> Draft201909Validator:
+    """The validator of a schema, or of one of its definitions if that is not empty."""
     judged = _read(schema)
     if definition:
         judged = {"$defs": judged["$defs"], "$ref": f"#/$defs/{definition}"}
