@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from domain.contracts.elements import Element, append, elements, mapping, put, text
+from domain.dates import with_zone
 from domain.dbt.quality import CONSTRAINT, column_of, key_of_test, relationship, rule_of
 from domain.errors import InvalidInput, shown
 
@@ -263,8 +264,7 @@ def _moment(given: Any) -> str | None:
         moment = datetime.fromisoformat(given if isinstance(given, str) else "")
     except ValueError:
         return None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return moment.isoformat().replace("+00:00", "Z")
+    return with_zone(moment).astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _owners(own: Any, of_group: Element) -> list[str]:

@@ -6,12 +6,13 @@ Results are read as raw JSON of any version from 4 on
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from domain.contracts.elements import text
+from domain.dates import milliseconds
 from domain.errors import InvalidInput, shown
 
 OLDEST = 4
@@ -61,9 +62,8 @@ def read_run(data: bytes) -> tuple[Run, Iterator[NodeResult]]:
         raise InvalidInput(
             f"metadata.generated_at of run_results.json must be a time, got {shown(generated)}"
         ) from None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    at = int(moment.timestamp() * 1_000)
-    return Run(invocation=invocation or "unknown", at=at), _results(results.results)
+    run = Run(invocation=invocation or "unknown", at=milliseconds(moment))
+    return run, _results(results.results)
 
 
 def _results(nodes: Sequence[msgspec.Raw]) -> Iterator[NodeResult]:

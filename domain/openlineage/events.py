@@ -5,13 +5,14 @@ Facets stay as they came and are read one by one (`facets.py`).
 """
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import blake2b
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Raw, Struct
 
+from domain.dates import milliseconds
 from domain.errors import InvalidInput, shown
 
 MOST_EVENTS = 1_000
@@ -63,8 +64,7 @@ class Event(Struct, rename="camel"):
     @property
     def at(self) -> int:
         """The time of the event in milliseconds since 1970; one without zone is of UTC."""
-        time = self.event_time
-        return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1_000)
+        return milliseconds(self.event_time)
 
 
 class _Said(Struct, rename="camel"):
