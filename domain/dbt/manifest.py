@@ -15,6 +15,7 @@ from domain.contracts.elements import Element, append, elements, mapping, put, t
 from domain.dates import with_zone
 from domain.dbt.quality import CONSTRAINT, column_of, key_of_test, relationship, rule_of
 from domain.errors import InvalidInput, shown
+from domain.patches.json_input import MISFITS
 
 OLDEST = 9
 """The oldest version of the manifest that has contracts."""
@@ -80,7 +81,7 @@ def read_manifest(data: bytes) -> tuple[Header, Iterator[Model]]:
         manifest = msgspec.json.decode(data, type=_Manifest)
         glances = {key: _glanced(raw) for key, raw in manifest.nodes.items()}
         glances |= {key: _glanced(raw) for key, raw in manifest.sources.items()}
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except MISFITS as error:
         raise InvalidInput(f"this is no manifest.json of dbt: {error}") from None
     given = manifest.metadata.get("dbt_schema_version")
     version = _VERSION.fullmatch(given) if isinstance(given, str) else None

@@ -14,6 +14,7 @@ import msgspec
 from domain.contracts.elements import text
 from domain.dates import milliseconds
 from domain.errors import InvalidInput, shown
+from domain.patches.json_input import MISFITS
 
 OLDEST = 4
 """The oldest version of the results that is read (dbt 1.0)."""
@@ -47,7 +48,7 @@ def read_run(data: bytes) -> tuple[Run, Iterator[NodeResult]]:
     """
     try:
         results = msgspec.json.decode(data, type=_Results)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except MISFITS as error:
         raise InvalidInput(f"this is no run_results.json of dbt: {error}") from None
     given = results.metadata.get("dbt_schema_version")
     version = _VERSION.fullmatch(given) if isinstance(given, str) else None

@@ -14,6 +14,7 @@ from msgspec import Meta, Raw, Struct
 
 from domain.dates import milliseconds
 from domain.errors import InvalidInput, shown
+from domain.patches.json_input import MISFITS
 
 MOST_EVENTS = 1_000
 """Events of one batch."""
@@ -114,7 +115,7 @@ def digest_of(data: bytes | Raw) -> bytes:
 def _read(decode: Callable[[bytes | Raw], T], data: bytes | Raw) -> T:
     try:
         return decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except MISFITS as error:
         raise InvalidInput(f"this is no event of OpenLineage: {error}") from None
     except (ValueError, OverflowError) as error:
         raise InvalidInput(f"this is no event of OpenLineage: eventTime: {error}") from None
@@ -126,7 +127,7 @@ def read_batch(data: bytes) -> Sequence[Raw]:
         if data.lstrip()[:1] == b"{":
             data = _wrapped.decode(data).get("events", Raw(b"null"))
         events = _batch.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except MISFITS as error:
         raise InvalidInput(
             f'a batch is a JSON list of events, or {{"events": [...]}}: {error}'
         ) from None
