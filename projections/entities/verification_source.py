@@ -18,7 +18,7 @@ from projections.entities.port import EntitySnapshot, SortedReadModel
 from projections.entities.stored_entity import (
     DIGEST_MODULUS,
     StoredEntity,
-    columns_digest,
+    actual_digest,
     stored_entity,
 )
 from projections.feeding.log_fingerprint import disagreement
@@ -133,8 +133,7 @@ def _expected(entity: Entity, position: int) -> tuple[StoredEntity, int]:
 
 
 def _digest(stored: StoredEntity) -> int:
-    """The digest of what is stored, whatever digest is stored with it."""
-    return int.from_bytes(columns_digest(msgspec.structs.astuple(stored)[:-1]), "big")
+    return int.from_bytes(actual_digest(stored), "big")
 
 
 def _explain(expected: StoredEntity, stored: StoredEntity) -> list[FieldPair]:
