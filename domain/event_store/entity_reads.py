@@ -1,7 +1,7 @@
 """Reads of the events and claims of entities, from a log or from what is to be appended to one."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypedDict, Unpack
 
 import msgspec
@@ -109,6 +109,12 @@ class EntityReads(ABC):
     ) -> Iterator[RecordedEvent]:
         """The entity's events with stream versions in (after, upto], in order; see `streams`."""
         return self.streams([StreamSpan(entity_id, after, upto)])
+
+    def whole_streams(
+        self, entity_ids: Iterable[str], *, upto: int | None = None
+    ) -> Iterator[RecordedEvent]:
+        """All events of these entities, those beyond position `upto` left out; see `streams`."""
+        return self.streams([StreamSpan(each) for each in entity_ids], upto=upto)
 
     def claim(self, kind: str, fqn: str) -> Claim | None:
         """The claim on a qualified name; None when no entity holds the name."""

@@ -84,7 +84,7 @@ class StagedLog(EntityReads):
 
     def states(self, ids: Collection[str]) -> Iterator[Entity]:
         """The newest states of entities in the log, in this order, read as the iterator goes on."""
-        for state, _ in folded(self._log.streams([StreamSpan(entity_id) for entity_id in ids])):
+        for state, _ in folded(self._log.whole_streams(ids)):
             self._ends[state.id] = state.stream_version
             yield state
 
