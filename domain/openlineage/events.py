@@ -14,6 +14,7 @@ from msgspec import Meta, Raw, Struct
 
 from domain.dates import milliseconds
 from domain.errors import InvalidInput, shown
+from domain.events import values_by_key
 from domain.patches.json_input import MISFITS
 
 MOST_EVENTS = 1_000
@@ -83,7 +84,6 @@ class _Said(Struct, rename="camel"):
 _said = msgspec.json.Decoder(_Said).decode
 _decode = msgspec.json.Decoder(Event).decode
 _batch = msgspec.json.Decoder(list[Raw])
-_wrapped = msgspec.json.Decoder(dict[str, Raw])
 
 
 def read_event(data: bytes | Raw) -> Event:
@@ -125,7 +125,7 @@ def read_batch(data: bytes) -> Sequence[Raw]:
     """The JSON of each event of a batch, a list or `{"events": [...]}`; raises InvalidInput."""
     try:
         if data.lstrip()[:1] == b"{":
-            data = _wrapped.decode(data).get("events", Raw(b"null"))
+            data = values_by_key(data).get("events", Raw(b"null"))
         events = _batch.decode(data)
     except MISFITS as error:
         raise InvalidInput(

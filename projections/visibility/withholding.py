@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from domain.errors import RequestRefused
+from domain.events import values_by_key
 from domain.openmetadata.entity_properties import REQUEST_ALIASES
 from projections.visibility.field_paths import (
     NESTED,
@@ -27,8 +28,6 @@ _DERIVED = {"votes": "totalVotes"}
 """Field -> path of search documents that is computed from it."""
 _TAGS = "tags"
 
-_to_keys = msgspec.json.Decoder(dict[str, Raw])
-
 
 class FieldWithheld(RequestRefused):
     """The request names a field that is withheld from its caller."""
@@ -42,7 +41,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
 
     def cut(self, entity_json: bytes) -> bytes:
         """The JSON of an entity without the withheld fields; other fields are not decoded."""
-        shown = _to_keys.decode(entity_json)
+        shown = values_by_key(entity_json)
         for key, below in self._tree.items():
             if key in shown:
                 if below is None:

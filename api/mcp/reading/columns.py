@@ -5,7 +5,7 @@ from functools import partial
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Raw
+from msgspec import Meta
 
 from api.callers.permissions import Action
 from api.mcp.answers import Answer, fill, short
@@ -14,11 +14,11 @@ from api.mcp.cleaning import plain
 from api.mcp.facts import at_path
 from api.use_cases.columns import ColumnRow, ShownColumn, matching, unfold
 from domain.errors import InvalidInput
+from domain.events import values_by_key
 from domain.kinds.entity_kind import EntityKind
 
 MOST_TAGS, MOST_TAG, MOST_NAME = 10, 300, 1_000
 """Tags of a column that are shown, and characters of each, and of a name."""
-_keys = msgspec.json.Decoder(dict[str, Raw])
 _columns = msgspec.json.Decoder(list[ShownColumn] | None)
 
 
@@ -106,7 +106,7 @@ def fields_of_columns(kind: EntityKind) -> list[str]:
 
 def column_rows(kind: EntityKind, body: bytes) -> list[ColumnRow]:
     """The columns at all paths of an entity's JSON, nested ones behind those that they lie in."""
-    by_key = _keys.decode(body)
+    by_key = values_by_key(body)
     rows: list[ColumnRow] = []
     for path in kind.body.parts:
         if (raw := at_path(by_key, path)) is not None:

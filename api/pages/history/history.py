@@ -20,6 +20,7 @@ from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.seen_changes import is_withheld
 from domain.errors import NotFound
+from domain.events import values_by_key
 from domain.reading import changes, timeline
 from domain.reading.history import as_of
 from projections.visibility.withholding import Withheld
@@ -30,7 +31,6 @@ CHANGES_SHOWN = 6
 """Most changes of one version in its line."""
 _MOST_VALUE = 60
 """Most characters of a value in a line."""
-_KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 SORTS: Mapping[str, str] = {"added": "added", "updated": "changed", "deleted": "removed"}
 """Sort of a change of a field -> word for it."""
 _WRITTEN = ("updatedAt", "updatedBy")
@@ -144,7 +144,7 @@ def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[
         **({"deleted": True} if version.deleted else {}),
     }
     encoded = msgspec.json.encode(shown)
-    return _KEYS.decode(withheld.cut(encoded) if withheld else encoded)
+    return values_by_key(withheld.cut(encoded) if withheld else encoded)
 
 
 def _change_shown(
