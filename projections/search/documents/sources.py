@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from domain.errors import InvalidInput
+from domain.errors import InvalidInput, about
 from domain.events import values_by_key
 from domain.kinds.registry import KINDS
 from projections.search.documents.documents import Scalar, nested_objects
-from projections.search.language.field_values import UnknownField, known_type
+from projections.search.language.field_values import known_type
 from projections.visibility.field_paths import FORMS, NESTED, PathTree, path_tree, pruned
 
 MAX_ANCESTORS = 20
@@ -101,10 +101,8 @@ def check_paths(paths: Sequence[str], where: str, *, everything: bool = False) -
             raise InvalidInput(f"{where} must be dotted field names, got {path[:80]!r}")
         if everything and path == EVERYTHING:
             continue
-        try:
+        with about(where):
             known = known_type(path.removesuffix(f".{NESTED}"))
-        except UnknownField as error:
-            raise InvalidInput(f"{where}: {error.message}") from None
         if known != "undefined" and path.endswith(FORMS):
             raise InvalidInput(f"{where}: {path[:80]!r} is searched, but stands in no document")
 
