@@ -7,19 +7,17 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta
 
-from api.callers.permissions import Action, Permission
+from api.callers.permissions import Action
 from api.comparisons import HitEntity
-from api.errors import Forbidden
 from api.mcp.answers import Answer, fill, short
 from api.mcp.asking import Asked, Cursor, Named, Shown, viewed
 from api.mcp.cleaning import plain
 from api.mcp.facts import exact_or_id
 from api.mcp.reading.columns import column_rows, fields_of_columns
 from api.use_cases.data_tests import may_list_tests, suite_of, tests_in
-from api.use_cases.edge_sight import sight_of
+from api.use_cases.edge_sight import check_sees_lineage, sight_of
 from api.use_cases.impact import Reached, contracts_of, impact_on, owners_of
 from domain.contracts.named_columns import mentions_of, places_of
-from domain.edges import EDGE
 from domain.errors import InvalidInput, NotFound, shown
 from domain.impact import Reach, Tier
 from domain.kinds import names
@@ -90,8 +88,7 @@ async def check_impact(asked: Asked, given: CheckImpact) -> ImpactShown:
     """Entities made of an entity or a column, with the contracts and tests that name it."""
     if (given.change == "delete") is bool(given.column):
         raise InvalidInput("delete takes no column, and every other change needs one")
-    if not asked.access.may(Permission(Action.VIEW, EDGE)):
-        raise Forbidden("you have no permission to view the lineage")
+    check_sees_lineage(asked.access)
     _, start = asked.place(given.cursor)
     return await asked.services.heavy_read(asked.request, partial(_checked, asked, given, start))
 

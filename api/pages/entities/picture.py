@@ -9,8 +9,9 @@ from api.pages.entities.entity_routes import EntityRequest
 from api.pages.frame.addresses import with_query
 from api.pages.lineage.boxes import Box, Sort
 from api.pages.lineage.drawing import Asked, drawing
-from api.pages.lineage.walk import BESIDE, MOST_STEPS, Walk, may_see_lineage, walk_around
+from api.pages.lineage.walk import BESIDE, MOST_STEPS, Walk, walk_around
 from api.paths.entity_pages import entity_address
+from api.use_cases.edge_sight import may_see_lineage
 from domain.errors import NotFound
 from domain.kinds.bodies.components import Reference
 from projections.entities.lineage import Bounds
