@@ -17,6 +17,7 @@ from api.use_cases.measured import measured_fields, with_member
 from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound, about, shown
+from domain.event_store.entity_reads import whole_streams
 from domain.kinds.bodies.components import Reference
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, sole_kinds_below
@@ -170,7 +171,7 @@ def past_of(services: Services, position: int) -> PastOfList:
     log = services.stores.log
 
     def fold(entity_id: str, position: int) -> tuple[bytes, bytes]:
-        fields = folded_fields(log.whole_streams([entity_id], upto=position))
+        fields = folded_fields(whole_streams(log, [entity_id], upto=position))
         assert fields is not None
         return fields
 

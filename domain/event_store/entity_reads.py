@@ -110,12 +110,6 @@ class EntityReads(ABC):
         """The entity's events with stream versions in (after, upto], in order; see `streams`."""
         return self.streams([StreamSpan(entity_id, after, upto)])
 
-    def whole_streams(
-        self, entity_ids: Iterable[str], *, upto: int | None = None
-    ) -> Iterator[RecordedEvent]:
-        """All events of these entities, those beyond position `upto` left out; see `streams`."""
-        return self.streams([StreamSpan(each) for each in entity_ids], upto=upto)
-
     def claim(self, kind: str, fqn: str) -> Claim | None:
         """The claim on a qualified name; None when no entity holds the name."""
         return next(iter(self.claims(names=[(kind, fqn)])), None)
@@ -123,3 +117,10 @@ class EntityReads(ABC):
     def claim_by_id(self, entity_id: str) -> Claim | None:
         """The claim of an entity; None when the entity holds no name."""
         return next(iter(self.claims(ids=[entity_id])), None)
+
+
+def whole_streams(
+    log: EntityReads, entity_ids: Iterable[str], *, upto: int | None = None
+) -> Iterator[RecordedEvent]:
+    """All events of these entities, those beyond position `upto` left out; see `streams`."""
+    return log.streams([StreamSpan(each) for each in entity_ids], upto=upto)
