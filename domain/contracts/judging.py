@@ -153,8 +153,8 @@ def _validator(schema: str, definition: str) -> Draft201909Validator:
     judged = _read(schema)
     if definition:
         judged = {"$defs": judged["$defs"], "$ref": f"#/$defs/{definition}"}
-    # Without the value in the messages, of which each level would repeat all that is below it; and
-    # patterns in linear time.
+    # The mask keeps values out of the messages: that of each level would repeat all that is below
+    # it. The options have patterns matched in linear time.
     return Draft201909Validator(judged, mask="the value", pattern_options=RegexOptions())
 
 
