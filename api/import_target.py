@@ -10,13 +10,12 @@ import click
 
 from api.services import open_measurements
 from api.settings import Settings
-from domain.dbt.contracts import ContractImport, ModelOutcome, find_service
+from domain.dbt.contracts import ContractImport, ModelOutcome
 from domain.dbt.reader_process import MOST_BYTES
 from domain.dbt.reading import read_manifest, read_run
 from domain.dbt.results import results_of
 from domain.dbt.tested_versions import noted_manifest
 from domain.errors import InvalidInput
-from domain.event_store.port import EventStore
 from domain.machine import clock
 from domain.write_context import WriteContext
 from domain.writing.catalog import Catalog
@@ -50,18 +49,18 @@ class TargetImport:
         settings = self._settings
         with closing(open_log(settings.directory, settings.database_url)) as log:
             catalog = Catalog(log, gate=settings.gate)
-            self._load_manifest(catalog, log, _read(target / MANIFEST))
+            self._load_manifest(catalog, _read(target / MANIFEST))
             if (target / RUN_RESULTS).exists():
-                self._load_run(catalog, log, _read(target / RUN_RESULTS))
+                self._load_run(catalog, _read(target / RUN_RESULTS))
 
     def summary(self) -> str:
         """Say in one line how many contracts there were and what became of them."""
         outcomes = ("created", "changed", "unchanged", "withdrawn", "skipped")
         return f"contracts: {', '.join(f'{self._counts[each]} {each}' for each in outcomes)}"
 
-    def _load_manifest(self, catalog: Catalog, log: EventStore, data: bytes) -> None:
+    def _load_manifest(self, catalog: Catalog, data: bytes) -> None:
         header, lines = read_manifest(data)
-        importing = ContractImport(catalog, log, self._service, header.project, self._context)
+        importing = ContractImport(catalog, self._service, header.project, self._context)
         for line in lines:
             self._tell(catalog.until_stored(partial(importing.propose, line))[1])
         for contract_id in importing.withdrawn():
@@ -70,15 +69,14 @@ class TargetImport:
                 self._tell(outcome)
         if header.invocation is not None:
             now = clock.now()
-            note = noted_manifest(header.invocation, log.head(), now)
+            note = noted_manifest(header.invocation, catalog.store.head(), now)
             with closing(open_measurements(self._settings)) as measurements:
                 measurements.write(importing.service.id, [note], now)
 
-    def _load_run(self, catalog: Catalog, log: EventStore, data: bytes) -> None:
+    def _load_run(self, catalog: Catalog, data: bytes) -> None:
         run, statuses = read_run(data)
-        service = find_service(log, self._service)
         with closing(open_measurements(self._settings)) as measurements:
-            found = results_of(catalog.planner, log, measurements, service, run, statuses)
+            found = results_of(catalog, measurements, self._service, run, statuses)
             measurements.write_all(found.points, clock.now())
         for each in found.told.contracts:
             click.echo(f"{_in_a_line(each.unique_id)}: {each.status}")

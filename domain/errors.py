@@ -24,7 +24,8 @@ CatalogError
 Raised in domain and projections, rendered only at the edges (HTTP, commands).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 MAX_MESSAGE = 2_000
@@ -40,6 +41,15 @@ def cut(text: str, most: int) -> str:
 def shown(given: Any) -> str:
     """The beginning of a caller's input, as a message repeats it."""
     return repr(given[:_MAX_SHOWN]) if isinstance(given, str) else repr(given)[:_MAX_SHOWN]
+
+
+@contextmanager
+def about(what: str) -> Iterator[None]:
+    """Say before the message of an InvalidInput in the block what is wrong."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(f"{what}: {error.message}") from None
 
 
 class CatalogError(Exception):

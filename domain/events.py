@@ -16,6 +16,10 @@ Body = dict[str, Raw]
 """A kind's payload: top-level key -> its value as JSON bytes."""
 
 
+values_by_key = msgspec.json.Decoder(Body).decode
+"""The JSON of an object as key -> the JSON of its value, which is not decoded."""
+
+
 def encode(value: Any) -> Raw:
     """A value as it is held in a body."""
     return Raw(msgspec.json.encode(value))

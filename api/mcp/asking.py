@@ -18,7 +18,7 @@ from api.use_cases.entity_reads import read_entity
 from api.use_cases.past import position_asked, read_past_entity
 from api.use_cases.searcher import Searcher
 from domain.aggregate.lifecycle import format_version
-from domain.errors import InvalidInput, NotFound, shown
+from domain.errors import InvalidInput, NotFound, about, shown
 from domain.event_store.port import EventStore
 from domain.events import Via
 from domain.kinds.entity_kind import EntityKind
@@ -145,10 +145,8 @@ def first_moment(since: str) -> int:
     """The first millisecond since 1970 of a time, 0 without one; raises InvalidInput."""
     if not since:
         return 0
-    try:
+    with about("since"):
         return dates.span(since).first
-    except InvalidInput as error:
-        raise InvalidInput(f"since: {error.message}") from None
 
 
 def kind_named(name: str) -> EntityKind:

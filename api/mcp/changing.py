@@ -87,9 +87,6 @@ class Changed(Answer, kw_only=True, omit_defaults=True):
     """Tags that were left out: a bot may not add a tag that excludes one which is there."""
 
 
-Made = tuple[EntityProposal, list[Difference]]
-
-
 async def change_entity(asked: Asked, given: ChangeEntity) -> Changed:
     """The difference that changes make, which are stored unless the run is dry.
 

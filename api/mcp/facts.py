@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Raw
 
 from api.mcp.answers import MOST_TEXT, Text, text_of
 from api.mcp.cleaning import plain
+from domain.events import values_by_key
 
 LONGEST_VALUE = 512
 """Characters from which on a value without spaces counts as a text."""
@@ -15,7 +15,6 @@ _NAMES = ("name", "fullyQualifiedName", "tagFQN", "type", "id", "href")
 """Keys of values that name something, which is no text however many words it has."""
 REFERENCE = frozenset({"type", "id", "fullyQualifiedName"})
 """Keys that a reference to an entity has."""
-_keys = msgspec.json.Decoder(dict[str, Raw])
 
 
 def exact_or_id(name: str, entity_id: str) -> str:
@@ -37,7 +36,7 @@ def at_path(keys: dict[str, Raw], path: str) -> Raw | None:
     for step in steps:
         if raw is None or bytes(memoryview(raw)[:1]) != b"{":
             return None
-        raw = _keys.decode(raw).get(step)
+        raw = values_by_key(raw).get(step)
     return raw
 
 

@@ -35,9 +35,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_for(self, access: Access, *, may_write: bool) -> bool:
         """True if a caller is shown the tool."""
-        granted = access.kinds(self.needs.action)
-        allowed = self.needs.kind in granted if self.needs.kind else bool(granted)
-        return allowed and (may_write or not self.writes)
+        return access.may(self.needs) and (may_write or not self.writes)
 
 
 _VIEWING = Permission(Action.VIEW)

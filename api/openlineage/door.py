@@ -32,6 +32,7 @@ from api.paths.openlineage import RETRY_SECONDS
 from api.services import Services
 from api.use_cases.entity_writes import context_of, refuse_headers_of_one
 from domain.errors import InvalidInput
+from domain.machine import clock
 from domain.openlineage.drawing import Drawing
 from domain.openlineage.events import digest_of, read_batch, read_event
 from domain.openlineage.facets import MOST_TOLD
@@ -185,7 +186,7 @@ class Door:
         if (answer := self._remembered.get(key)) is not None:
             return answer
         rights = rights_of(request.auth)
-        statement = permitted(statement_of(read_event(data), self._taker.now()), rights)
+        statement = permitted(statement_of(read_event(data), clock.now()), rights)
         return _Item(key, statement, _context(request), rights, position)
 
     def _read_batch(
@@ -195,7 +196,7 @@ class Door:
         events, position = read_batch(unpacked()), self._remembered.follow()
         items: list[_Item] = []
         failed: list[FailedEvent] = []
-        now, context, rights = self._taker.now(), _context(request), rights_of(request.auth)
+        now, context, rights = clock.now(), _context(request), rights_of(request.auth)
         for number, event in enumerate(events):
             try:
                 key = self._key(request, digest_of(event))

@@ -7,6 +7,7 @@ from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
 from domain.contracts.canonical import read_canonical
 from domain.contracts.exporting import given_document
+from domain.errors import cut
 from domain.kinds.registry import CONTRACT
 from domain.openmetadata.verdicts import KEY, verdict_now
 from projections.visibility.documents import cut_document
@@ -73,4 +74,4 @@ def _version(contract: Entity, withheld: Withheld | None) -> str:
     if withheld:
         document = cut_document(document, withheld)
     version = "".join(filter(str.isprintable, str(document.get("version", ""))))
-    return version if len(version) <= _LONGEST else f"{version[:_LONGEST]}…"
+    return cut(version, _LONGEST)

@@ -5,7 +5,7 @@ import time
 import msgspec
 from msgspec.structs import replace
 
-from api.callers.permissions import Access, Action, Permission
+from api.callers.permissions import Access, Action
 from api.services import Services
 from api.use_cases.documents import ContractValidation
 from api.use_cases.entity_writes import Asked, taken_values
@@ -85,14 +85,8 @@ def shown_result(access: Access, contract: Entity, result: bytes) -> bytes:
 
 def sees_details(access: Access, contract: Entity) -> bool:
     """True if a caller may know of a result of a contract more than how it ended."""
-    return sees_all_of(access, CONTRACT.name, contract.value(CONTRACT.parents[0])["type"])
-
-
-def sees_all_of(access: Access, *kinds: str) -> bool:
-    """True if a caller may view entities of these kinds, and nothing of them is withheld."""
-    return all(
-        access.may(Permission(Action.VIEW, kind)) and not access.withheld(Action.VIEW, kind)
-        for kind in kinds
+    return access.sees_whole.issuperset(
+        (CONTRACT.name, contract.value(CONTRACT.parents[0])["type"])
     )
 
 

@@ -46,14 +46,16 @@ def suite_of(services: Services, kind: EntityKind, entity: Mapping[str, Any]) ->
 
 
 def tests_in(
-    services: Services, access: Access, suite: str, entity: Mapping[str, Any], *, seen: bool
+    services: Services, access: Access, suite: str | None, entity: Mapping[str, Any], *, seen: bool
 ) -> tuple[list[dict[str, Any]], int]:
     """The first tests in a suite, each with its latest run, and the number of all.
 
-    Failed tests come first. `of` of a row is the part of `entity` that the test is about. Runs are
-    only looked at if the caller may see them (`seen`).
+    Without a suite there are none. Failed tests come first. `of` of a row is the part of `entity`
+    that the test is about. Runs are only looked at if the caller may see them (`seen`).
     """
     rows: list[dict[str, Any]] = []
+    if suite is None:
+        return rows, 0
     size, after, whole = 0, None, entity["fullyQualifiedName"]
     while True:
         body = list_body(

@@ -13,9 +13,9 @@ from api.declaring.signatures import AnyRequest
 from api.services import Services, Written
 from api.use_cases.documents import refuse_withheld
 from api.use_cases.entity_writes import context_of, refuse_headers_of_one
-from domain.dbt.contracts import ContractImport, ManifestImport, find_service
+from domain.dbt.contracts import ContractImport, ManifestImport
 from domain.dbt.reading import read_manifest, read_run
-from domain.dbt.results import RunImport, RunResults, results_of
+from domain.dbt.results import RunImport, results_of
 from domain.dbt.tested_versions import noted_manifest
 from domain.kinds.registry import CONTRACT
 from domain.machine import clock
@@ -59,14 +59,7 @@ class DbtImports:
             header, lines = await self._run(partial(read_manifest, body))
             importing = await services.heavy_read(
                 request,
-                partial(
-                    ContractImport,
-                    services.catalog,
-                    services.stores.log,
-                    service,
-                    header.project,
-                    context,
-                ),
+                partial(ContractImport, services.catalog, service, header.project, context),
             )
             for line in lines:
                 told.add(await write(partial(importing.propose, line)))
@@ -97,13 +90,9 @@ class DbtImports:
             body = await _read(request)
             run, statuses = await self._run(partial(read_run, body))
 
-            def results() -> RunResults:
-                log = services.stores.log
-                below = find_service(log, service)
-                return results_of(
-                    services.catalog.planner, log, services.measurements, below, run, statuses
-                )
-
+            results = partial(
+                results_of, services.catalog, services.measurements, service, run, statuses
+            )
             found = await services.heavy_read(request, results)
             store = partial(services.measurements.write_all, found.points, clock.now())
             await services.measure(request, store)

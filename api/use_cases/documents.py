@@ -21,7 +21,6 @@ from domain.contracts.judging import check_shape, faults, refuse_faults
 from domain.contracts.validation.columns import columns_of, compare, paths_to_columns
 from domain.contracts.validation.results import SchemaValidation
 from domain.contracts.yaml_input import read_yaml
-from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Reference
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import CONTRACT, KINDS
@@ -102,15 +101,17 @@ def read_document(
 
 
 def validate_document(
-    services: Services, access: Access, entity: Reference, object_name: str | None, value: Any
+    services: Services,
+    access: Access,
+    entity: Reference,
+    object_name: str | None,
+    document: Document,
 ) -> ContractValidation:
     """Judge a document for the contract of an entity; nothing is stored.
 
-    Raises InvalidInput for what is no mapping and for the name of no schema object, NotFound
-    without the entity, and Forbidden and FieldWithheld where the caller may not see it.
+    Raises InvalidInput for the name of no schema object, NotFound without the entity, and Forbidden
+    and FieldWithheld where the caller may not see it.
     """
-    if not isinstance(value, dict):
-        raise InvalidInput("an ODCS document is a mapping at its top")
     kind = KINDS[entity.type or ""]
     access.require(Action.VIEW, kind.name)
     columns = paths_to_columns(kind)
@@ -118,11 +119,11 @@ def validate_document(
         for path in columns:
             withheld.refuse_field(path, "entityType")
     state = services.catalog.planner.live(kind, entity.id or "")
-    problems = [str(fault) for fault in faults(value)]
+    problems = [str(fault) for fault in faults(document)]
     compared = None
     if columns:
-        place = find_object(value, state.name, object_name)
-        compared = _compared(object_at(value, place), state, kind)
+        place = find_object(document, state.name, object_name)
+        compared = _compared(object_at(document, place), state, kind)
     is_valid = not problems and (compared is None or not compared.failed)
     return ContractValidation(valid=is_valid, schema_validation=compared, entity_errors=problems)
 

@@ -289,8 +289,7 @@ async def write_entity(
 
 def with_changes(error: ContractBroken, access: Access) -> CatalogError:
     """The refusal with the changes that break a contract, if the caller may see all of it."""
-    sees = access.may(Permission(Action.VIEW, CONTRACT.name))
-    if not sees or access.withheld(Action.VIEW, CONTRACT.name):
+    if CONTRACT.name not in access.sees_whole:
         error.message = error.plain
         return error
     return ContractBreaks(error.message, comparison(error.changes, error.perspective))

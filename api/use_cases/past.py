@@ -16,8 +16,8 @@ from api.use_cases.list_parameters import named_in, parse_fields
 from api.use_cases.measured import measured_fields, with_member
 from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
-from domain.errors import InvalidInput, NotFound, shown
-from domain.event_store.entity_reads import StreamSpan
+from domain.errors import InvalidInput, NotFound, about, shown
+from domain.event_store.entity_reads import whole_streams
 from domain.kinds.bodies.components import Reference
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, sole_kinds_below
@@ -120,10 +120,8 @@ async def _position_asked(
         raise InvalidInput("at and asOf both say which past is meant: give one of them")
     if at is None:
         assert as_of is not None
-        try:
+        with about("asOf"):
             moment = dates.span(as_of).first
-        except InvalidInput as error:
-            raise InvalidInput(f"asOf: {error.message}") from None
         position = await _position_as_of(services, request, moment, f"asOf: {shown(as_of)}")
         if searched:
             await services.positions.reach(position, request.user.name, searched=True)
@@ -173,7 +171,7 @@ def past_of(services: Services, position: int) -> PastOfList:
     log = services.stores.log
 
     def fold(entity_id: str, position: int) -> tuple[bytes, bytes]:
-        fields = folded_fields(log.streams([StreamSpan(entity_id)], upto=position))
+        fields = folded_fields(whole_streams(log, [entity_id], upto=position))
         assert fields is not None
         return fields
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from domain.errors import InvalidInput, NotFound
-from domain.event_store.entity_reads import RecordedEvent, StreamSpan
+from domain.event_store.entity_reads import RecordedEvent, whole_streams
 from domain.kinds.registry import KINDS
 from domain.reading import history
 from domain.reading.moments import time_at
@@ -92,7 +92,7 @@ class PastDocuments:
         return stored.core, stored.optional
 
     def _folded(self, entity_id: str) -> tuple[bytes, bytes] | None:
-        streams = self._stores.log.streams([StreamSpan(entity_id)], upto=self._position)
+        streams = whole_streams(self._stores.log, [entity_id], upto=self._position)
         return folded_fields(self._counted(streams))
 
     def _counted(self, events: Iterator[RecordedEvent]) -> Iterator[RecordedEvent]:

@@ -6,12 +6,11 @@ import msgspec
 
 from api.callers.permissions import Access
 from api.services import Services
-from api.use_cases.contract_validation import find_contract, sees_all_of
 from api.use_cases.publications import known_contracts
 from domain.aggregate.entity import Entity
 from domain.contracts.exporting import document_of
 from domain.contracts.importing import find_object, object_at, schema_objects
-from domain.contracts.locations import document_id, object_of
+from domain.contracts.locations import object_of
 from domain.contracts.validation.kept_runs import KEPT_RUNS, KeptRun, kept_run
 from domain.contracts.validation.reported_runs import ContractFacts, ReportedRun, result_of
 from domain.contracts.validation.results import Status
@@ -20,6 +19,7 @@ from domain.kinds.registry import CONTRACT
 from domain.machine import clock
 from domain.measurements.port import PageRequest
 from domain.measurements.reports import RESULT, TESTED, Point
+from domain.writing.placing import contracts_with
 
 _PAGE_BYTES = 16_000_000
 
@@ -76,7 +76,7 @@ def keep_run(services: Services, run: ReportedRun) -> ReportedRunAnswer:
 def newest_run(services: Services, access: Access, contract: dict[str, Any]) -> KeptRun | None:
     """The newest run of a contract's tests, for callers who may see all of it and its entity."""
     about = contract.get(CONTRACT.parents[0])
-    if about is None or not sees_all_of(access, CONTRACT.name, about["type"]):
+    if about is None or not access.sees_whole.issuperset((CONTRACT.name, about["type"])):
         return None
     wanted = PageRequest(entity_id=contract["id"], series=TESTED, limit=1, most_bytes=1)
     points = services.measurements.page(wanted).points
@@ -85,16 +85,10 @@ def newest_run(services: Services, access: Access, contract: dict[str, Any]) -> 
 
 def _tested(services: Services, run: ReportedRun) -> list[tuple[Entity, ContractFacts]]:
     """The contracts that have the tested document, each with what of the run is about it."""
-    found = []
-    for contract_id in known_contracts(services, run.data_contract_id):
-        try:
-            contract = find_contract(services, contract_id)
-        except NotFound:
-            continue
-        if (document_id(contract.body) or contract.id) == run.data_contract_id:
-            found.append(contract)
-    found.sort(key=lambda contract: contract.fqn)
-    return [(contract, _facts(contract, alone=len(found) == 1)) for contract in found]
+    known = known_contracts(services, run.data_contract_id)
+    having = contracts_with(services.catalog.planner, known, run.data_contract_id)
+    contracts = sorted(having, key=lambda contract: contract.fqn)
+    return [(contract, _facts(contract, alone=len(contracts) == 1)) for contract in contracts]
 
 
 def _facts(contract: Entity, *, alone: bool) -> ContractFacts:

@@ -10,15 +10,14 @@ from typing import TypeVar
 from api.answers.bodies import has_left
 from api.answers.remembered_answers import key_of
 from api.answers.responses import Finished, Large
-from api.callers.permissions import Access, Action, Permission
+from api.callers.permissions import Access, Action
 from api.declaring.signatures import AnyRequest
 from api.errors import Forbidden
 from api.services import Services
-from api.use_cases.edge_sight import sight_of
+from api.use_cases.edge_sight import may_see_lineage, sight_of
 from api.use_cases.measured import with_member
 from api.use_cases.past import HEADER, position_asked
 from api.use_cases.past_documents import PastDocuments
-from domain.edges import EDGE
 from projections.entities.upstream_edges import UPSTREAM, UpstreamEdges
 from projections.search.answers.queries import SearchAnswer
 from projections.search.documents.sources import ReadSources
@@ -100,7 +99,7 @@ class Searcher:
 
         The edges come from the sorted read model, as no index has them.
         """
-        if not access.may(Permission(Action.VIEW, EDGE)):
+        if not may_see_lineage(access):
             return ask
 
         def asked(engine: Searches, read_sources: ReadSources, visibility: Visibility) -> T:

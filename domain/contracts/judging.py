@@ -44,22 +44,28 @@ class Fault(msgspec.Struct, frozen=True):
         return f"{self.path}: {self.message}"
 
 
+def check_mapping(value: Any) -> Document:
+    """The value, if it is a mapping; raises InvalidInput for what is no document at all."""
+    if not isinstance(value, dict):
+        raise InvalidInput("an ODCS document is a mapping at its top")
+    return value
+
+
 def check_shape(value: Any) -> Document:
     """The value, if it is a document that is taken at all; raises InvalidInput otherwise.
 
     However lenient an import is, a document is a mapping with an `id`, and of no other `kind` and
     of no other major version of the standard than 3.
     """
-    if not isinstance(value, dict):
-        raise InvalidInput("an ODCS document is a mapping at its top")
-    if value.get("kind") != KIND:
-        raise InvalidInput(f"kind of an ODCS document is {KIND}, got {shown(value.get('kind'))}")
-    version = value.get("apiVersion")
+    document = check_mapping(value)
+    if document.get("kind") != KIND:
+        raise InvalidInput(f"kind of an ODCS document is {KIND}, got {shown(document.get('kind'))}")
+    version = document.get("apiVersion")
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
         raise InvalidInput(f"apiVersion of an ODCS document is v3.x.y, got {shown(version)}")
-    if type(value.get("id")) not in (str, int, float) or value["id"] == "":
+    if type(document.get("id")) not in (str, int, float) or document["id"] == "":
         raise InvalidInput("an ODCS document needs an id")
-    return value
+    return document
 
 
 def faults(document: Document, most: int = MOST_FAULTS) -> list[Fault]:
@@ -142,13 +148,13 @@ def _is_larger(value: Any, bound: int) -> bool:
 
 
 @cache
-def _validator(schema: str, definition: str = "") -> Draft201909Validator:
-    """The validator of a schema, or of one of its definitions."""
+def _validator(schema: str, definition: str) -> Draft201909Validator:
+    """The validator of a schema, or of one of its definitions if that is not empty."""
     judged = _read(schema)
     if definition:
         judged = {"$defs": judged["$defs"], "$ref": f"#/$defs/{definition}"}
-    # Without the value in the messages, of which each level would repeat all that is below it; and
-    # patterns in linear time.
+    # The mask keeps values out of the messages: that of each level would repeat all that is below
+    # it. The options have patterns matched in linear time.
     return Draft201909Validator(judged, mask="the value", pattern_options=RegexOptions())
 
 

@@ -22,13 +22,13 @@ from domain.event_store.stored import Claim
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.contracts import GIVEN
 from domain.kinds.names import join, split
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import CONTRACT, KINDS
 from domain.write_context import WriteContext
 from domain.writing.catalog import NOTHING, Catalog, Proposal
 from domain.writing.documents import DocumentRequest, contract_of, plan_document
 from domain.writing.plans import Change, Plan
 
-SERVICE, TABLE, CONTRACT = (KINDS[name] for name in ("databaseService", "table", "dataContract"))
+SERVICE, TABLE = KINDS["databaseService"], KINDS["table"]
 Outcome = Literal["created", "changed", "unchanged", "withdrawn", "skipped"]
 
 
@@ -65,13 +65,10 @@ class ManifestImport(msgspec.Struct, rename="camel", kw_only=True):
 class ContractImport:
     """The import of one manifest for a database service, of which the caller does each write."""
 
-    def __init__(
-        self, catalog: Catalog, store: EventStore, service: str, project: str, context: WriteContext
-    ) -> None:
+    def __init__(self, catalog: Catalog, service: str, project: str, context: WriteContext) -> None:
         """`service` is the name of a database service; raises NotFound where there is none."""
         self._catalog = catalog
-        self._store = store
-        self.service = find_service(store, service)
+        self.service = find_service(catalog.store, service)
         self._project = project
         self._context = context
         self._places: dict[str, str | None] = {}
@@ -113,7 +110,7 @@ class ContractImport:
         """
         if not self._project:
             return []
-        below = contracts_below(self._catalog.planner, self._store, self.service)
+        below = contracts_below(self._catalog, self.service)
         return [contract.id for contract, origin in below if self._is_gone(contract, origin)]
 
     def propose_withdrawal(self, contract_id: str) -> tuple[Proposal, ModelOutcome | None]:
@@ -203,7 +200,7 @@ class ContractImport:
         service = split(self.service.fqn)
         spelled = [[each(part) for part in place] for each in (str, str.upper, str.lower)]
         names = [join([*service, *each]) for each in spelled]
-        claims = self._store.claims(names=[(TABLE.name, fqn) for fqn in names])
+        claims = self._catalog.store.claims(names=[(TABLE.name, fqn) for fqn in names])
         live = {claim.fqn: claim for claim in claims if not claim.deleted}
         return next((live[fqn] for fqn in names if fqn in live), None)
 
@@ -212,7 +209,9 @@ class ContractImport:
         for name in named:
             # Users have the name before the @ of their address.
             for each in dict.fromkeys((name, name.partition("@")[0])):
-                claims = self._store.claims(names=[(kind, join([each])) for kind in _OWNERS])
+                claims = self._catalog.store.claims(
+                    names=[(kind, join([each])) for kind in _OWNERS]
+                )
                 if live := [claim for claim in claims if not claim.deleted]:
                     return [{"id": live[0].id, "type": live[0].kind}], []
         return [], named

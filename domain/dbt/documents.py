@@ -74,7 +74,7 @@ def with_model(held: Document | None, model: Model, project: str, *, declared: b
     if model.description:
         described = description(document)
         document["description"] = {**described, "purpose": model.description}
-    place = find_object(document, table, None)
+    place = find_object(document, table)
     holder = object_at(document, place)
     if not holder:
         holder |= {"name": table, "logicalType": "object"}

@@ -12,8 +12,10 @@ from typing import Any
 import msgspec
 
 from domain.contracts.elements import Element, append, elements, mapping, put, text
+from domain.dates import with_zone
 from domain.dbt.quality import CONSTRAINT, column_of, key_of_test, relationship, rule_of
 from domain.errors import InvalidInput, shown
+from domain.patches.json_input import MISFITS
 
 OLDEST = 9
 """The oldest version of the manifest that has contracts."""
@@ -79,7 +81,7 @@ def read_manifest(data: bytes) -> tuple[Header, Iterator[Model]]:
         manifest = msgspec.json.decode(data, type=_Manifest)
         glances = {key: _glanced(raw) for key, raw in manifest.nodes.items()}
         glances |= {key: _glanced(raw) for key, raw in manifest.sources.items()}
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except MISFITS as error:
         raise InvalidInput(f"this is no manifest.json of dbt: {error}") from None
     given = manifest.metadata.get("dbt_schema_version")
     version = _VERSION.fullmatch(given) if isinstance(given, str) else None
@@ -263,8 +265,7 @@ def _moment(given: Any) -> str | None:
         moment = datetime.fromisoformat(given if isinstance(given, str) else "")
     except ValueError:
         return None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return moment.isoformat().replace("+00:00", "Z")
+    return with_zone(moment).astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _owners(own: Any, of_group: Element) -> list[str]:

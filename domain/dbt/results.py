@@ -6,15 +6,14 @@ import msgspec
 
 from domain.contracts.validation.results import ContractResult, Status
 from domain.dbt.contract_results import result_of
+from domain.dbt.contracts import find_service
 from domain.dbt.run_results import Run
 from domain.dbt.telling import MOST_TOLD, told
 from domain.dbt.tested_versions import TestedVersions
 from domain.dbt.walking import contracts_below
-from domain.event_store.port import EventStore
-from domain.event_store.stored import Claim
 from domain.measurements.port import Measurements
 from domain.measurements.reports import RESULT, Point
-from domain.writing.planning import Planner
+from domain.writing.catalog import Catalog
 
 
 class ContractOutcome(msgspec.Struct, rename="camel", kw_only=True):
@@ -46,24 +45,25 @@ class RunResults(msgspec.Struct, frozen=True):
 
 
 def results_of(
-    planner: Planner,
-    store: EventStore,
+    catalog: Catalog,
     measurements: Measurements,
-    service: Claim,
+    service: str,
     run: Run,
     statuses: Mapping[str, str],
 ) -> RunResults:
     """The result of a run for each contract of which it has run something.
 
-    `statuses` has the status of each node. A contract has one result of a run, however often the
-    run is reported: its time is that of the run, and its version the one that was tested. Reads all
-    contracts of the service.
+    `service` is the name of a database service, and `statuses` has the status of each node. A
+    contract has one result of a run, however often the run is reported: its time is that of the
+    run, and its version the one that was tested. Reads all contracts of the service; raises
+    NotFound where there is no such service.
     """
-    versions = TestedVersions(store, measurements, service.id, run)
+    below = find_service(catalog.store, service)
+    versions = TestedVersions(catalog.store, measurements, below.id, run)
     points: dict[str, list[Point]] = {}
     contracts: list[ContractOutcome] = []
     matched = set[str]()
-    for contract, origin in contracts_below(planner, store, service):
+    for contract, origin in contracts_below(catalog, below):
         if (tested := versions.of(contract)) is None:
             continue
         matched |= {origin.model, *origin.tests}

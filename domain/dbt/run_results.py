@@ -6,13 +6,15 @@ Results are read as raw JSON of any version from 4 on
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from domain.contracts.elements import text
+from domain.dates import milliseconds
 from domain.errors import InvalidInput, shown
+from domain.patches.json_input import MISFITS
 
 OLDEST = 4
 """The oldest version of the results that is read (dbt 1.0)."""
@@ -46,7 +48,7 @@ def read_run(data: bytes) -> tuple[Run, Iterator[NodeResult]]:
     """
     try:
         results = msgspec.json.decode(data, type=_Results)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except MISFITS as error:
         raise InvalidInput(f"this is no run_results.json of dbt: {error}") from None
     given = results.metadata.get("dbt_schema_version")
     version = _VERSION.fullmatch(given) if isinstance(given, str) else None
@@ -61,9 +63,8 @@ def read_run(data: bytes) -> tuple[Run, Iterator[NodeResult]]:
         raise InvalidInput(
             f"metadata.generated_at of run_results.json must be a time, got {shown(generated)}"
         ) from None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    at = int(moment.timestamp() * 1_000)
-    return Run(invocation=invocation or "unknown", at=at), _results(results.results)
+    run = Run(invocation=invocation or "unknown", at=milliseconds(moment))
+    return run, _results(results.results)
 
 
 def _results(nodes: Sequence[msgspec.Raw]) -> Iterator[NodeResult]:

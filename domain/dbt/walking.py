@@ -8,24 +8,22 @@ from domain.errors import NotFound
 from domain.event_store.port import EventStore
 from domain.event_store.stored import Claim
 from domain.kinds.registry import CONTRACT
-from domain.writing.planning import Planner
+from domain.writing.catalog import Catalog
 
 _LEVELS = ("database", "databaseSchema", "table")
 _PAGE = 1_000
 """Claims that are read at a time."""
 
 
-def contracts_below(
-    planner: Planner, store: EventStore, service: Claim
-) -> Iterator[tuple[Entity, Origin]]:
+def contracts_below(catalog: Catalog, service: Claim) -> Iterator[tuple[Entity, Origin]]:
     """The live contracts of tables of a service that an import of dbt has changed."""
-    for page in _tables(store, service.id, _LEVELS):
-        claims = store.claims(parents=[claim.id for claim in page])
+    for page in _tables(catalog.store, service.id, _LEVELS):
+        claims = catalog.store.claims(parents=[claim.id for claim in page])
         for claim in claims:
             if claim.kind != CONTRACT.name or claim.deleted:
                 continue
             try:
-                contract = planner.live(CONTRACT, claim.id)
+                contract = catalog.planner.live(CONTRACT, claim.id)
             except NotFound:
                 # The contract was deleted after its claim was read.
                 continue

@@ -1,7 +1,7 @@
 """Reads of the events and claims of entities, from a log or from what is to be appended to one."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypedDict, Unpack
 
 import msgspec
@@ -117,3 +117,10 @@ class EntityReads(ABC):
     def claim_by_id(self, entity_id: str) -> Claim | None:
         """The claim of an entity; None when the entity holds no name."""
         return next(iter(self.claims(ids=[entity_id])), None)
+
+
+def whole_streams(
+    log: EntityReads, entity_ids: Iterable[str], *, upto: int | None = None
+) -> Iterator[RecordedEvent]:
+    """All events of these entities, those beyond position `upto` left out; see `streams`."""
+    return log.streams([StreamSpan(each) for each in entity_ids], upto=upto)

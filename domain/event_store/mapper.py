@@ -1,14 +1,13 @@
 """Converts events to what the log stores, a fixed type name and JSON bytes, and back."""
 
 import msgspec
-from msgspec import Raw
 
 from domain.aggregate.upcasters import UPCASTERS, Upcasters, current_schema, upcast
 from domain.errors import shown
 from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.features import KNOWN, later_event
 from domain.event_store.writes import NewRow
-from domain.events import EVENT_TYPES, TYPE_NAMES, Event
+from domain.events import EVENT_TYPES, TYPE_NAMES, Event, values_by_key
 
 
 class _Header(msgspec.Struct):
@@ -65,7 +64,7 @@ class EventMapper:
     def _refuse_later_fields(self, topic: str, state: bytes) -> None:
         """Raise LaterRelease when a payload has fields that its type has not."""
         fields = msgspec.structs.fields(EVENT_TYPES[topic])
-        given = msgspec.json.decode(state, type=dict[str, Raw])
+        given = values_by_key(state)
         unknown = sorted(given.keys() - {field.encode_name for field in fields})
         if "schema" in unknown:
             raise later_event(f"a schema of {topic} above {self._schemas[topic]}")

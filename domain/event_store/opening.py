@@ -11,6 +11,7 @@ from domain.event_store.port import EventStore
 from domain.event_store.sqlite.log import open_sqlite_log
 from domain.event_store.sqlite.replacing import Replaced, refuse_unfinished, replace_log
 from domain.machine import durable_files
+from domain.machine.storage_errors import storage_errors
 from domain.machine.write_turns import WriteTurns
 
 _FILE = "events.db"
@@ -63,10 +64,8 @@ def note_database(directory: Path) -> None:
     Without that, a server that is started there without the database's URL would begin a new log.
     Raises StoreUnavailable.
     """
-    try:
+    with storage_errors(f"{directory} cannot be written"):
         database_note(directory).touch()
-    except OSError as error:
-        raise StoreUnavailable(f"{directory} cannot be written: {error}") from error
 
 
 def move_log(source: Path, target: Path) -> None:

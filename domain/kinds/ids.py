@@ -1,11 +1,11 @@
 """Entity ids: UUIDv7, so that ids made later sort later and index inserts stay local."""
 
 import os
-import time
 from contextlib import suppress
 from uuid import UUID
 
 from domain.errors import InvalidInput
+from domain.machine import clock
 
 _VERSION_7 = 0x7 << 76
 _VARIANT = 0b10 << 62
@@ -14,9 +14,8 @@ _RANDOM_MASK = ~((0xF << 76) | (0b11 << 62)) & ((1 << 80) - 1)
 
 def new_id() -> str:
     """A fresh UUIDv7 (RFC 9562, section 5.7) in canonical text form."""
-    milliseconds = time.time_ns() // 1_000_000
     random = int.from_bytes(os.urandom(10), "big") & _RANDOM_MASK
-    digits = f"{milliseconds << 80 | _VERSION_7 | _VARIANT | random:032x}"
+    digits = f"{clock.now() << 80 | _VERSION_7 | _VARIANT | random:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 

@@ -5,14 +5,17 @@ Facets stay as they came and are read one by one (`facets.py`).
 """
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import blake2b
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Raw, Struct
 
+from domain.dates import milliseconds
 from domain.errors import InvalidInput, shown
+from domain.events import values_by_key
+from domain.patches.json_input import MISFITS
 
 MOST_EVENTS = 1_000
 """Events of one batch."""
@@ -63,8 +66,7 @@ class Event(Struct, rename="camel"):
     @property
     def at(self) -> int:
         """The time of the event in milliseconds since 1970; one without zone is of UTC."""
-        time = self.event_time
-        return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1_000)
+        return milliseconds(self.event_time)
 
 
 class _Said(Struct, rename="camel"):
@@ -82,7 +84,6 @@ class _Said(Struct, rename="camel"):
 _said = msgspec.json.Decoder(_Said).decode
 _decode = msgspec.json.Decoder(Event).decode
 _batch = msgspec.json.Decoder(list[Raw])
-_wrapped = msgspec.json.Decoder(dict[str, Raw])
 
 
 def read_event(data: bytes | Raw) -> Event:
@@ -114,7 +115,7 @@ def digest_of(data: bytes | Raw) -> bytes:
 def _read(decode: Callable[[bytes | Raw], T], data: bytes | Raw) -> T:
     try:
         return decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except MISFITS as error:
         raise InvalidInput(f"this is no event of OpenLineage: {error}") from None
     except (ValueError, OverflowError) as error:
         raise InvalidInput(f"this is no event of OpenLineage: eventTime: {error}") from None
@@ -124,9 +125,9 @@ def read_batch(data: bytes) -> Sequence[Raw]:
     """The JSON of each event of a batch, a list or `{"events": [...]}`; raises InvalidInput."""
     try:
         if data.lstrip()[:1] == b"{":
-            data = _wrapped.decode(data).get("events", Raw(b"null"))
+            data = values_by_key(data).get("events", Raw(b"null"))
         events = _batch.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except MISFITS as error:
         raise InvalidInput(
             f'a batch is a JSON list of events, or {{"events": [...]}}: {error}'
         ) from None

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from domain.errors import shown
+from domain.patches.json_input import MISFITS
 
 MOST_BYTES = 2_000_000
 """Bytes of a facet that is read by one call."""
@@ -225,8 +226,6 @@ _to_facets = msgspec.json.Decoder(dict[str, Raw] | None)
 _DELETED = b'"_deleted"'
 _IN_PARTS = frozenset(("columnLineage", "lineage"))
 """Facets without a bound in bytes: each of their parts is read by a call of its own."""
-_MISFITS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Errors of what is no JSON of the form that is expected; nobody has looked into it before."""
 
 
 class Facets:
@@ -239,7 +238,7 @@ class Facets:
         self._facets: dict[str, Raw] = {}
         try:
             self._facets = _to_facets.decode(given) or {}
-        except _MISFITS:
+        except MISFITS:
             told.add(f"{where}: facets left out: they are no object")
 
     def read(self, name: str, form: type[T]) -> T | None:
@@ -258,7 +257,7 @@ class Facets:
         """A part of the facet of a name; None for a misfit."""
         try:
             return msgspec.json.decode(raw, type=form)
-        except _MISFITS as error:
+        except MISFITS as error:
             self._told.add(f"{self._where}: facet {name} left out: {error}")
             return None
 
@@ -275,7 +274,7 @@ def _is_deleted(raw: Raw) -> bool:
         return False
     try:
         return _deleted.decode(raw).deleted is True
-    except _MISFITS:
+    except MISFITS:
         return False
 
 

@@ -40,19 +40,12 @@ class Taker:
     """Takes statements for callers; threads may share it."""
 
     def __init__(
-        self,
-        catalog: Catalog,
-        measurements: Measurements,
-        read_places: ReadPlaces,
-        now: Callable[[], int] = clock.now,
+        self, catalog: Catalog, measurements: Measurements, read_places: ReadPlaces
     ) -> None:
-        """`read_places` gives the services of the catalog as they are; `now` milliseconds since
-        1970.
-        """
+        """`read_places` gives the services of the catalog as they are."""
         self._catalog = catalog
         self._measurements = measurements
         self._read_places = read_places
-        self.now = now
         self.keeping = Keeping(measurements)
 
     def drawings(self, statements: Sequence[Statement]) -> list[Drawing]:
@@ -83,7 +76,7 @@ class Taker:
         for outcome in outcomes:
             # An event of many parts would hold all that has been written until it is answered.
             outcome.work = Work()
-        now = self.now()
+        now = clock.now()
         oldest = self._measurements.oldest(now)
         statements = [each.statement for each in outcomes]
         known = known_runs(self.keeping, statements)

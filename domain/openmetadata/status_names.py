@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from domain.aggregate.entity import STATUS
 from domain.errors import InvalidInput
-from domain.events import Body
+from domain.events import Body, values_by_key
 from domain.kinds.entity_kind import FORMER_NAMES, EntityKind
 from domain.patches.json_patch import Operation
 
@@ -21,7 +21,6 @@ _CHANGES = "changeDescription"
 _POINTER = f"/{STATUS}"
 _CHANGED = ("fieldsAdded", "fieldsUpdated", "fieldsDeleted")
 _VALUES = ("oldValue", "newValue")
-_to_keys = msgspec.json.Decoder(dict[str, Raw])
 _encode = msgspec.json.encode
 
 
@@ -64,11 +63,11 @@ class StatusNames(msgspec.Struct, frozen=True):
         the whole entity for a key that it does not know.
         """
         if self and kind.renamable and _FORMER in entity_json:
-            shown = _to_keys.decode(entity_json)
+            shown = values_by_key(entity_json)
             return _encode({key: raw for key, raw in shown.items() if key != FORMER_NAMES})
         if not kind.statuses or not any(map(entity_json.__contains__, self._quoted)):
             return entity_json
-        shown = _to_keys.decode(entity_json)
+        shown = values_by_key(entity_json)
         if STATUS in shown:
             shown[STATUS] = self._raw(shown[STATUS])
         if _CHANGES in shown:

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from domain.aggregate.lifecycle import format_version
-from domain.events import Body, ContractJudged
+from domain.events import ContractJudged, values_by_key
 from domain.machine import clock
 
 KEY = "verdict"
@@ -20,7 +20,6 @@ VERDICTS = ("Success", "PartialSuccess", "Failed", "Unknown")
 UNKNOWN: Literal["Unknown"] = "Unknown"
 """The verdict on a contract that nothing is known of, or whose time it is not."""
 _MOMENT = b'"validUntil":'
-_to_keys = msgspec.json.Decoder(Body)
 
 
 class Verdict(msgspec.Struct, frozen=True, rename="camel"):
@@ -59,7 +58,7 @@ def as_it_reads(optional: bytes, now: int | None = None) -> bytes:
     """
     if _MOMENT not in optional:
         return optional
-    held = _to_keys.decode(optional)
+    held = values_by_key(optional)
     if (raw := held.get(KEY)) is None:
         return optional
     held[KEY] = Raw(msgspec.json.encode(_read_at(msgspec.json.decode(raw, type=Verdict), now)))

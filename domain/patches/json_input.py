@@ -17,6 +17,8 @@ MAX_VALUES = 600_000
 A text holds at most as many values. A value takes 100 bytes of memory, however few it has in the
 text, and each is looked at by the garbage collector: no text of this size is costly.
 """
+MISFITS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""Errors by which msgspec refuses what is no JSON of the form that is expected."""
 _SMALL = 2_000
 """Bytes up to which a text cannot hold many values."""
 _HALF = re.compile(

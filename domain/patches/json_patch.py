@@ -146,12 +146,17 @@ def pointer(text: Any) -> list[str]:
     for token in tokens:
         if "~" in token.replace("~0", "").replace("~1", ""):
             raise InvalidInput(f"'~' is written ~0 and '/' ~1 in a path, got {shown(text)}")
-    return [token.replace("~1", "/").replace("~0", "~") for token in tokens]
+    return [*map(unescape, tokens)]
 
 
 def escape(key: str) -> str:
     """One reference token of a JSON Pointer as it is written in a path."""
     return key.replace("~", "~0").replace("/", "~1")
+
+
+def unescape(token: str) -> str:
+    """The key that one reference token of a JSON Pointer stands for."""
+    return token.replace("~1", "/").replace("~0", "~")
 
 
 def same(left: Any, right: Any) -> bool:

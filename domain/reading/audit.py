@@ -10,7 +10,7 @@ from domain import events
 from domain.edges import EDGE, edge_ends
 from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.port import EventStore
-from domain.events import TYPE_NAMES, Body, Event, Via
+from domain.events import TYPE_NAMES, Body, Event, Via, values_by_key
 from domain.kinds.bodies.lineage import RUNNING_KINDS
 from domain.kinds.registry import ALL_KINDS, KINDS
 from domain.reading.names_of_then import Named, NamesOfThen
@@ -200,7 +200,7 @@ def _remark(event: Event, end_kinds: frozenset[str]) -> Body:
     not told them.
     """
     left_out = _OF_EVERY_EVENT if end_kinds.issuperset(KINDS) else _OF_EVERY_EVENT | {"reasons"}
-    held = msgspec.json.decode(msgspec.json.encode(event), type=Body)
+    held = values_by_key(msgspec.json.encode(event))
     return {key: raw for key, raw in held.items() if key not in left_out}
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from domain.aggregate.entity import Entity, evolve
-from domain.event_store.entity_reads import RecordedEvent, StreamSpan
+from domain.event_store.entity_reads import RecordedEvent, StreamSpan, whole_streams
 from domain.event_store.port import EventStore
 from domain.event_store.stored import Claim
 from domain.events import EntityCreated, EntityRenamed
@@ -92,7 +92,7 @@ def ends_of(
     None stands between them after each PAUSE events, so that readers may do something else.
     Streams are read as the iterator goes on; the states of one entity are held at a time.
     """
-    recorded = enumerate(store.streams([StreamSpan(each) for each in ids], upto=after), 1)
+    recorded = enumerate(whole_streams(store, ids, upto=after), 1)
     for entity_id, stream in groupby(recorded, key=lambda each: each[1].entity_id):
         earlier = state = None
         for number, each in stream:

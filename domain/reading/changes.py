@@ -8,7 +8,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from domain.aggregate.entity import Entity
 from domain.aggregate.lifecycle import format_version
-from domain.events import Body
+from domain.events import Body, values_by_key
 from domain.kinds import names
 from domain.kinds.entity_kind import FORMER_NAMES
 from domain.openmetadata import document
@@ -129,7 +129,7 @@ def _compared(entity: Entity, cut: Callable[[bytes], bytes] | None) -> Body:
     """The shown fields of an entity that a change of it is described by."""
     shown = document.fields(entity)
     if cut is not None:
-        shown = msgspec.json.decode(cut(document.encode(shown)), type=Body)
+        shown = values_by_key(cut(document.encode(shown)))
     compared = {key: raw for key, raw in shown.items() if key not in _NOT_COMPARED}
     return {**compared, "deleted": Raw(b"true" if entity.deleted else b"false")}
 

@@ -12,7 +12,7 @@ from msgspec import Raw
 from domain.aggregate.entity import Entity, evolve
 from domain.aggregate.lifecycle import format_version
 from domain.errors import Conflict, NotFound, Purged
-from domain.event_store.entity_reads import RecordedEvent, StreamSpan
+from domain.event_store.entity_reads import RecordedEvent, whole_streams
 from domain.event_store.port import EventStore
 from domain.events import REMARKS, TYPE_NAMES, Body, EntityPurged, Via
 from domain.kinds.entity_kind import EntityKind
@@ -148,7 +148,7 @@ def as_of(store: EventStore, kind: EntityKind, entity_id: str, position: int) ->
             raise Purged(f"{kind.name} instance for {entity_id} was purged, and its past with it")
     if claim is None or claim.kind != kind.name:
         raise NotFound(f"{kind.name} instance for {entity_id} not found")
-    state = next(folded(store.streams([StreamSpan(entity_id)], upto=position)), None)
+    state = next(folded(whole_streams(store, [entity_id], upto=position)), None)
     if state is None:
         raise NotFound(
             f"{kind.name} instance for {entity_id} was not there yet at position {position}"

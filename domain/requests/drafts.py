@@ -8,12 +8,11 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Raw
 from msgspec.structs import replace
 
 from domain.aggregate.entity import STATUS
 from domain.errors import InvalidInput
-from domain.events import Body
+from domain.events import Body, values_by_key
 from domain.kinds import names
 from domain.kinds.bodies.base import EntityBody, ParentToBring
 from domain.kinds.bodies.components import TAG_KINDS, NestedReference, Ref
@@ -27,7 +26,6 @@ MAX_MEMBERS = 1_000
 """The most entities that one request may have refer to its entity (`EntityKind.members`)."""
 _EMPTY = frozenset((b"null", b"[]", b"{}"))
 _LONGEST_EMPTY = 4
-_decode = msgspec.json.Decoder(dict[str, Raw]).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -75,7 +73,7 @@ class Draft(msgspec.Struct, kw_only=True, array_like=True):
         completed = self.completed if self.struct is None else _completed(kind, self.struct, fqn)
         return {
             key: value
-            for key, value in _decode(completed).items()
+            for key, value in values_by_key(completed).items()
             if (len(value) > _LONGEST_EMPTY or bytes(value) not in _EMPTY) and key != "name"
         }
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 import msgspec
-from msgspec import Raw
 
 from domain.aggregate.entity import Entity
+from domain.events import values_by_key
 from domain.kinds.bodies.lineage import ColumnLineage
 from domain.kinds.registry import KINDS
 
@@ -19,7 +19,6 @@ class _Part(msgspec.Struct, rename="camel"):
 
 
 _parts = msgspec.json.Decoder(list[_Part])
-_keys = msgspec.json.Decoder(dict[str, Raw])
 
 
 def column_paths(kind: str) -> tuple[str, ...]:
@@ -89,7 +88,7 @@ def column_names(entity: Entity) -> frozenset[str]:
         key, _, inner = path.partition(".")
         raw = entity.body.get(key)
         if raw is not None and inner:
-            raw = _keys.decode(raw).get(inner)
+            raw = values_by_key(raw).get(inner)
         if raw is not None:
             names.update(_names(_parts.decode(raw)))
     return frozenset(names)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Raw
 
 from domain.aggregate import commands
 from domain.aggregate.entity import Entity
@@ -13,7 +12,7 @@ from domain.edges import DETAIL_KEYS, EDGE, SET_HERE, details_of, edge_ends, edg
 from domain.errors import InvalidInput, NotFound, StaleVersion, shown
 from domain.event_store.entity_reads import EntityReads
 from domain.event_store.stored import Claim
-from domain.events import Body
+from domain.events import Body, values_by_key
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import DBT, MANUAL, MAX_MAPPINGS, ColumnLineage, LineageEdge
 from domain.kinds.registry import KINDS, LINEAGE_EDGE
@@ -337,7 +336,7 @@ def _mappings_of(state: Entity, key: str) -> list[ColumnLineage]:
 
 def _recorded(edge: LineageEdge) -> Body:
     """The keys of an edge that hold something; raises EntityOverLimit."""
-    values = msgspec.json.decode(msgspec.json.encode(edge), type=dict[str, Raw])
+    values = values_by_key(msgspec.json.encode(edge))
     body = {key: raw for key, raw in values.items() if key != "name" and bytes(raw) != b"[]"}
     check_entity_bytes(sum(map(len, body.values())))
     return body

@@ -64,7 +64,8 @@ def holders(
                     by_name.setdefault(name, place)
     held: dict[int | None, list[Reference]] = {}
     strays: list[str] = []
-    for contract in _contracts(planner, publication):
+    sought = str(publication.document["id"])
+    for contract in contracts_with(planner, publication.known(), sought):
         entity = contract.value(CONTRACT.parents[0])
         before = object_of(contract.body).get("name")
         if isinstance(before, str) and before in by_name:
@@ -85,10 +86,9 @@ def holders(
     return held, strays
 
 
-def _contracts(planner: Planner, publication: Publication) -> Iterator[Entity]:
-    """The live contracts that have a document of this id, by the newest state of the log."""
-    sought = str(publication.document["id"])
-    for contract_id in publication.known():
+def contracts_with(planner: Planner, contract_ids: Iterable[str], sought: str) -> Iterator[Entity]:
+    """The live contracts, among those with these ids, whose document has the id that is sought."""
+    for contract_id in contract_ids:
         try:
             contract = planner.live(CONTRACT, contract_id)
         except NotFound:

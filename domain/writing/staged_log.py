@@ -7,7 +7,13 @@ from typing import Unpack
 
 from domain.aggregate.entity import Entity
 from domain.event_store.appends import claim_of
-from domain.event_store.entity_reads import EntityReads, RecordedEvent, SoughtClaims, StreamSpan
+from domain.event_store.entity_reads import (
+    EntityReads,
+    RecordedEvent,
+    SoughtClaims,
+    StreamSpan,
+    whole_streams,
+)
 from domain.event_store.stored import Claim
 from domain.reading.history import folded
 
@@ -84,7 +90,7 @@ class StagedLog(EntityReads):
 
     def states(self, ids: Collection[str]) -> Iterator[Entity]:
         """The newest states of entities in the log, in this order, read as the iterator goes on."""
-        for state, _ in folded(self._log.streams([StreamSpan(entity_id) for entity_id in ids])):
+        for state, _ in folded(whole_streams(self._log, ids)):
             self._ends[state.id] = state.stream_version
             yield state
 

@@ -17,7 +17,7 @@ from operator import attrgetter
 import msgspec
 
 from domain.aggregate.entity import Entity, evolve
-from domain.event_store.entity_reads import StreamSpan
+from domain.event_store.entity_reads import whole_streams
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.reading.moments import DAY
@@ -71,7 +71,7 @@ def fold_streams(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[Fol
     back.
     """
     part = _Part()
-    streams = log.streams([StreamSpan(entity_id) for entity_id in ids], upto=upto)
+    streams = whole_streams(log, ids, upto=upto)
     for entity_id, stream in groupby(streams, key=attrgetter("entity_id")):
         life = Life()
         state: Entity | None = None

@@ -13,7 +13,7 @@ import msgspec
 
 from domain.edges import EDGE, edge_name
 from domain.errors import NotFound
-from domain.events import Body
+from domain.events import Body, values_by_key
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import RUNNING_KINDS
 from projections.entities.list_port import PastOfList
@@ -85,7 +85,6 @@ class _Run(msgspec.Struct):
 
 
 _named = msgspec.json.Decoder(_Named)
-_fields = msgspec.json.Decoder(Body)
 _node = msgspec.json.Decoder(Node)
 _run = msgspec.json.Decoder(_Run)
 
@@ -133,7 +132,7 @@ class _Walk:
                 return
             self._seen += 1
             self._bytes += len(core)
-            fields = _fields.decode(core)
+            fields = values_by_key(core)
             beginning, end = (_node.decode(fields[key]) for key in ("fromEntity", "toEntity"))
             own, other = (end, beginning) if self._upstream else (beginning, end)
             if own.id != node.id and (other.id == node.id or not _runs(fields, node.id)):
@@ -259,7 +258,7 @@ def read_edge(model: SortedReadModel, from_id: str, to_id: str, sight: EdgeSight
     Raises NotFound where there is no edge, or none between entities that the caller may view.
     """
     stored = model.document(EDGE, fqn=edge_name(from_id, to_id))
-    if stored is None or not sight.shows(fields := _fields.decode(stored.core)):
+    if stored is None or not sight.shows(fields := values_by_key(stored.core)):
         raise NotFound(f"lineage edge from {from_id} to {to_id} not found")
     version = bytes(fields["version"]).decode()
     return EdgeAnswer(sight.details(fields), version, stored.position, stored.last_event)

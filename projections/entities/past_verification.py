@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import msgspec
-
 from domain.edges import EDGE
 from domain.event_store.port import MAX_INTEGER, EventStore
 from domain.event_store.stored import LiveStreams
@@ -14,7 +12,7 @@ from projections.entities.folding_process import fold_streams
 from projections.entities.loaded_past import LoadedPast
 from projections.entities.port import EntitySnapshot
 from projections.entities.replaced_states import ANY_STATUS, ReplacedState, Series
-from projections.entities.stored_entity import add_digests, columns_digest
+from projections.entities.stored_entity import actual_digest, add_digests, columns_digest
 from projections.verification.report import Difference, FieldPair
 
 _STREAMS = 1_000
@@ -63,8 +61,8 @@ def past_differences(log: EventStore, snapshot: EntitySnapshot) -> Iterator[Diff
     sums: Sums = {}
     for due, held in _paired(replay.replaced(), snapshot.replaced()):
         if held is not None:
-            add_digests(sums, [(held.kind, 1, _digest(held))])
-        if due is None or held is None or not due.digest == held.digest == _digest(held):
+            add_digests(sums, [(held.kind, 1, actual_digest(held))])
+        if due is None or held is None or not due.digest == held.digest == actual_digest(held):
             yield _wrong_state(due, held)
     ended: Sums = {}
     for row in snapshot.ended():
@@ -133,11 +131,6 @@ def _paired(
 
 def _key(row: ReplacedState) -> tuple[str, int]:
     return row.id, row.until
-
-
-def _digest(row: ReplacedState) -> bytes:
-    """The digest of what is stored, whatever digest is stored with it."""
-    return columns_digest(msgspec.structs.astuple(row)[:-1])
 
 
 def _wrong_sums(what: str, due: Sums, held: Sums) -> Iterator[Difference]:

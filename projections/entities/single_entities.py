@@ -7,7 +7,7 @@ import msgspec
 
 from domain.errors import NotFound
 from domain.event_store.entity_reads import RecordedEvent
-from domain.events import Body
+from domain.events import values_by_key
 from domain.kinds.entity_kind import EntityKind
 from domain.openmetadata import document
 from domain.openmetadata.verdicts import as_it_reads
@@ -34,7 +34,6 @@ class _Versioned(msgspec.Struct):
     version: msgspec.Raw
 
 
-_to_keys = msgspec.json.Decoder(Body)
 _versioned = msgspec.json.Decoder(_Versioned)
 
 
@@ -76,7 +75,7 @@ def with_fields(
     kind, else not at all; a field named in `large` shows only when the entity has it. `now` is the
     time of the read, in milliseconds since the Unix epoch; None for the present.
     """
-    held = _to_keys.decode(as_it_reads(optional, now))
+    held = values_by_key(as_it_reads(optional, now))
     wanted: dict[str, Any] = {field: held[field] for field in large if field in held}
     for field in fields:
         if field in held:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from domain.errors import InvalidInput
-from domain.events import Body
+from domain.events import values_by_key
 from projections.entities.lineage import Bounds
 from projections.entities.port import EdgeReader
 from projections.visibility.edges import EdgeSight
@@ -25,7 +25,6 @@ class _End(msgspec.Struct, rename="camel"):
     fully_qualified_name: str
 
 
-_fields = msgspec.json.Decoder(Body)
 _end = msgspec.json.Decoder(_End)
 
 
@@ -56,7 +55,7 @@ class UpstreamEdges:
             self._seen += 1
             self._bytes += len(core)
             self._check()
-            fields = _fields.decode(core)
+            fields = values_by_key(core)
             if self._sight.shows(fields):
                 details = self._sight.details(fields)
                 ends = {key: _end.decode(fields[key]) for key in _ENDS}

@@ -10,6 +10,7 @@ import msgspec
 
 from domain.aggregate.entity import Entity
 from domain.event_store.port import EventStore
+from domain.patches.json_input import MISFITS
 from domain.reading import changes
 from domain.reading.moments import Moment, recorded_moments
 from projections.entities.daily_verification import DayReplay
@@ -18,7 +19,7 @@ from projections.entities.port import EntitySnapshot, SortedReadModel
 from projections.entities.stored_entity import (
     DIGEST_MODULUS,
     StoredEntity,
-    columns_digest,
+    actual_digest,
     stored_entity,
 )
 from projections.feeding.log_fingerprint import disagreement
@@ -133,8 +134,7 @@ def _expected(entity: Entity, position: int) -> tuple[StoredEntity, int]:
 
 
 def _digest(stored: StoredEntity) -> int:
-    """The digest of what is stored, whatever digest is stored with it."""
-    return int.from_bytes(columns_digest(msgspec.structs.astuple(stored)[:-1]), "big")
+    return int.from_bytes(actual_digest(stored), "big")
 
 
 def _explain(expected: StoredEntity, stored: StoredEntity) -> list[FieldPair]:
@@ -149,7 +149,7 @@ def _explain(expected: StoredEntity, stored: StoredEntity) -> list[FieldPair]:
             continue
         try:
             decoded = msgspec.json.decode(due), msgspec.json.decode(held)
-        except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
+        except (*MISFITS, TypeError) as error:
             pairs.append(FieldPair(name, "JSON", f"no JSON: {error}"))
             continue
         inside = [FieldPair(d.name, d.old, d.new) for d in changes.differences(*decoded)]

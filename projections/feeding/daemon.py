@@ -15,6 +15,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.port import Announcements, EventStore
 from domain.event_store.writes import StoredAppend
 from domain.machine.disk import is_of_full_disk
+from domain.machine.storage_errors import storage_errors
 from projections.feeding import process_lock
 
 POLL_SECONDS = 0.01
@@ -80,10 +81,8 @@ class ProjectorLock:
 
     def __enter__(self) -> "ProjectorLock":
         """Take the lock; raises StoreUnavailable when another process holds it."""
-        try:
+        with storage_errors("the projectors' lock cannot be made"):
             file = self._path.open("w")
-        except OSError as error:
-            raise StoreUnavailable(f"the projectors' lock cannot be made: {error}") from None
         if process_lock.take(file):
             self._file = file
             return self

@@ -11,6 +11,7 @@ import msgspec
 
 from domain.event_store.entity_reads import RecordedEvent
 from domain.event_store.port import EventStore
+from projections.feeding.port import Damaged
 
 
 def fingerprint_of(log_id: str, recorded: RecordedEvent) -> str:
@@ -34,6 +35,14 @@ def fingerprint_at(log: EventStore, position: int) -> str | None:
         return ""
     events = log.read(position - 1, 1, upto=position)
     return fingerprint_of(log.identity(), events[0]) if events else None
+
+
+def fingerprint_of_head(log: EventStore, head: int) -> str:
+    """The fingerprint of the log at its head; raises Damaged where it has no event there."""
+    fingerprint = fingerprint_at(log, head)
+    if fingerprint is None:
+        raise Damaged(f"the log has no event at its head, position {head}")
+    return fingerprint
 
 
 def disagreement(log: EventStore, position: int, fingerprint: str) -> str | None:

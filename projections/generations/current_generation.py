@@ -180,7 +180,8 @@ class CurrentGeneration(Generic[M]):
                 self._revision, self._refused = revision, refused
                 raise
             except StoreUnavailable:
-                # Two switches since the pointer was read: its file is gone.
+                # The generation was switched twice after the pointer was read, so its file was
+                # deleted.
                 newest = self.generations.revision("pointer")
                 if newest == revision or attempt == _ATTEMPTS - 1:
                     raise

@@ -17,6 +17,7 @@ import msgspec
 
 from domain.errors import StoreUnavailable
 from domain.machine import durable_files
+from domain.machine.storage_errors import storage_errors
 from projections.feeding.daemon import ProjectorLock, is_projected
 from projections.generations.port import Generations, Pointer, ProposedGeneration, Record
 
@@ -137,18 +138,6 @@ def build_lock(directory: Path, name: str) -> Iterator[None]:
         except OSError:
             raise StoreUnavailable(f"another process is building a generation of {name}") from None
         yield
-
-
-@contextmanager
-def storage_errors(what: str) -> Iterator[None]:
-    """Raise an OSError in the block, such as that of a full disk, as StoreUnavailable.
-
-    `what` says what failed.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise StoreUnavailable(f"{what}: {error}") from error
 
 
 @contextmanager

@@ -220,4 +220,4 @@ class Leadership(Protocol):
         """True if this process still leads."""
 
     def release(self) -> None:
-        """Leave the lead to another process."""
+        """Give up the leadership, which another process may take then."""

@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 
 from domain.errors import Conflict, StoreUnavailable
+from domain.machine.storage_errors import storage_errors
 from projections.feeding import process_lock
 
 Work = Literal["verify", "rebuild"]
@@ -84,10 +85,8 @@ def operating(directory: Path) -> Iterator[None]:
 
     Raises Conflict when another process has the lock, StoreUnavailable when it cannot be made.
     """
-    try:
+    with storage_errors("the lock of operations cannot be made"):
         file = (directory / _LOCK).open("w")
-    except OSError as error:
-        raise StoreUnavailable(f"the lock of operations cannot be made: {error}") from None
     with file:
         if not process_lock.take(file):
             raise Conflict(_ONE_AT_A_TIME)

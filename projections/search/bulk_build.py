@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import msgspec
 
-from domain.event_store.entity_reads import StreamSpan
+from domain.event_store.entity_reads import whole_streams
 from domain.event_store.port import EventStore
 from domain.reading import history
 from projections.feeding.log_fingerprint import fingerprint_at
@@ -114,7 +114,7 @@ def _resume(log: EventStore, fingerprint: str) -> _Reached | None:
 
 def _last_states(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[Folded]:
     """The states of the indexed ones among these entities at a position, in order of the ids."""
-    streams = log.streams([StreamSpan(entity_id) for entity_id in ids], upto=upto)
+    streams = whole_streams(log, ids, upto=upto)
     for entity, position in history.folded(streams):
         if is_indexed(entity):
             yield Folded(entity, position)
@@ -125,7 +125,7 @@ def _steps(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[tuple[Fol
 
     States are folded as the iterator goes on, so that a long stream takes no memory.
     """
-    streams = log.streams([StreamSpan(entity_id) for entity_id in ids], upto=upto)
+    streams = whole_streams(log, ids, upto=upto)
     states = (Folded(*state) for state in history.states(streams))
     for state, successor in pairwise(states):
         if state.entity.id == successor.entity.id:

@@ -18,6 +18,7 @@ from projections.search.aggregations import Aggregation, Terms, below
 from projections.search.analysis import fold, keyword
 from projections.search.language import patterns
 from projections.search.language.regex import lucene_escaped, regex
+from projections.search.slips import are_within
 from projections.search.tree import Node
 
 _STATUSES = tuple(dict.fromkeys(each for kind in KINDS.values() for each in kind.statuses))
@@ -54,7 +55,7 @@ def _fits(node: Node, name: str) -> bool:
             return _matches(regex(pattern), value)
         case tree.Fuzzy(text=text, distance=distance, prefix=prefix):
             typed = fold(text)
-            return typed[:prefix] == value[:prefix] and _slips(typed, value) <= distance
+            return typed[:prefix] == value[:prefix] and are_within(typed, value, distance)
         case tree.Range():
             return _is_between(node, value)
     return False
@@ -76,20 +77,6 @@ def _is_between(node: tree.Range, value: str) -> bool:
         (node.lte, value.__le__),
     )
     return all(bound is None or holds(fold(bound)) for bound, holds in bounds)
-
-
-def _slips(typed: str, value: str) -> int:
-    """Letters to put in, leave out, replace or swap with the next to make one text the other."""
-    before: list[int] = []
-    row = list(range(len(value) + 1))
-    for at, letter in enumerate(typed, 1):
-        before, last, row = row, before, [at]
-        for to, other in enumerate(value, 1):
-            cost = min(before[to] + 1, row[to - 1] + 1, before[to - 1] + (letter != other))
-            if at > 1 < to and letter == value[to - 2] and typed[at - 2] == other:
-                cost = min(cost, last[to - 2] + 1)
-            row.append(cost)
-    return row[-1]
 
 
 def counted(aggregations: Sequence[Aggregation], statuses: StatusNames) -> list[Aggregation]:

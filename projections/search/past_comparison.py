@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, islice
 
 from domain.aggregate.entity import Entity
-from domain.event_store.entity_reads import StreamSpan
+from domain.event_store.entity_reads import whole_streams
 from domain.event_store.port import EventStore
 from domain.reading import history
 from projections.search.documents.documents import HOLDS_STILL, entity_digest
@@ -32,7 +32,7 @@ def find_past_differences(
     """
     horizon, position = span
     while part := [*islice(ids, _STREAMS_AT_A_TIME)]:
-        streams = log.streams([StreamSpan(entity_id) for entity_id in part], upto=position)
+        streams = whole_streams(log, part, upto=position)
         for entity_id, replayed in groupby(history.states(streams), lambda state: state[0].id):
             entity, due = _due(replayed, horizon)
             for since, until, digest in stored(entity_id):

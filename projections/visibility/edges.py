@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw
 
 from domain.edges import EDGE, details_of
-from domain.events import Body
+from domain.events import Body, values_by_key
 from domain.writing.edge_columns import column_paths
 from projections.visibility.withholding import Withheld
 
@@ -50,7 +50,7 @@ class EdgeSight(msgspec.Struct, frozen=True):
         withheld = self.withheld([_referred.decode(fields[key]).type for key in concerned])
         if withheld is None:
             return details
-        return msgspec.json.decode(withheld.cut(msgspec.json.encode(details)), type=Body)
+        return values_by_key(withheld.cut(msgspec.json.encode(details)))
 
     def withheld(self, kinds: Collection[str]) -> Withheld | None:
         """The details that are withheld, or would disclose withheld fields of the entities

@@ -4,7 +4,7 @@ A withheld path stands for everything below it, and `children` adds no step to i
 on the request and the policies alone, never on stored values.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, NoReturn
@@ -13,7 +13,9 @@ import msgspec
 from msgspec import Raw
 
 from domain.errors import RequestRefused
+from domain.events import values_by_key
 from domain.openmetadata.entity_properties import REQUEST_ALIASES
+from domain.patches.json_patch import unescape
 from projections.visibility.field_paths import (
     NESTED,
     PathTree,
@@ -26,8 +28,6 @@ from projections.visibility.field_paths import (
 _DERIVED = {"votes": "totalVotes"}
 """Field -> path of search documents that is computed from it."""
 _TAGS = "tags"
-
-_to_keys = msgspec.json.Decoder(dict[str, Raw])
 
 
 class FieldWithheld(RequestRefused):
@@ -42,7 +42,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
 
     def cut(self, entity_json: bytes) -> bytes:
         """The JSON of an entity without the withheld fields; other fields are not decoded."""
-        shown = _to_keys.decode(entity_json)
+        shown = values_by_key(entity_json)
         for key, below in self._tree.items():
             if key in shown:
                 if below is None:
@@ -158,7 +158,6 @@ def in_both(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
 
 def _steps(pointer: str) -> str:
     """A JSON pointer as a dotted path, without places in arrays."""
-    steps: Sequence[str] = pointer.removeprefix("/").split("/")
-    steps = [step.replace("~1", "/").replace("~0", "~") for step in steps]
+    steps = [*map(unescape, pointer.removeprefix("/").split("/"))]
     kept = [s for s in steps[1:] if s not in (NESTED, "-") and not s.isdigit()]
     return ".".join((*steps[:1], *kept))

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Generic
 
 from domain.event_store.port import EventStore
+from domain.machine.storage_errors import storage_errors
 from projections.entities.port import SortedReadModel
 from projections.entities.projection import EntityProjection
 from projections.entities.sqlite import bulk_load, file_check
@@ -14,7 +15,7 @@ from projections.entities.verification_source import stored_entities
 from projections.feeding.port import Damaged, Progress
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition, KindReport, M, code_digest
-from projections.generations.folder import FolderGenerations, storage_errors
+from projections.generations.folder import FolderGenerations
 from projections.generations.port import ChangeCounter, Leadership
 from projections.generations.shared_supervision import Supervisor
 from projections.generations.supervision import GenerationSupervisor

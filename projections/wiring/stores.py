@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from domain.errors import Conflict, StoreUnavailable
+from domain.errors import Conflict
 from domain.event_store.opening import (
     address_in,
     begins_log,
@@ -16,12 +16,13 @@ from domain.event_store.opening import (
     open_event_log,
 )
 from domain.event_store.port import EventStore
+from domain.machine.storage_errors import storage_errors
 from domain.reading.horizon import Horizon
 from projections.entities.history_limit import HistoryLimit
 from projections.entities.port import SortedReadModel
 from projections.feeding.daemon import ApplyAtOnce, read_building
 from projections.generations.current_generation import CurrentGeneration
-from projections.generations.folder import FolderLeadership, build_lock, storage_errors
+from projections.generations.folder import FolderLeadership, build_lock
 from projections.generations.port import ChangeCounter, Leadership
 from projections.generations.shared_supervision import Supervisor
 from projections.generations.supervision import GenerationSupervisor
@@ -261,10 +262,8 @@ def make_directory(directory: Path) -> None:
 
     Raises StoreUnavailable.
     """
-    try:
+    with storage_errors("the data directory cannot be made"):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreUnavailable(f"the data directory cannot be made: {error}") from error
 
 
 def was_served(directory: Path) -> bool:

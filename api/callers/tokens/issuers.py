@@ -14,7 +14,7 @@ from api.callers.tokens.keys import ASYMMETRIC, SYMMETRIC, KeySet, read_key_set,
 from api.callers.tokens.safe import SECRET, Safe
 from api.callers.tokens.secret import MOST_PREVIOUS, check_secret, make_secrets
 from api.settings import Settings
-from domain.errors import InvalidInput
+from domain.errors import InvalidInput, about
 
 
 class Issuer(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,10 +144,10 @@ def _read_simple(settings: Settings, safe: Safe | None) -> Issuer:
 
 def _read_file(path: Path) -> list[Issuer]:
     origin = f"CATALOG_ISSUERS: {path}"
+    with about(origin):
+        content = _read(path)
     try:
-        entries = msgspec.convert(tomllib.loads(_read(path).decode()), _File).issuer
-    except InvalidInput as error:
-        raise InvalidInput(f"{origin}: {error.message}") from None
+        entries = msgspec.convert(tomllib.loads(content.decode()), _File).issuer
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise InvalidInput(f"{origin}: {error}") from None
     if not entries:
@@ -221,10 +221,8 @@ def _make(
         if not good:
             raise InvalidInput(f"{named(part)} {problem}")
     if jwks is not None and "://" in jwks:
-        try:
+        with about(issuer.origin):
             check_url(jwks)
-        except InvalidInput as error:
-            raise InvalidInput(f"{issuer.origin}: {error.message}") from None
     return issuer
 
 

@@ -13,6 +13,7 @@ import msgspec
 from api.callers.tokens.safe import REGISTER, Safe
 from api.callers.tokens.secret import DAY, KEPT_SECONDS, MOST_DAYS
 from domain.errors import InvalidInput
+from domain.patches.json_input import MISFITS
 
 _UNITS = {"d": DAY, "h": 3_600, "m": 60, "s": 1}
 MOST_ID_CHARACTERS = 1_024
@@ -69,7 +70,7 @@ def decode_register(content: bytes | None, origin: str) -> Register:
         return Register()
     try:
         return msgspec.json.decode(content, type=Register)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except MISFITS as error:
         raise InvalidInput(f"{origin}: the register of tokens cannot be read: {error}") from None
 
 

@@ -5,18 +5,20 @@ from functools import partial
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Raw
+from msgspec import Meta
 
 from api.callers.permissions import Action
 from api.mcp.answers import Answer, fill, short
 from api.mcp.asking import Asked, AsOf, Cursor, Named, viewed
 from api.mcp.cleaning import plain
+from api.mcp.facts import at_path
 from api.use_cases.columns import ColumnRow, ShownColumn, matching, unfold
 from domain.errors import InvalidInput
+from domain.events import values_by_key
+from domain.kinds.entity_kind import EntityKind
 
 MOST_TAGS, MOST_TAG, MOST_NAME = 10, 300, 1_000
 """Tags of a column that are shown, and characters of each, and of a name."""
-_keys = msgspec.json.Decoder(dict[str, Raw])
 _columns = msgspec.json.Decoder(list[ShownColumn] | None)
 
 
@@ -76,15 +78,14 @@ def _page(
         if given.tags:
             withheld.refuse_searched(f"{paths[0]}.tags", "tags")
     at_head = asked.services.stores.entities.checkpoint()
-    keys = dict.fromkeys(path.partition(".")[0] for path in paths)
-    wanted = [key for key in keys if key in kind.optional]
+    wanted = fields_of_columns(kind)
     body, headers = asked.read(given.entity, wanted, pinned if is_past else None)
     changed = int(headers["X-Catalog-Position"])
     position = max(at_head, changed) if pinned is None else pinned
     if changed > position:
         # The entity was changed since the first page.
         body, _ = asked.read(given.entity, wanted, position)
-    rows = _rows(paths, body)
+    rows = column_rows(kind, body)
     chosen = [row for row in matching(rows, given.matching) if _has_any(row, given.tags)]
     shown, more = fill(asked.room(), map(_shown, chosen[start:]), start)
     return Columns(
@@ -97,16 +98,18 @@ def _page(
     )
 
 
-def _rows(paths: Sequence[str], body: bytes) -> list[ColumnRow]:
+def fields_of_columns(kind: EntityKind) -> list[str]:
+    """The optional fields of a kind that hold its columns."""
+    keys = dict.fromkeys(path.partition(".")[0] for path in kind.body.parts)
+    return [key for key in keys if key in kind.optional]
+
+
+def column_rows(kind: EntityKind, body: bytes) -> list[ColumnRow]:
     """The columns at all paths of an entity's JSON, nested ones behind those that they lie in."""
-    by_key = _keys.decode(body)
+    by_key = values_by_key(body)
     rows: list[ColumnRow] = []
-    for path in paths:
-        key, _, inner = path.partition(".")
-        raw = by_key.get(key)
-        if raw is not None and inner:
-            raw = _keys.decode(raw).get(inner)
-        if raw is not None:
+    for path in kind.body.parts:
+        if (raw := at_path(by_key, path)) is not None:
             rows += unfold(_columns.decode(raw) or ())
     return rows
 

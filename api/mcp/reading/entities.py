@@ -13,6 +13,7 @@ from api.mcp.asking import Asked, AsOf, Cursor, Named, viewed
 from api.mcp.cleaning import plain
 from api.mcp.facts import REFERENCE, at_path, exact_or_id, facts_of, is_text
 from domain.errors import InvalidInput, RequestRefused
+from domain.events import values_by_key
 from domain.kinds.entity_kind import EntityKind
 from projections.entities.port import EntityTooLarge
 
@@ -22,7 +23,6 @@ UNASKED = ("owners", "tags", "domains")
 """Optional fields that are shown without being asked for."""
 _BYTES_OF_CHARACTER = 4
 _IDENTITY = ("id", "fullyQualifiedName", "version", "deleted")
-_keys = msgspec.json.Decoder(dict[str, Raw])
 _list = msgspec.json.Decoder(list[Raw])
 
 
@@ -168,7 +168,7 @@ class _Reading:
                 withheld.refuse_field(path, "fields")
         body, headers = self._asked.read(which, self._wanted(kind), pinned, self._most_bytes)
         self.position = int(headers["X-Catalog-Position"])
-        keys = _keys.decode(body)
+        keys = values_by_key(body)
         shown = self._shown
         shown.kind = kind.name
         shown.id = msgspec.json.decode(keys["id"])
@@ -211,7 +211,7 @@ class _Reading:
         first = bytes(memoryview(raw)[:1])
         if path in kind.body.parts:
             self._leave_out(path, raw, read_with="list_columns")
-        elif first == b"{" and not (inside := _keys.decode(raw)).keys() >= REFERENCE:
+        elif first == b"{" and not (inside := values_by_key(raw)).keys() >= REFERENCE:
             inner: dict[str, Any] = {}
             for name, value in inside.items():
                 self._take(kind, f"{path}.{plain(name)}", value, inner)

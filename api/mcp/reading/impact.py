@@ -7,23 +7,22 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta
 
-from api.callers.permissions import Action, Permission
+from api.callers.permissions import Action
 from api.comparisons import HitEntity
-from api.errors import Forbidden
 from api.mcp.answers import Answer, fill, short
 from api.mcp.asking import Asked, Cursor, Named, Shown, viewed
 from api.mcp.cleaning import plain
 from api.mcp.facts import exact_or_id
-from api.use_cases.columns import ShownColumn, unfold
+from api.mcp.reading.columns import column_rows, fields_of_columns
 from api.use_cases.data_tests import may_list_tests, suite_of, tests_in
-from api.use_cases.edge_sight import sight_of
+from api.use_cases.edge_sight import check_sees_lineage, sight_of
 from api.use_cases.impact import Reached, contracts_of, impact_on, owners_of
 from domain.contracts.named_columns import mentions_of, places_of
-from domain.edges import EDGE
 from domain.errors import InvalidInput, NotFound, shown
 from domain.impact import Reach, Tier
 from domain.kinds import names
 from domain.kinds.bodies.components import Reference
+from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import CONTRACT
 from projections.entities.lineage import Node
 
@@ -89,8 +88,7 @@ async def check_impact(asked: Asked, given: CheckImpact) -> ImpactShown:
     """Entities made of an entity or a column, with the contracts and tests that name it."""
     if (given.change == "delete") is bool(given.column):
         raise InvalidInput("delete takes no column, and every other change needs one")
-    if not asked.access.may(Permission(Action.VIEW, EDGE)):
-        raise Forbidden("you have no permission to view the lineage")
+    check_sees_lineage(asked.access)
     _, start = asked.place(given.cursor)
     return await asked.services.heavy_read(asked.request, partial(_checked, asked, given, start))
 
@@ -101,12 +99,11 @@ def _checked(asked: Asked, given: CheckImpact, start: int) -> ImpactShown:
     withheld = asked.access.withheld(Action.VIEW, kind.name)
     if withheld and given.column:
         withheld.refuse_field("columns", "column")
-    optional = [each.partition(".")[0] for each in kind.body.parts]
-    body, _ = asked.read(given.entity, [each for each in optional if each in kind.optional], None)
+    body, _ = asked.read(given.entity, fields_of_columns(kind), None)
     entity = msgspec.json.decode(body)
     whole = entity["fullyQualifiedName"]
     column = given.column.removeprefix(f"{whole}.")
-    if column and not _has_column(kind.body.parts, entity, column):
+    if column and all(row.path != column for row in column_rows(kind, body)):
         raise NotFound(f"{kind.name} {whole} has no column {shown(column)}")
 
     def reached(fqn: str) -> Reached:
@@ -122,7 +119,7 @@ def _checked(asked: Asked, given: CheckImpact, start: int) -> ImpactShown:
     own = Node(kind.name, entity["id"], entity["name"], whole)
     named = [
         *_contracts(asked, entity["id"], column, surely=surely),
-        *_tests(asked, given.entity.kind, entity, column, surely=surely),
+        *_tests(asked, kind, entity, column, surely=surely),
     ]
     tiers = {True: Tier.BREAKS, False: Tier.MAY_BREAK}
     rows: list[Row] = [(tiers[is_sure], broken) for is_sure, broken, _ in named]
@@ -161,17 +158,6 @@ def _checked(asked: Asked, given: CheckImpact, start: int) -> ImpactShown:
     )
 
 
-def _has_column(paths: Iterable[str], entity: dict[str, Any], column: str) -> bool:
-    for path in paths:
-        value: Any = entity
-        for step in path.split("."):
-            value = value.get(step) if isinstance(value, dict) else None
-        rows = unfold(msgspec.convert(value or [], list[ShownColumn]))
-        if any(row.path == column for row in rows):
-            return True
-    return False
-
-
 def _contracts(
     asked: Asked, entity_id: str, column: str, *, surely: bool
 ) -> Iterator[tuple[bool, Broken, Node]]:
@@ -198,16 +184,13 @@ def _listed(what: str, places: list[str]) -> str:
 
 
 def _tests(
-    asked: Asked, kind: str, entity: dict[str, Any], column: str, *, surely: bool
+    asked: Asked, kind: EntityKind, entity: dict[str, Any], column: str, *, surely: bool
 ) -> Iterator[tuple[bool, Broken, Node]]:
     """The tests of the column; without a column, all tests of the table."""
-    if kind != "table" or not may_list_tests(asked.access):
+    if kind.name != "table" or not may_list_tests(asked.access):
         return
-    table = viewed(asked.access, Named(kind, entity["id"]))
-    suite = suite_of(asked.services, table, entity)
-    rows, _ = (
-        tests_in(asked.services, asked.access, suite, entity, seen=False) if suite else ([], 0)
-    )
+    suite = suite_of(asked.services, kind, entity)
+    rows, _ = tests_in(asked.services, asked.access, suite, entity, seen=False)
     for row in rows:
         if row["of"] == column or not column:
             case = row["reference"]

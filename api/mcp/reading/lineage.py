@@ -7,15 +7,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Raw
 
-from api.callers.permissions import Action, Permission
-from api.errors import Forbidden
+from api.callers.permissions import Action
 from api.mcp.answers import Answer, Text, fill, text_of
 from api.mcp.asking import Asked, AsOf, Cursor, Named, Shown, id_of_named, viewed, which_of
 from api.mcp.cleaning import plain
 from api.mcp.facts import exact_or_id
-from api.use_cases.edge_sight import sight_of
+from api.use_cases.edge_sight import check_sees_lineage, sight_of
 from api.use_cases.past import node_of_then, past_of
-from domain.edges import EDGE
 from domain.kinds.bodies.components import Reference
 from domain.kinds.bodies.lineage import ColumnLineage
 from projections.entities.lineage import Edge, Lineage, Node, read_lineage, walked
@@ -70,8 +68,7 @@ class LineageShown(Answer, kw_only=True, omit_defaults=True):
 
 async def get_lineage(asked: Asked, given: GetLineage) -> LineageShown:
     """A page of edges, in the order of a walk from the entity."""
-    if not asked.access.may(Permission(Action.VIEW, EDGE)):
-        raise Forbidden("you have no permission to view the lineage")
+    check_sees_lineage(asked.access)
     pinned, start = asked.place(given.cursor)
     if pinned is None:
         pinned = await asked.position(given.as_of)

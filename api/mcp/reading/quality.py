@@ -151,9 +151,7 @@ def _add_tests(
         return None
     seen = asked.access.may(Permission(Action.VIEW, "testCase"))
     suite = suite_of(asked.services, kind, entity)
-    rows, total = (
-        tests_in(asked.services, asked.access, suite, entity, seen=seen) if suite else ([], 0)
-    )
+    rows, total = tests_in(asked.services, asked.access, suite, entity, seen=seen)
     quality.total_tests = total
     if len(rows) < total:
         quality.tests_looked_at = len(rows)

@@ -15,7 +15,6 @@ from api.pages.entities.dependents import HITS_SHOWN
 from api.pages.entities.entity_routes import EntityPages, EntityRequest, of_contracts
 from api.pages.frame.addresses import with_query
 from api.pages.frame.rendering import Renderer
-from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.comparisons import compare_stored
 from api.use_cases.edge_sight import sight_of
@@ -79,8 +78,7 @@ def impact_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
         end = start + CHANGES_SHOWN
         rows = [_row(each) for each in compared.changes[start:end]]
         address, side_by_side = (
-            at.dated(entity_address(at.kind.name, entity["fullyQualifiedName"], view))
-            for view in ("impact", "compare")
+            at.address(entity["fullyQualifiedName"], view) for view in ("impact", "compare")
         )
         kept: dict[str, str | None] = {"from": old, "to": new}
         paged = kept | {"perspective": perspective}

@@ -22,7 +22,6 @@ from api.pages.entities.results import read_results
 from api.pages.frame.addresses import with_query
 from api.pages.frame.rendering import HEADERS, AnyRequest, Renderer, redirect
 from api.pages.frame.routing import form, hidden_fields, page
-from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.badges import SVG, badge_of
 from api.use_cases.contract_validation import find_contract, sees_details, validate_contract
@@ -50,7 +49,7 @@ def result_pages(
         found = read_results(
             services, at.access, contract, limit=RESULTS_SHOWN, named=_NAMED, before=before
         )
-        address = entity_address(at.kind.name, entity["fullyQualifiedName"], "results")
+        address = at.address(entity["fullyQualifiedName"], "results")
         older = with_query(address, {"before": str(found.before)}) if found.before else None
         return {
             "kind": at.kind.name,
@@ -83,7 +82,7 @@ def result_pages(
         except REFUSALS as error:
             status, problem = refusal(error)
             return await pages.answer(at, "entity", entity_values, status=status, problem=problem)
-        return redirect(f"{entity_address(at.kind.name, at.name)}#results")
+        return redirect(f"{at.address(at.name)}#results")
 
     return [
         pages.page("results", _VIEWING, results, _PARAMETERS),

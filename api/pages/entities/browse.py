@@ -17,7 +17,6 @@ from api.pages.frame.documents import complete
 from api.pages.frame.moments import DATE, Moment, date_values, moment_asked
 from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import accepts_html, hidden_fields, page
-from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.lists import read_list
 from domain.kinds.entity_kind import EntityKind
@@ -103,7 +102,7 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
 
     def below_entity(at: EntityRequest, below: str, after: str | None) -> dict[str, Any]:
         entity, _ = at.decoded()
-        address = at.dated(entity_address(at.kind.name, entity["fullyQualifiedName"], "tree"))
+        address = at.address(entity["fullyQualifiedName"], "tree")
         lists = (
             (other, {parameter: entity["id" if by_id else "fullyQualifiedName"]})
             for other, parameter, by_id in _lists_below(at.kind)

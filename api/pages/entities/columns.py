@@ -8,6 +8,7 @@ import msgspec
 from api.pages.frame.addresses import with_query
 from api.pages.frame.documents import complete
 from api.use_cases.columns import NOTHING, ColumnRow, ShownColumn, matching, unfold
+from domain.events import values_by_key
 from domain.kinds.entity_kind import EntityKind
 
 COLUMNS_SHOWN = 200
@@ -16,7 +17,6 @@ _MOST_OBJECT = 64_000
 """Bytes of an object in an entity that is decoded to be shown."""
 
 
-_by_key = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _columns = msgspec.json.Decoder(list[ShownColumn] | None)
 
 
@@ -35,7 +35,7 @@ def decode(kind: EntityKind, body: bytes) -> dict[str, Any]:
         given = msgspec.json.decode(raw)
         return msgspec.convert(given, list[ShownColumn]) if _are_columns(given) else given
 
-    return complete({key: value(key, raw) for key, raw in _by_key.decode(body).items()})
+    return complete({key: value(key, raw) for key, raw in values_by_key(body).items()})
 
 
 def column_keys(kind: EntityKind, entity: Mapping[str, Any]) -> Iterator[str]:

@@ -72,7 +72,7 @@ def entity_values(
     kind, access, is_now = at.kind, at.access, at.moment is None
     body, tag = at.read()
     entity = columns.decode(kind, body)
-    address = at.dated(entity_address(kind.name, entity["fullyQualifiedName"]))
+    address = at.address(entity["fullyQualifiedName"])
     live = is_now and not entity.get("deleted")
     may_delete = live and access.may(Permission(Action.DELETE, kind.name))
     tests = tests_of(at, entity) if is_now else None

@@ -83,6 +83,10 @@ class EntityRequest(msgspec.Struct, frozen=True):
         """The address of another page as of the moment of this one."""
         return address if self.moment is None else self.moment.dated(address)
 
+    def address(self, fqn: str, view: str = "entity") -> str:
+        """The page of an entity of the kind, or another view of it, as of the same moment."""
+        return self.dated(entity_address(self.kind.name, fqn, view))
+
     @property
     def access(self) -> Access:
         """The rights of the caller."""

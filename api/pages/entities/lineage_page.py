@@ -5,14 +5,14 @@ from typing import Any
 from litestar.handlers import HTTPRouteHandler
 
 from api.declaring.declared_query import Parameters, query
-from api.errors import Forbidden
 from api.pages.entities.entity import crumbs_of
 from api.pages.entities.entity_routes import EntityPages, EntityRequest, may_view
 from api.pages.entities.picture import picture_of
 from api.pages.frame.rendering import Renderer, is_part
 from api.pages.lineage.drawing import Asked
-from api.pages.lineage.walk import MOST_STEPS, may_see_lineage
+from api.pages.lineage.walk import MOST_STEPS
 from api.services import Services
+from api.use_cases.edge_sight import check_sees_lineage
 from projections.entities.lineage import BOUNDS
 
 _PARAMETERS: Parameters = {
@@ -31,8 +31,7 @@ def lineage_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
     def shown(
         at: EntityRequest, up: int, down: int, column: str, open_: str, after: str
     ) -> dict[str, Any]:
-        if not may_see_lineage(at.access):
-            raise Forbidden("you have no permission to view the lineage")
+        check_sees_lineage(at.access)
         entity, _ = at.decoded("")
         asked = Asked(column=column, opened=open_, after=after)
         return {

@@ -9,8 +9,8 @@ from api.pages.entities.entity_routes import EntityRequest
 from api.pages.frame.addresses import with_query
 from api.pages.lineage.boxes import Box, Sort
 from api.pages.lineage.drawing import Asked, drawing
-from api.pages.lineage.walk import BESIDE, MOST_STEPS, Walk, may_see_lineage, walk_around
-from api.paths.entity_pages import entity_address
+from api.pages.lineage.walk import BESIDE, MOST_STEPS, Walk, walk_around
+from api.use_cases.edge_sight import may_see_lineage
 from domain.errors import NotFound
 from domain.kinds.bodies.components import Reference
 from projections.entities.lineage import Bounds
@@ -72,7 +72,7 @@ def picture_of(
     walk = walk_around(at.services, at.access, which, (up, down), at.past, bounds)
     if not (walk.steps or walk.further_up or walk.further_down):
         return None
-    address = at.dated(entity_address(at.kind.name, walk.root.fully_qualified_name, "lineage"))
+    address = at.address(walk.root.fully_qualified_name, "lineage")
     unfolded = Unfolded(address, up, down, asked)
     drawn = drawing(walk, asked)
     columns = drawn.pop("columns")

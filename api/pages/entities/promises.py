@@ -9,7 +9,7 @@ from api.pages.entities.quality import expected_tests
 from api.pages.entities.results import read_results
 from api.paths.entity_pages import entity_address
 from api.use_cases.badges import badge_text
-from api.use_cases.contract_validation import find_contract, sees_all_of, sees_details
+from api.use_cases.contract_validation import find_contract, sees_details
 from domain.aggregate.entity import Entity
 from domain.contracts.validation.columns import (
     SIZES,
@@ -57,7 +57,7 @@ def promises_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] 
         "total": page.total,
         "all": entity_address(at.kind.name, entity["fullyQualifiedName"], "results"),
         "details": sees_details(access, contract),
-        "may_validate": sees_all_of(access, about)
+        "may_validate": about in access.sees_whole
         and access.may(Permission(Action.EDIT, CONTRACT.name)),
         "badge": _badge(access, contract),
     }

@@ -40,7 +40,7 @@ def tests_of(at: EntityRequest, entity: Mapping[str, Any]) -> dict[str, Any] | N
         return {"withheld": True}
     seen = at.access.may(Permission(Action.VIEW, "testCase"))
     suite = suite_of(at.services, at.kind, entity)
-    rows, total = tests_in(at.services, at.access, suite, entity, seen=seen) if suite else ([], 0)
+    rows, total = tests_in(at.services, at.access, suite, entity, seen=seen)
     if not total:
         return None
     counts = Counter(status_of(row["run"]) for row in rows)

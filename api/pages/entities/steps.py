@@ -27,7 +27,6 @@ from api.pages.entities.entity_routes import (
 )
 from api.pages.frame.rendering import AnyRequest, Renderer, redirect
 from api.pages.frame.routing import form
-from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.deletes import check_recursive
 from api.use_cases.entity_writes import PlanOf, plan_delete, plan_patch, plan_restore
@@ -100,7 +99,7 @@ def step_pages(
             except REFUSALS as error:
                 status, problem = refusal(error)
             else:
-                return redirect(entity_address(at.kind.name, at.name))
+                return redirect(at.address(at.name))
             return await pages.answer(at, view, values, status=status, problem=problem)
 
         return form(f"/{step}{OF_ONE}", permission, take, sessions)

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from domain.errors import cut
+from domain.events import values_by_key
 
 OPTIONAL = ("displayName", "description", "entityStatus", "owners", "domains", "tags", "deleted")
 """Keys that templates name of any entity, and that it has, or shows to a caller, or not."""
@@ -20,7 +21,6 @@ MOST_NAME = 500
 _BYTES_OF_CHARACTER = 4
 """The most bytes that a character takes."""
 _ENDS: Mapping[bytes, bytes] = MappingProxyType({b"{": b"}", b"[": b"]"})
-_by_key = msgspec.json.Decoder(dict[str, Raw])
 _elements = msgspec.json.Decoder(list[Raw])
 
 
@@ -42,7 +42,7 @@ def json_lines(value: bytes | Raw, depth: int = 0, step: int = 16_384) -> Iterat
     first = bytes(view[:1])
     if first == b"{":
         inside = [
-            (b"%b: " % msgspec.json.encode(key), raw) for key, raw in _by_key.decode(value).items()
+            (b"%b: " % msgspec.json.encode(key), raw) for key, raw in values_by_key(value).items()
         ]
     elif first == b"[":
         inside = [(b"", raw) for raw in _elements.decode(value)]

@@ -26,8 +26,8 @@ FORM = "application/x-www-form-urlencoded"
 TOKEN_FIELD = "form_token"
 _MOST_FIELDS = 200
 MOST_BYTES, _MOST_BYTES_OF_ANYBODY = 500_000, 16_384
-"""Most bytes of a form, and of one that needs no session; reading its escapes takes 80 times as
-many.
+"""Most bytes of a form, and of one that needs no session. To read a form with escapes takes memory
+of 80 times its size.
 """
 _SMALL = 16_384
 """Bytes of a form that is read on the event loop; only signed-in callers may send more."""

@@ -17,7 +17,7 @@ from api.pages.frame.routing import page
 from api.routes.system.audit import AUDITING, auditable
 from api.services import Services
 from domain.edges import EDGE
-from domain.kinds.registry import ALL_KINDS, KINDS
+from domain.kinds.registry import ALL_KINDS, CONTRACT, KINDS
 from domain.machine import clock
 from domain.reading.moments import DAY
 from projections.entities.daily_counts import EVENTS, DailyFigures
@@ -25,7 +25,6 @@ from projections.entities.port import SortedReadModel
 from projections.entities.replaced_states import ANY_STATUS
 from projections.entities.stored_entity import COVERED
 
-CONTRACT = "dataContract"
 _DAYS: Any = Literal["30", "90", "365"]
 _ADDRESS = "/activity"
 _PARAMETERS: Parameters = {"days": query(_DAYS, "How many days are shown.", "90"), **DATE}
@@ -49,7 +48,7 @@ def activity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHand
                 "activity.html",
                 days=days,
                 changes=_changes(figures, shown, _countable(request.auth)),
-                contracts=_contracts(figures, shown) if CONTRACT in kinds else None,
+                contracts=_contracts(figures, shown) if CONTRACT.name in kinds else None,
                 coverage={key: _coverage(figures, shown, kinds, key) for key in COVERED},
                 last=day(last * DAY),
                 **date_values(_ADDRESS, request, moment),
@@ -73,7 +72,7 @@ def _last_day(moment: Moment | None) -> int:
 def _figures(days: range, kinds: frozenset[str], entities: SortedReadModel) -> DailyFigures:
     """The figures of these days for all events, totals and coverage of some kinds."""
     series = [(kind, ANY_STATUS) for kind in sorted(kinds)]
-    series += [(CONTRACT, status) for status in KINDS[CONTRACT].statuses]
+    series += [(CONTRACT.name, status) for status in CONTRACT.statuses]
     return entities.daily_figures(days, series)
 
 
@@ -97,7 +96,7 @@ def _contracts(figures: DailyFigures, days: range) -> dict[str, Any]:
     """The bars of the contracts that there were at the end of each day."""
     by_day: dict[int, dict[str, int]] = {each: {} for each in days}
     for kind, status, each, n in figures.totals:
-        if kind == CONTRACT and status != ANY_STATUS:
+        if kind == CONTRACT.name and status != ANY_STATUS:
             by_day[each][status] = n
     return plots.stacked_bars(_names(days), [*by_day.values()])
 

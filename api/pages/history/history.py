@@ -16,10 +16,10 @@ from api.pages.frame.addresses import with_query
 from api.pages.frame.rendering import Renderer
 from api.pages.frame.routing import hidden_fields
 from api.pages.history import comparison
-from api.paths.entity_pages import entity_address
 from api.services import Services
 from api.use_cases.seen_changes import is_withheld
 from domain.errors import NotFound
+from domain.events import values_by_key
 from domain.reading import changes, timeline
 from domain.reading.history import as_of
 from projections.visibility.withholding import Withheld
@@ -30,7 +30,6 @@ CHANGES_SHOWN = 6
 """Most changes of one version in its line."""
 _MOST_VALUE = 60
 """Most characters of a value in a line."""
-_KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 SORTS: Mapping[str, str] = {"added": "added", "updated": "changed", "deleted": "removed"}
 """Sort of a change of a field -> word for it."""
 _WRITTEN = ("updatedAt", "updatedBy")
@@ -64,8 +63,7 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
             limit=STEPS_SHOWN,
             before=_earlier(at, head["entity"], before),
         )
-        address = entity_address(at.kind.name, head["entity"]["fullyQualifiedName"], "history")
-        address = at.dated(address)
+        address = at.address(head["entity"]["fullyQualifiedName"], "history")
         last = steps[-1].stream_version if steps else 1
         return head | {
             "steps": steps,
@@ -89,8 +87,7 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
         withheld = at.access.withheld(Action.VIEW, at.kind.name)
         old, new = (_document(bodies[version], withheld) for version in wanted)
         rows, total, following = comparison.page_of(comparison.compare(old, new), start)
-        address = entity_address(at.kind.name, head["entity"]["fullyQualifiedName"], "compare")
-        address = at.dated(address)
+        address = at.address(head["entity"]["fullyQualifiedName"], "compare")
         kept: dict[str, str | None] = {"from": wanted[0], "to": wanted[1]}
         graded = _graded(at, head["entity"])
         return head | {
@@ -132,7 +129,7 @@ def _graded(at: EntityRequest, entity: Mapping[str, Any]) -> str | None:
     withheld = at.access.withheld(Action.VIEW, at.kind.name)
     if at.kind.agreement is None or withheld or entity.get("deleted"):
         return None
-    return at.dated(entity_address(at.kind.name, entity["fullyQualifiedName"], "impact"))
+    return at.address(entity["fullyQualifiedName"], "impact")
 
 
 def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[str, msgspec.Raw]:
@@ -144,7 +141,7 @@ def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[
         **({"deleted": True} if version.deleted else {}),
     }
     encoded = msgspec.json.encode(shown)
-    return _KEYS.decode(withheld.cut(encoded) if withheld else encoded)
+    return values_by_key(withheld.cut(encoded) if withheld else encoded)
 
 
 def _change_shown(

@@ -4,13 +4,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from api.callers.permissions import Access, Action, Permission
+from api.callers.permissions import Access, Action
 from api.pages.lineage.layers import Arrow
 from api.services import Services
 from api.use_cases.edge_sight import sight_of
 from api.use_cases.impact import flow_of
 from api.use_cases.past import node_of_then
-from domain.edges import EDGE
 from domain.events import Body
 from domain.impact import Flow
 from domain.kinds.bodies.components import Reference
@@ -47,11 +46,6 @@ class Walk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _node = msgspec.json.Decoder(Node)
-
-
-def may_see_lineage(access: Access) -> bool:
-    """True if a caller may view edges of the lineage."""
-    return access.may(Permission(Action.VIEW, EDGE))
 
 
 def walk_around(

@@ -23,12 +23,12 @@ from api.use_cases.documents import (
 )
 from api.use_cases.entity_writes import Asked, answer_write
 from api.use_cases.measured import reading
-from domain.contracts.canonical import MAX_BYTES, canonical
+from domain.contracts.canonical import MAX_BYTES, Document, canonical
 from domain.contracts.elements import text
 from domain.contracts.importing import object_names
+from domain.contracts.judging import check_mapping
 from domain.contracts.yaml_input import read_yaml
 from domain.contracts.yaml_output import write_yaml
-from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Reference
 from domain.kinds.registry import CONTRACT
 from domain.writing.entity_cache import ByName
@@ -43,10 +43,10 @@ OF_ENTITY: Parameters = {
     "entity_type": query(KIND_NAME, "Kind of that entity.", ...),
 }
 _OF_OBJECT: Parameters = {**OF_ENTITY, "object_name": _OBJECT}
-_WRITTEN: Parameters = {
-    **_OF_OBJECT,
-    "strict": query(bool, "Refuse a document that the schema of its version refuses.", False),
+STRICT: Parameters = {
+    "strict": query(bool, "Refuse a document that the schema of its version refuses.", False)
 }
+_WRITTEN: Parameters = {**_OF_OBJECT, **STRICT}
 _PUT: Parameters = {
     **_WRITTEN,
     "mode": query(
@@ -114,7 +114,7 @@ def odcs_routes(services: Services) -> list[HTTPRouteHandler]:
             body = await read_body(request, MAX_BYTES)
 
             def judged(request: AnyRequest) -> bytes:
-                return msgspec.json.encode(work(request, read_yaml(body), **given))
+                return msgspec.json.encode(work(request, check_mapping(read_yaml(body)), **given))
 
             return await reading(services, judged)(request)
 
@@ -122,13 +122,13 @@ def odcs_routes(services: Services) -> list[HTTPRouteHandler]:
 
     def validate(
         request: AnyRequest,
-        value: Any,
+        document: Document,
         entity_id: UUID,
         entity_type: str,
         object_name: str | None,
     ) -> ContractValidation:
         entity = Reference(type=entity_type, id=str(entity_id))
-        return validate_document(services, request.auth, entity, object_name, value)
+        return validate_document(services, request.auth, entity, object_name, document)
 
     viewing, creating = (Permission(each, CONTRACT.name) for each in (Action.VIEW, Action.CREATE))
     putting = Permission(Action.EDIT, CONTRACT.name, also=Action.CREATE)
@@ -206,14 +206,12 @@ _GIVEN = (
 )
 
 
-def _parsed(request: AnyRequest, value: Any) -> ParsedDocument:
-    if not isinstance(value, dict):
-        raise InvalidInput("an ODCS document is a mapping at its top")
-    names = object_names(value)
+def _parsed(request: AnyRequest, document: Document) -> ParsedDocument:
+    names = object_names(document)
     return ParsedDocument(
-        name=text(value, "name"),
-        version=text(value, "version"),
-        status=text(value, "status"),
+        name=text(document, "name"),
+        version=text(document, "version"),
+        status=text(document, "status"),
         schema_objects=names,
         has_multiple_objects=len(names) > 1,
     )

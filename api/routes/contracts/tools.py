@@ -8,10 +8,10 @@ from litestar.handlers import HTTPRouteHandler
 from api.answers.bodies import JSON_TYPES, check_media_type, read_body
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
-from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Report, WriteOfMany
 from api.declaring.signatures import AnyRequest
 from api.paths.base_path import PUBLISHED
+from api.routes.contracts.documents import STRICT
 from api.routes.measurements.reports import STORED
 from api.services import Services
 from api.use_cases import measured
@@ -20,10 +20,6 @@ from api.use_cases.publications import PublicationAnswer, page_of, publish
 from api.use_cases.reported_runs import ReportedRunAnswer, keep_run
 from domain.contracts.validation.reported_runs import ReportedRun
 from domain.kinds.registry import CONTRACT
-
-_STRICT: Parameters = {
-    "strict": query(bool, "Refuse a document that the schema of its version refuses.", False)
-}
 
 
 def tool_routes(services: Services) -> list[HTTPRouteHandler]:
@@ -55,7 +51,7 @@ def tool_routes(services: Services) -> list[HTTPRouteHandler]:
             errors=(400, 408, 409, 413, 415, 422, 503),
             path=f"{PUBLISHED}/{{odcs_id}}",
             tag=CONTRACT.collection,
-        ).at("PUT", PUBLISHED, publishing, put, _STRICT),
+        ).at("PUT", PUBLISHED, publishing, put, STRICT),
         Report(
             "reportDataContractTests",
             "Report a run of the tests of a contract, as datacontract-cli does",

@@ -16,7 +16,7 @@ from api.declaring.signatures import AnyRequest
 from api.routes.lineage import paths as paths
 from api.routes.lineage.paths import BASE
 from api.services import Services
-from api.use_cases.edge_sight import sight_of
+from api.use_cases.edge_sight import may_see_lineage, sight_of
 from api.use_cases.entity_reads import etag
 from api.use_cases.entity_writes import Asked, read_asked, refuse_headers_of_one, write_entity
 from domain.aggregate.lifecycle import format_version
@@ -218,7 +218,7 @@ async def _answer(
 
     def encode(proposal: EntityProposal) -> tuple[EntityProposal, bytes]:
         details = {}
-        if asked.access.may(Permission(Action.VIEW, EDGE)):
+        if may_see_lineage(asked.access):
             sight = sight_of(asked.access, Action.VIEW)
             details = sight.details(document.fields(proposal.entity))
         return proposal, msgspec.json.encode(details)

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 from domain.contracts.data_types import Relation, of_numbers
+from domain.dates import with_zone
 
 Limits = Mapping[str, Any]
 """Key of a limit -> its number, or numbers."""
@@ -92,7 +93,7 @@ def number(value: Any) -> float | None:
         moment = datetime.fromisoformat(str(value))
     except ValueError:
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return with_zone(moment).timestamp()
 
 
 def _read(limits: Limits) -> dict[str, list[float]] | None:

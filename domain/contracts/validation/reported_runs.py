@@ -1,7 +1,7 @@
 """Runs of the tests of datacontract-cli, and the result that a contract has by one of them."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from domain.contracts.validation.results import (
     SchemaValidation,
     Status,
 )
+from domain.dates import milliseconds
 from domain.errors import InvalidInput
 from domain.kinds.bodies.secret_texts import masked_lines
 
@@ -93,7 +94,7 @@ class ReportedRun(msgspec.Struct, kw_only=True, rename="camel"):
         at = self.timestamp_end or self.timestamp_start
         if at is None:
             raise InvalidInput("a run needs timestampEnd, as 2026-01-31T04:00:00Z")
-        return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1_000)
+        return milliseconds(at)
 
 
 class ContractFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 
 from domain.contracts.validation.results import SlaValidation
+from domain.dates import milliseconds
 
 _MINUTE = 60_000
 _UNITS: Mapping[str, int] = MappingProxyType(
@@ -128,8 +129,7 @@ def moment(value: float | str | None) -> int | None:
             given = datetime.fromisoformat(value)
         except ValueError:
             return None
-        aware = given if given.tzinfo else given.replace(tzinfo=UTC)
-        return int(aware.timestamp() * 1_000)
+        return milliseconds(given)
     if value is None or not 0 <= value < 10**15:
         return None
     return int(value if value >= _IN_MILLISECONDS else value * 1_000)

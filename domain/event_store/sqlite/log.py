@@ -26,6 +26,7 @@ from domain.event_store.stored import Problem, StoredRow
 from domain.event_store.transfer import restore_rows
 from domain.event_store.writes import Append, ClaimChange, Refusal
 from domain.machine import durable_files
+from domain.machine.storage_errors import storage_errors
 
 _URI = "file:"
 
@@ -214,9 +215,5 @@ def _sync_recovered(write_ahead_log: Path) -> None:
     A process that was killed between writing a commit and waiting for the disk leaves a commit that
     the next process reads, and answers by. Raises StoreUnavailable.
     """
-    try:
+    with storage_errors(f"{write_ahead_log} cannot be synced"), suppress(FileNotFoundError):
         durable_files.sync(write_ahead_log)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise StoreUnavailable(f"{write_ahead_log} cannot be synced: {error}") from error

@@ -30,6 +30,7 @@ from domain.event_store.features import refuse_unknown
 from domain.event_store.sqlite.features import read_features
 from domain.event_store.sqlite.snapshot import connect, find_damage
 from domain.machine import durable_files
+from domain.machine.storage_errors import storage_errors
 from domain.machine.write_turns import WriteTurns
 
 _ASIDE = "replaced-"
@@ -83,19 +84,21 @@ def replace_log(copy: Path, file: Path) -> Replaced:
     if file.exists() and copy.samefile(file):
         raise InvalidInput(f"{copy} is the log itself")
     known, turns = _identity(file), WriteTurns(file)
-    try:
-        # Who opens a log has a turn until it holds SQLite's lock on the file.
-        with closing(turns), turns.held(), _alone(file):
-            aside = _directory_aside(file)
-            replaced = _bring(copy, aside, known or _identity(aside / _INCOMING))
-            _move_aside(file, aside)
-            os.replace(aside / _INCOMING, file)
-            durable_files.sync(file.parent, aside)
-            kept = any(aside.iterdir())
-            if not kept:
-                aside.rmdir()
-    except OSError as error:
-        raise StoreUnavailable(f"the log cannot be replaced: {error}") from error
+    # Who opens a log has a turn until it holds SQLite's lock on the file.
+    with (
+        storage_errors("the log cannot be replaced"),
+        closing(turns),
+        turns.held(),
+        _alone(file),
+    ):
+        aside = _directory_aside(file)
+        replaced = _bring(copy, aside, known or _identity(aside / _INCOMING))
+        _move_aside(file, aside)
+        os.replace(aside / _INCOMING, file)
+        durable_files.sync(file.parent, aside)
+        kept = any(aside.iterdir())
+        if not kept:
+            aside.rmdir()
     return msgspec.structs.replace(replaced, kept=aside if kept else None)
 
 

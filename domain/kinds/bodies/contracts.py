@@ -1,10 +1,11 @@
 """Data contracts: what the producer of an entity promises about it."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from domain.dates import with_zone
 from domain.errors import InvalidInput
 from domain.kinds.bodies.base import EntityBody, Owners
 from domain.kinds.bodies.columns import Column, check_parts
@@ -213,13 +214,10 @@ class DataContract(EntityBody, kw_only=True):
     def complete(self, fqn: str) -> None:
         """Also check the dates, and make an object of terms of use that are plain text."""
         super().complete(fqn)
-        begins, ends = _moment(self.effective_from), _moment(self.effective_until)
+        begins, ends = (
+            date and with_zone(date) for date in (self.effective_from, self.effective_until)
+        )
         if begins and ends and ends < begins:
             raise InvalidInput(f"effectiveUntil is {ends}, before effectiveFrom, {begins}")
         if isinstance(self.terms_of_use, str):
             self.terms_of_use = TermsOfUse(content=self.terms_of_use)
-
-
-def _moment(date: datetime | None) -> datetime | None:
-    """A date as a moment; one without a zone is in UTC, as OpenMetadata takes it."""
-    return date.replace(tzinfo=UTC) if date is not None and date.tzinfo is None else date

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from domain.errors import InvalidInput, shown
+from domain.errors import InvalidInput, about, shown
 from domain.kinds.bodies.base import EntityBody
 from domain.kinds.bodies.components import Part, Ref, Reference
 from domain.kinds.bodies.property_types import PROPERTY_TYPES, TYPE_IDS, TYPE_NAMES, ValueCheck
@@ -58,11 +58,8 @@ class CustomProperty(Part, kw_only=True):
     def value_check(self) -> ValueCheck:
         """The check of values; raises InvalidInput for a configuration that does not fit."""
         config = self.custom_property_config.config if self.custom_property_config else None
-        try:
+        with about(f"customPropertyConfig of {shown(self.name)}, {self.type_name}"):
             return PROPERTY_TYPES[self.type_name].check_for(config)
-        except InvalidInput as error:
-            where = f"customPropertyConfig of {shown(self.name)}, {self.type_name}"
-            raise InvalidInput(f"{where}: {error.message}") from None
 
 
 class Type(EntityBody, kw_only=True):

@@ -22,8 +22,8 @@ from projections.entities.postgres.database import EntityDatabase, EntityTables,
 from projections.entities.postgres.model import PostgresReadModel, no_writer
 from projections.entities.postgres.tables import INDEXES, TABLES
 from projections.entities.stored_entity import add_digests, added_digests
-from projections.feeding.log_fingerprint import fingerprint_at
-from projections.feeding.port import Damaged, Progress
+from projections.feeding.log_fingerprint import fingerprint_of_head
+from projections.feeding.port import Progress
 
 _SETTINGS = (
     "SET LOCAL statement_timeout = 0",
@@ -64,9 +64,7 @@ def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progr
         folded_parts(log, copy_part, CopyPart) as (live, parts),
         link.transaction(),
     ):
-        fingerprint = fingerprint_at(log, live.head)
-        if fingerprint is None:
-            raise Damaged(f"the log has no event at its head, position {live.head}")
+        fingerprint = fingerprint_of_head(log, live.head)
         _run(link, *_SETTINGS)
         _make_tables(link, schema)
         done, sums = 0, dict[str, tuple[int, int]]()

@@ -36,8 +36,8 @@ from projections.entities.sqlite.tables import (
     TABLES,
 )
 from projections.entities.stored_entity import add_digests, added_digests
-from projections.feeding.log_fingerprint import fingerprint_at
-from projections.feeding.port import Damaged, Progress
+from projections.feeding.log_fingerprint import fingerprint_of_head
+from projections.feeding.port import Progress
 
 _DERIVED = """
 INSERT INTO scopes SELECT * FROM loaded_scopes ORDER BY 1, 2, 3, 4, 5;
@@ -68,9 +68,7 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
         closing(sqlite3.connect(path, isolation_level=None)) as connection,
         folded_parts(log, _itself, FoldedPart) as (live, parts),
     ):
-        fingerprint = fingerprint_at(log, live.head)
-        if fingerprint is None:
-            raise Damaged(f"the log has no event at its head, position {live.head}")
+        fingerprint = fingerprint_of_head(log, live.head)
         for pragma in (
             f"page_size={PAGE_BYTES}",
             "journal_mode=OFF",

@@ -71,7 +71,8 @@ _LIVE_TOTALS = LIVE_TOTALS.format(
     series="(SELECT json_extract(value, '$[0]') AS kind, json_extract(value, '$[1]') AS status"
     " FROM json_each(?)) s",
 )
-_DELETED = (
+_DELETED = "SELECT kind, sum(n) FROM counters WHERE scope = '' AND deleted = 1 GROUP BY kind"
+_DELETED_OF = (
     "SELECT e.id FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value"
     " WHERE e.deleted = 1"
 )
@@ -85,7 +86,7 @@ class SqliteEdgeReader(EdgeReader):
 
     def deleted(self, ids: Sequence[str]) -> set[str]:
         """Return those of the entities that are soft-deleted."""
-        rows = self._connection.execute(_DELETED, (msgspec.json.encode([*ids]).decode(),))
+        rows = self._connection.execute(_DELETED_OF, (msgspec.json.encode([*ids]).decode(),))
         return {entity_id for (entity_id,) in rows}
 
     def _listed(self, entity_id: str, sign: str) -> Iterator[bytes]:
@@ -120,11 +121,7 @@ class SqliteReadModel(SortedReadModel):
 
     def deleted(self) -> dict[str, int]:
         """Kind -> how many of its entities are soft-deleted; kinds without any may be absent."""
-        with sqlite_errors():
-            rows = self.database.connection.execute(
-                "SELECT kind, sum(n) FROM counters WHERE scope = '' AND deleted = 1 GROUP BY kind"
-            ).fetchall()
-        return dict(rows)
+        return dict(self.ask(_DELETED))
 
     def ask(self, sql: str, *values: Any) -> list[Any]:
         """The rows of a statement."""

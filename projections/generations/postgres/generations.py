@@ -20,7 +20,7 @@ from domain.event_store.postgres.link import Link
 from projections.generations.port import Generations, Pointer, ProposedGeneration, Record
 
 _LOCK = 7162
-"""Key of the advisory lock under which the table of shelves is made."""
+"""Key of the advisory lock under which the table `shelves` is made."""
 _TABLE = """
 CREATE TABLE IF NOT EXISTS {}.shelves (
     name text NOT NULL, code text NOT NULL,

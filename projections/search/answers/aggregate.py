@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from domain.errors import InvalidInput
+from domain.errors import InvalidInput, about
 from domain.kinds.registry import KINDS
 from projections.search.aggregations import MAX_BUCKETS, Terms, TopHits
 from projections.search.answers.queries import (
@@ -87,10 +87,8 @@ def search_request(request: AggregateRequest) -> SearchRequest:
 def _facet(request: AggregateRequest) -> Terms:
     if not 0 <= request.size <= MAX_BUCKETS:
         raise InvalidInput(f"size must be from 0 to {MAX_BUCKETS}, got {request.size}")
-    try:
+    with about("field"):
         facet = facets.terms(request.field_name, request.size)
-    except InvalidInput as error:
-        raise InvalidInput(f"field: {error.message}") from None
     facet = msgspec.structs.replace(facet, order="key", below=_below(request))
     value = request.field_value
     if value in _ANYTHING:
@@ -100,10 +98,8 @@ def _facet(request: AggregateRequest) -> Terms:
     if within := _WITHIN.fullmatch(value):
         text = _ESCAPE.sub(r"\1", within[1])
         return msgspec.structs.replace(facet, order="nearest", containing=text)
-    try:
+    with about("value"):
         regex(value)
-    except InvalidInput as error:
-        raise InvalidInput(f"value: {error.message}") from None
     return msgspec.structs.replace(facet, pattern=value)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from domain.errors import InvalidInput, StoreUnavailable
+from domain.events import values_by_key
 from projections.search.answers.queries import SearchRequest, engine_query
 from projections.search.documents.sources import ReadSources, in_turn, object_reader
 from projections.search.engine import EngineHit, EngineHits, Searches, Sort
@@ -172,7 +173,7 @@ def _check(page: EngineHits, most: int) -> None:
 
 def _row(kind: str, entity_json: bytes) -> tuple[str, ...]:
     """The cells of an entity."""
-    raw = msgspec.json.decode(entity_json, type=dict[str, msgspec.Raw])
+    raw = values_by_key(entity_json)
     entity = {key: msgspec.json.decode(raw[key]) for key in _KEYS if key in raw}
     tags = [tag for tag in _objects(entity.get("tags")) if isinstance(tag.get("tagFQN"), str)]
     tiers = [tag for tag in tags if tag["tagFQN"].startswith(_TIER)]

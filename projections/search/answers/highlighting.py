@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from domain.events import values_by_key
 from domain.kinds.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import compose
 from projections.search.answers.sought_words import Marks, SoughtWords, first_marked
-from projections.search.documents.sources import objects_at, texts_of, values_by_key
+from projections.search.documents.sources import objects_at, texts_of
 from projections.search.language.field_types import field_type
 from projections.search.matching.deadline import Clock, Deadline, OutOfTime
 from projections.search.tree import Node

@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Raw
 
 from domain.errors import InvalidInput
-from domain.kinds.registry import KINDS
 from domain.openmetadata.status_names import StatusNames
 from projections.search import named_statuses, tree
 from projections.search.aggregations import Aggregation
@@ -28,7 +27,7 @@ from projections.search.documents.sources import (
 )
 from projections.search.engine import SCORE, EngineHits, EngineQuery, Facet, Searches, Sort
 from projections.search.facets import aggregation_json, facets
-from projections.search.facets.facet_answers import FacetWriter
+from projections.search.facets.facet_answers import FacetWriter, hit_head
 from projections.search.index_names import ALL, kinds_of
 from projections.search.language import filter_json, text
 from projections.search.language.dates import Now
@@ -308,11 +307,7 @@ def _hits(
     for hit, stored in zip(page.hits, documents, strict=False):
         if stored is None:
             continue
-        shown: dict[str, Any] = {
-            "_index": KINDS[hit.kind].index,
-            "_id": hit.id,
-            "_score": hit.score,
-        }
+        shown = hit_head(hit)
         if with_source:
             shown_json = visibility.show(hit.kind, with_common_keys(stored))
             if shown_json is None:

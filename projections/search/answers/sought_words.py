@@ -26,6 +26,7 @@ from projections.search.analysis import (
 )
 from projections.search.language.patterns import TERM_END, TermPattern, wildcard
 from projections.search.language.regex import regex
+from projections.search.slips import are_within
 from projections.search.tree import Node
 
 Marks = list[tuple[int, int]]
@@ -278,26 +279,5 @@ def is_near(token: str, slipped: _Slipped) -> bool:
     return (
         token.startswith(slipped.start)
         and max(len(token), len(word)) <= _LONGEST
-        and _are_within(token, word, distance)
-    )
-
-
-def _are_within(one: str, other: str, slips: int) -> bool:
-    """Return True if it takes at most so many slips to make one word of the other.
-
-    A slip adds, leaves out or replaces a letter, or exchanges two neighbours. The letters that two
-    words begin with alike need none, so the first slip is at the first letters that differ.
-    """
-    if one == other:
-        return True
-    if not slips or abs(len(one) - len(other)) > slips:
-        return False
-    pairs = enumerate(zip(one, other, strict=False))
-    same = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
-    one, other = one[same:], other[same:]
-    return (
-        _are_within(one[1:], other[1:], slips - 1)
-        or _are_within(one[1:], other, slips - 1)
-        or _are_within(one, other[1:], slips - 1)
-        or (one[:2] == other[1::-1] and len(one) > 1 and _are_within(one[2:], other[2:], slips - 1))
+        and are_within(token, word, distance)
     )

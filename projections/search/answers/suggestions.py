@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Raw
 
 from domain.errors import InvalidInput
-from domain.kinds.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import compose, keyword
 from projections.search.answers.queries import SearchAnswer
@@ -23,6 +22,7 @@ from projections.search.documents.sources import (
     values_for,
 )
 from projections.search.engine import EngineHit, EngineQuery, Searches
+from projections.search.facets.facet_answers import hit_head
 from projections.search.index_names import kinds_of
 from projections.search.language.patterns import MAX_PATTERN
 from projections.search.language.relevance import FORGIVEN_FROM, UNKNOWN_FROM
@@ -194,12 +194,7 @@ class _Leaves:
 
 
 def _option(text: str, hit: EngineHit, shown: bytes, request: SuggestRequest) -> dict[str, Any]:
-    option: dict[str, Any] = {
-        "text": text,
-        "_index": KINDS[hit.kind].index,
-        "_id": hit.id,
-        "_score": hit.score,
-    }
+    option = {"text": text, **hit_head(hit)}
     if request.fetch_source or request.include_source_fields:
         whole = source(hit.kind, shown)
         if request.shown_fields:

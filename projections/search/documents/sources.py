@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 
-from domain.errors import InvalidInput
+from domain.errors import InvalidInput, about
+from domain.events import values_by_key
 from domain.kinds.registry import KINDS
 from projections.search.documents.documents import Scalar, nested_objects
-from projections.search.language.field_values import UnknownField, known_type
+from projections.search.language.field_values import known_type
 from projections.visibility.field_paths import FORMS, NESTED, PathTree, path_tree, pruned
 
 MAX_ANCESTORS = 20
@@ -40,8 +41,6 @@ _COMMON: Mapping[str, Any] = MappingProxyType(
 """Keys that OpenMetadata's documents of every kind have -> the value shown if there is none."""
 
 
-values_by_key = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-"""The JSON of each value of an object."""
 _NULL = msgspec.Raw(b"null")
 _REFERENCE_KEYS = ("name", "displayName", "fullyQualifiedName", "deleted")
 Fields = Mapping[str, tuple[Scalar, ...]]
@@ -102,10 +101,8 @@ def check_paths(paths: Sequence[str], where: str, *, everything: bool = False) -
             raise InvalidInput(f"{where} must be dotted field names, got {path[:80]!r}")
         if everything and path == EVERYTHING:
             continue
-        try:
+        with about(where):
             known = known_type(path.removesuffix(f".{NESTED}"))
-        except UnknownField as error:
-            raise InvalidInput(f"{where}: {error.message}") from None
         if known != "undefined" and path.endswith(FORMS):
             raise InvalidInput(f"{where}: {path[:80]!r} is searched, but stands in no document")
 
@@ -116,7 +113,7 @@ def source(kind: str, entity_json: bytes) -> bytes:
     The keys that are not searched are left out.
     """
     if unsearched := KINDS[kind].body.unsearched:
-        shown = msgspec.json.decode(entity_json, type=dict[str, msgspec.Raw])
+        shown = values_by_key(entity_json)
         kept = {key: value for key, value in shown.items() if key not in unsearched}
         entity_json = msgspec.json.encode(kept)
     head = entity_json.rstrip()[:-1].rstrip()
@@ -264,7 +261,7 @@ def _parent(kind: str, entity_json: bytes) -> dict[str, Any] | None:
     row = KINDS.get(kind)
     if row is None or not row.parents:
         return None
-    value = msgspec.json.decode(entity_json, type=dict[str, msgspec.Raw])
+    value = values_by_key(entity_json)
     for key in row.parents:
         if key in value:
             parent = msgspec.json.decode(value[key])
@@ -276,7 +273,7 @@ def _parent(kind: str, entity_json: bytes) -> dict[str, Any] | None:
 
 
 def _reference(parent: Mapping[str, Any], parent_json: bytes) -> dict[str, Any]:
-    value = msgspec.json.decode(parent_json, type=dict[str, msgspec.Raw])
+    value = values_by_key(parent_json)
     shown = {key: value[key] for key in _REFERENCE_KEYS if key in value}
     return {"id": parent["id"], "type": parent["type"], **shown}
 

@@ -81,11 +81,7 @@ class FacetWriter:
     def _hits(self, asked: TopHits, hits: Sequence[EngineHit]) -> Iterator[dict[str, Any]]:
         """The hits with their documents; one whose entity is gone meanwhile is left out."""
         for hit in hits:
-            shown: dict[str, Any] = {
-                "_index": KINDS[hit.kind].index,
-                "_id": hit.id,
-                "_score": hit.score,
-            }
+            shown = hit_head(hit)
             if asked.sources:
                 narrowed = self._source(asked, hit)
                 if narrowed is None:
@@ -107,6 +103,11 @@ class FacetWriter:
             narrowed = Raw(narrow(source(hit.kind, visible), asked.include, asked.exclude))
         self._narrowed[key] = narrowed
         return narrowed
+
+
+def hit_head(hit: EngineHit) -> dict[str, Any]:
+    """The part of a hit's answer that says which document it is, and its score."""
+    return {"_index": KINDS[hit.kind].index, "_id": hit.id, "_score": hit.score}
 
 
 def typed_name(aggregation: Aggregation) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from domain.errors import StoreUnavailable
+from domain.machine.storage_errors import storage_errors
 from domain.reading.horizon import Horizon
 from projections.feeding.port import Checkpoint
 from projections.search.documents.sources import ReadObjects
@@ -85,10 +86,8 @@ class WhooshEngine(SearchEngine):
         """
         engine = cls(Directory(path), writable=writable, deadline=deadline, clock=clock)
         if writable:
-            try:
+            with storage_errors("the search index cannot be made"):
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            except OSError as error:
-                raise StoreUnavailable(f"the search index cannot be made: {error}") from error
             try:
                 engine._writer.keep_whoosh_out()
                 engine._open_or_create()

@@ -5,7 +5,7 @@ import re
 
 import msgspec
 
-from domain.errors import InvalidInput
+from domain.errors import InvalidInput, about
 from projections.search import tree
 from projections.search.language import dates
 from projections.search.language.field_types import (
@@ -216,18 +216,14 @@ def whole_value(field: str, pattern: str) -> Node:
     says which of the two parameters is wrong.
     """
     path = indexed_path(field)
-    try:
+    with about("fieldName"):
         known = known_type(field)
         if known == "object":
-            raise UnknownField(f"{field[:80]} holds objects: name a field of theirs")
-    except UnknownField as error:
-        raise InvalidInput(f"fieldName: {error.message}") from None
+            raise InvalidInput(f"{field[:80]} holds objects: name a field of theirs")
     if known in ("text", "undefined") and not is_prose(path) and not is_whole(path):
         path += ".keyword"
-    try:
+    with about("fieldValue"):
         if _PATTERN.isdisjoint(pattern):
             return typed(tree.Exact(path, pattern))
         wildcard(pattern)
         return typed(tree.Wildcard(path, pattern))
-    except InvalidInput as error:
-        raise InvalidInput(f"fieldValue: {error.message}") from None

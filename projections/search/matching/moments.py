@@ -5,11 +5,11 @@ from typing import Literal
 
 import numpy as np
 
+from domain.reading.moments import DAY
 from projections.search.aggregations import MAX_BUCKETS
 
 FIRST, LAST = -62_135_596_800_000, 253_402_300_799_999
 """The milliseconds with which the year 1 begins and the year 9999 ends."""
-DAY = 86_400_000
 UNITS: dict[str, Literal["m", "h", "D", "M", "Y"]] = {
     "minute": "m",
     "hour": "h",

@@ -8,9 +8,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from domain.reading.moments import DAY
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 from projections.search.index.format.arrays import Inverted, distinct
-from projections.search.matching.moments import DAY, FIRST, LAST, UNITS
+from projections.search.matching.moments import FIRST, LAST, UNITS
 from projections.search.matching.terms import EXACT, NUMBER, SEPARATOR
 
 Counts = NDArray[np.int64]

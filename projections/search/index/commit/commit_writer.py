@@ -26,6 +26,7 @@ from whoosh.index import TOC
 from whoosh.util.filelock import try_for
 
 from domain.errors import StoreUnavailable
+from domain.machine.storage_errors import storage_errors
 from domain.reading.horizon import Horizon
 from projections.feeding.port import moved_on
 from projections.search.documents.documents import SearchDocument
@@ -49,6 +50,7 @@ _TURN = 1.0
 """Seconds for which a writer waits until another one, such as a merge's, is done."""
 _MANY = 256
 """Documents in a commit from which on it is worth to remember their values for the next one."""
+_NOT_WRITTEN = "the search index cannot be written"
 
 
 class CommitWriter:
@@ -147,7 +149,7 @@ class CommitWriter:
         merged = Segment(INDEX, sum(s.doc_count() for s in group), is_past=is_past)
         self._unfinished.add(merged.file)
         try:
-            with _write_errors():
+            with storage_errors(_NOT_WRITTEN):
                 with closing(merged.create_file(self._storage, EXTENSION)) as stream:
                     renumbered = merge([views[name] for name in names], ArrayFile(stream), check)
                 self._storage.sync([merged.file])
@@ -169,7 +171,7 @@ class CommitWriter:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Keep out other writers, in this process and in others."""
-        with self._turn, _write_errors():
+        with self._turn, storage_errors(_NOT_WRITTEN):
             lock = self._storage.lock(LOCK)
             if not self.keep_whoosh_out() or not try_for(lock.acquire, _TURN, 0.01):
                 raise StoreUnavailable("another process is writing the search index")
@@ -258,14 +260,6 @@ class CommitWriter:
                 # What cannot be removed now is tried again after the next commit.
                 with contextlib.suppress(OSError):
                     storage.delete_file(name)
-
-
-@contextmanager
-def _write_errors() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreUnavailable(f"the search index cannot be written: {error}") from error
 
 
 def _without(opened: OpenedCommit, ids: Sequence[str], removed: set[str]) -> list[Segment]:
