@@ -82,6 +82,6 @@ def _check_text(state: bytes) -> None:
 
 _mapper = EventMapper()
 DAMAGES = (msgspec.MsgspecError, KeyError, ValueError)
-"""What `EventMapper.decode` and its upcasters raise for a damaged payload."""
+"""Errors that `EventMapper.decode` and its upcasters raise for a damaged payload."""
 to_row, decode_event = _mapper.to_row, _mapper.decode
 """The mapping of this program, with its upcasters."""
