@@ -87,7 +87,11 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     states: Sequence[Entity] = ()
     """Entities as the append leaves them, those that are worth remembering."""
     state_bytes: int = 0
-    """Bytes of JSON of the states that the events lead to, each event's counted."""
+    """Bytes of JSON of the states that the events lead to, each event's counted.
+
+    A state whose body was not read, as of what is deleted along with its parent, counts as the
+    largest that there may be.
+    """
 
 
 class StoredAppend(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from domain.event_store.entity_reads import EntityReads, RecordedEvent
 from domain.event_store.writes import Append, Expectations, RememberedAnswer, Unmentioned
 from domain.events import EntityCreated, EntityRestored
 from domain.kinds.registry import KINDS
+from domain.patches.payload_bounds import MAX_ENTITY_BYTES
 from domain.write_context import WriteContext
 from domain.writing.contract_gate import check_gate
 from domain.writing.entity_cache import EntityCache
@@ -193,8 +194,14 @@ def append_of(
         expecting=expecting,
         epoch=epoch,
         states=states,
-        state_bytes=state_bytes(steps),
+        state_bytes=state_bytes(steps) + MAX_ENTITY_BYTES * sum(map(_is_unread, steps)),
     )
+
+
+def _is_unread(step: Step) -> bool:
+    """True if a step has left out the body of an entity, which may be large."""
+    known = step.after.body or step.after.purged or not step.events
+    return not known and step.events[0].stream_version > 1
 
 
 def state_bytes(steps: Iterable[Step]) -> int:

@@ -169,19 +169,26 @@ def test_events_of_an_earlier_epoch_are_read(
     assert dump(catalog.entities) == replayed(catalog)
 
 
+class Kept(Handing):
+    """Keeps appends, and hands none over."""
+
+    def __init__(self, catalog: Fixture) -> None:
+        super().__init__(catalog.log, catalog.projector)
+        self.appends: list[Append] = []
+        self._log = catalog.log
+
+    def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
+        self.appends += appends
+        return self._log.append_group(appends)
+
+
 def test_appends_of_large_states_are_left_to_the_projection_itself(catalog: Fixture) -> None:
     catalog.schema()
     table = catalog.table("t").entity
     catalog.project()
-    appended: list[Append] = []
-
-    class Kept(Handing):
-        def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
-            appended.extend(appends)
-            return catalog.log.append_group(appends)
-
-    describe(DirectCatalog(Kept(catalog.log, catalog.projector)), table.id, "new")  # type: ignore[arg-type]
-    ((append,), projector, head) = appended, catalog.projector, catalog.log.head()
+    kept = Kept(catalog)
+    describe(DirectCatalog(kept), table.id, "new")  # type: ignore[arg-type]
+    ((append,), projector, head) = kept.appends, catalog.projector, catalog.log.head()
     (state,) = append.states
     assert append.state_bytes == sum(map(len, state.body.values()))
     large = msgspec.structs.replace(append, state_bytes=AT_ONCE_BYTES + 1)
@@ -191,3 +198,17 @@ def test_appends_of_large_states_are_left_to_the_projection_itself(catalog: Fixt
     assert catalog.entities.checkpoint() == head - 1
     assert projector.step_at_once([StoredAppend(small, head)]) == 1
     assert dump(catalog.entities) == replayed(catalog)
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_states_that_nobody_has_read_count_as_large_ones(catalog: Fixture, hard: bool) -> None:
+    catalog.schema()
+    table = catalog.table("t").entity
+    kept = Kept(catalog)
+    writer = DirectCatalog(kept)  # type: ignore[arg-type]
+    assert table.parent_id is not None
+    writer.delete(KINDS["databaseSchema"], table.parent_id, ME, hard=hard, recursive=True)
+
+    (deleted,) = kept.appends
+    assert [row[0] for row in deleted.rows] == [table.id, table.parent_id]
+    assert (deleted.state_bytes > AT_ONCE_BYTES) is not hard
