@@ -20,8 +20,8 @@ from projections.visibility.withholding import Withheld
 
 MOST_EVENTS = 50_000
 """Most events of the log that one comparison looks at."""
-TURN_SECONDS, MOST_TURNS = 0.1, 200
-"""Length of a turn, after which other callers have theirs, and turns of one comparison."""
+TURN_SECONDS, MOST_SECONDS = 0.1, 20.0
+"""Length of a turn, after which other callers have theirs, and of all turns of one comparison."""
 _BATCH = 1_000
 _NARROW_IT = "give points that are nearer to one another"
 DOMAINS = COMMON_FILTERS["domain"]
@@ -34,22 +34,25 @@ Key = tuple[str, str, str]
 
 
 def in_turns(
-    steps: Iterable[object], seconds: float = TURN_SECONDS, most: int = MOST_TURNS
+    steps: Iterable[object], seconds: float = TURN_SECONDS, most: float = MOST_SECONDS
 ) -> Generator[bytes]:
     """Go through the steps of a comparison; yields an empty chunk at the end of each turn.
 
-    Blocks. Raises InvalidInput where there are more turns than `most`.
+    Blocks. A turn has `seconds`, or one step that takes longer. Raises InvalidInput where all turns
+    take more than `most` seconds; waiting for them does not count.
     """
-    turns, deadline = 1, time.monotonic() + seconds
+    began = time.monotonic()
     for _ in steps:
-        if time.monotonic() >= deadline:
-            if turns == most:
+        taken = time.monotonic() - began
+        if taken >= seconds:
+            most -= taken
+            if most <= 0:
                 raise InvalidInput(
                     "what changed takes too long to compare: name a kind or what it is below,"
                     f" or {_NARROW_IT}"
                 )
             yield b""
-            turns, deadline = turns + 1, time.monotonic() + seconds
+            began = time.monotonic()
 
 
 class Comparison(msgspec.Struct, kw_only=True):
@@ -72,7 +75,7 @@ class Comparison(msgspec.Struct, kw_only=True):
     """The place after which the page begins; None for the first page."""
     most_events: int = MOST_EVENTS
     turn_seconds: float = TURN_SECONDS
-    most_turns: int = MOST_TURNS
+    most_seconds: float = MOST_SECONDS
     counts: Counter[tuple[str, Change]] = msgspec.field(default_factory=Counter)
     """Kind and change -> the number of entities that differ."""
     page: list[tuple[Key, "DifferingEntity"]] = []
@@ -93,7 +96,7 @@ class Comparison(msgspec.Struct, kw_only=True):
 
     def in_turns(self, log: EventStore) -> Generator[bytes]:
         """Compare, as `in_turns` does; raises InvalidInput too for too many events."""
-        yield from in_turns(self._steps(log), self.turn_seconds, self.most_turns)
+        yield from in_turns(self._steps(log), self.turn_seconds, self.most_seconds)
         self.page = sorted(self.page)[: self.limit + 1]
 
     def _steps(self, log: EventStore) -> Iterator[None]:

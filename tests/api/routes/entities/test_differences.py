@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from api.use_cases import differences
 from api.use_cases.differences import Comparison
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
@@ -323,7 +324,17 @@ def test_long_comparison_gives_way_to_others_and_ends(client: Client) -> None:
     assert (in_many_turns.page, in_many_turns.totals) == (whole.page, whole.totals)
 
     with pytest.raises(InvalidInput, match="takes too long to compare"):
-        compared(client, turn_seconds=0, most_turns=2)
+        compared(client, turn_seconds=0, most_seconds=1e-9)
+
+
+def test_steps_longer_than_a_turn_count_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 1_000, 3))
+    monkeypatch.setattr(differences.time, "monotonic", lambda: next(clock))
+    turns = differences.in_turns(range(100), seconds=0.1, most=20)
+
+    assert [next(turns) for _ in range(6)] == [b""] * 6
+    with pytest.raises(InvalidInput, match="takes too long to compare"):
+        next(turns)
 
 
 def test_first_entities_are_kept_of_many(client: Client) -> None:
