@@ -1,9 +1,11 @@
 """Settings of an operator: environment variables `CATALOG_*`, read once at start."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, inspect
@@ -140,10 +142,30 @@ def read_settings(environment: Mapping[str, str] = os.environ, **given: Any) -> 
             values[field] = value
     values |= {field: value for field, value in given.items() if value is not None}
     try:
-        return msgspec.convert(values, type=Settings, strict=False)
+        settings = msgspec.convert(values, type=Settings, strict=False)
     except msgspec.ValidationError as error:
         field = str(error).rpartition("$.")[2].rstrip("`")
         raise InvalidInput(_explain(field, values[field])) from None
+    for field, value in values.items():
+        # Msgspec takes the text `null` for None.
+        if getattr(settings, field) is None:
+            raise InvalidInput(_explain(field, value))
+    if settings.public_url is not None:
+        check_address("CATALOG_PUBLIC_URL", settings.public_url)
+    return settings
+
+
+def check_address(name: str, address: str) -> None:
+    """Raise InvalidInput unless links to the catalog can begin with an address; `name` gave it."""
+    try:
+        parts = urlsplit(address)
+        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_good = False
+    if not is_good or re.search(r"[?#\s]", address):
+        raise InvalidInput(
+            f"{name} must be a URL such as https://catalog.example.org, got {address!r}"
+        )
 
 
 def _explain(field: str, value: Any) -> str:

@@ -24,6 +24,7 @@ def test_empty_text_is_no_setting(name: str) -> None:
     [
         ("PORT", "70000", "a whole number from 0 to 65535"),
         ("MCP_ANSWER", "5", "a whole number from 16000 to 60000"),
+        ("HISTORY_DAYS", "null", "a whole number from 1 to 36500"),
         ("HISTORY_DAYS", "x", "a whole number from 1 to 36500"),
         ("WORKER_TIMEOUT", "0.5", "a number of at least 1 and at most 3600"),
         ("RECEIVE_TIMEOUT", "0", "a number above 0 and at most 3600"),
@@ -40,3 +41,24 @@ def test_wrong_value_is_refused_with_what_is_allowed(name: str, value: str, allo
         read_settings({f"CATALOG_{name}": value})
 
     assert refused.value.message == f"CATALOG_{name} must be {allowed}, got {value!r}"
+
+
+@pytest.mark.parametrize("path", ["", "/", "/catalog"])
+def test_address_for_browsers_may_have_a_path(path: str) -> None:
+    url = f"http://[::1]:8585{path}"
+    assert read_settings({"CATALOG_PUBLIC_URL": url}).public_url == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("c.example.org", "ftp://c", "https://", "https://:1/", "https://c:x", "https://[c"),
+        *("https://c d", "https://c/x?y", "https://c/?", "https://c#x", "https://c\n"),
+    ],
+)
+def test_address_that_no_link_can_begin_with_is_refused(url: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_settings({"CATALOG_PUBLIC_URL": url})
+
+    said = f"CATALOG_PUBLIC_URL must be a URL such as https://catalog.example.org, got {url!r}"
+    assert refused.value.message == said
