@@ -84,6 +84,8 @@ def test_token_for_a_directory_without_a_catalog_is_refused(tmp_path: Path, made
         (("serve", "--workers", "0"), {}, "CATALOG_WORKERS"),
         (("serve", "--host", "256.0.0.1"), {}, "cannot listen on 256.0.0.1"),
         (("serve",), {"CATALOG_POLICIES": "/nowhere.json"}, "CATALOG_POLICIES"),
+        (("serve",), {"CATALOG_OIDC_CLIENT_ID": "x"}, "CATALOG_OIDC_CLIENT_ID need each other"),
+        (("sign-in-link", "--address", "foo"), {}, "--address must be a URL such as https://"),
     ],
 )
 def test_wrong_setting_is_named_and_refused(
