@@ -101,7 +101,7 @@ def serve(**flags: Any) -> None:
             if settings.makes_secret:
                 command = f"catalog token --subject NAME --role reader --data {settings.data}"
                 print_line(f"tokens: {command}", err=True)
-                if sys.stdout.isatty():
+                if sys.stdout is not None and sys.stdout.isatty():
                     from api.callers.tokens.minting import make_link  # noqa: PLC0415 - only people need it
 
                     at = settings.public_url or local_address(host, port)
