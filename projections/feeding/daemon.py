@@ -83,7 +83,7 @@ class ProjectorLock:
         try:
             file = self._path.open("w")
         except OSError as error:
-            raise StoreUnavailable(f"the projectors' lock cannot be made: {error}") from None
+            raise StoreUnavailable(f"the projectors' lock cannot be made: {error}") from error
         if process_lock.take(file):
             self._file = file
             return self
