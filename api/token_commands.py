@@ -91,7 +91,7 @@ def sign_in_link(
     from api.callers.tokens.minting import make_link  # noqa: PLC0415 - start-up: only this needs it
 
     _check_caller(settings, subject, roles)
-    if address is not None:
+    if address:
         check_address("--address", address)
     at = address or settings.public_url or local_address(settings.host, settings.port)
     with _opened_safe(settings) as safe:
