@@ -1,6 +1,7 @@
 """Options that commands have in common, how they print, and what they refuse."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -16,6 +17,8 @@ from domain.machine.disk import explained
 from projections.wiring.url_options import database_option as _database_option
 
 EXIT_USAGE = 2
+EXIT_UNREAD = 128 + signal.SIGPIPE
+"""Exit code of a program whose output pipe was closed by its reader, as shells report it."""
 
 data_option = click.option(
     "--data", metavar="DIR", envvar="CATALOG_DATA", help="Data directory (CATALOG_DATA)."
@@ -24,12 +27,19 @@ database_option = _database_option(empty="")
 
 
 def print_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Make a command print what an operator can mend as one line, and end with exit code 2."""
+    """Make a command print what an operator can mend as one line, and end with exit code 2.
+
+    A command whose output has lost its reader prints nothing.
+    """
 
     @wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
             command(*args, **options)
+        except BrokenPipeError:
+            # The interpreter flushes standard output once more at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            sys.exit(EXIT_UNREAD)
         except (CatalogError, OSError) as error:
             print_error(error, options["data"])
             sys.exit(EXIT_USAGE)

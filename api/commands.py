@@ -64,6 +64,7 @@ def serve(**flags: Any) -> None:
     termination = Termination()
     termination.install()
     from api.callers import client_address, policies  # noqa: PLC0415 - start-up: as above
+    from api.callers.sign_in import provider  # noqa: PLC0415 - start-up: as above
     from api.callers.tokens import secret, verifier  # noqa: PLC0415 - start-up: as above
     from api.processes import server, supervisor  # noqa: PLC0415 - start-up: as above
     from api.telemetry.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
@@ -78,6 +79,7 @@ def serve(**flags: Any) -> None:
         # Wrong settings are refused before the verifier makes a directory and a secret in it.
         policies.Policies(settings.policies)
         client_address.read_networks(settings.trusted_proxies)
+        provider.check_settings(settings)
         try:
             listener = server.bind(settings.host, settings.port)
         except OSError as error:
@@ -99,7 +101,7 @@ def serve(**flags: Any) -> None:
             if settings.makes_secret:
                 command = f"catalog token --subject NAME --role reader --data {settings.data}"
                 print_line(f"tokens: {command}", err=True)
-                if sys.stdout.isatty():
+                if sys.stdout is not None and sys.stdout.isatty():
                     from api.callers.tokens.minting import make_link  # noqa: PLC0415 - only people need it
 
                     at = settings.public_url or local_address(host, port)

@@ -1,12 +1,14 @@
 """Settings of an operator: environment variables `CATALOG_*`, read once at start."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, inspect
 
 from domain.contracts.changes.rules import Perspective
 from domain.errors import InvalidInput
@@ -140,9 +142,53 @@ def read_settings(environment: Mapping[str, str] = os.environ, **given: Any) -> 
             values[field] = value
     values |= {field: value for field, value in given.items() if value is not None}
     try:
-        return msgspec.convert(values, type=Settings, strict=False)
+        settings = msgspec.convert(values, type=Settings, strict=False)
     except msgspec.ValidationError as error:
-        message = str(error)
-        for field in known:
-            message = message.replace(f"$.{field}", _PREFIX + field.upper())
-        raise InvalidInput(f"setting: {message}") from None
+        field = str(error).rpartition("$.")[2].rstrip("`")
+        raise InvalidInput(_explain(field, values[field])) from None
+    for field, value in values.items():
+        # Msgspec takes the text `null` for None.
+        if getattr(settings, field) is None:
+            raise InvalidInput(_explain(field, value))
+    if settings.public_url is not None:
+        check_address("CATALOG_PUBLIC_URL", settings.public_url)
+    return settings
+
+
+def check_address(name: str, address: str) -> None:
+    """Raise InvalidInput unless links to the catalog can begin with an address; `name` gave it."""
+    try:
+        parts = urlsplit(address)
+        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_good = False
+    if not is_good or re.search(r"[?#\s]", address):
+        raise InvalidInput(
+            f"{name} must be a URL such as https://catalog.example.org, got {address!r}"
+        )
+
+
+def _explain(field: str, value: Any) -> str:
+    """Say what the value of a setting must be."""
+    struct: Any = inspect.type_info(Settings)
+    declared = next(each.type for each in struct.fields if each.name == field)
+    return f"{_PREFIX}{field.upper()} must be {_allowed(declared)}, got {value!r}"
+
+
+def _allowed(declared: inspect.Type) -> str:
+    """Describe the values of a type of `Settings`."""
+    match declared:
+        case inspect.UnionType(types=types):
+            return _allowed(types[0])
+        case inspect.LiteralType(values=values):
+            return f"one of {', '.join(map(str, values))}"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.IntType(ge=lowest, le=most):
+            return f"a whole number from {lowest} to {most}"
+        case inspect.FloatType(gt=above, ge=lowest, le=most):
+            lower = f"of at least {lowest:.0f}" if above is None else f"above {above:.0f}"
+            return f"a number {lower}" + ("" if most is None else f" and at most {most:.0f}")
+        case inspect.StrType(pattern=str()):
+            return f"a version such as {Settings().version}"
+    return "a text that is not empty"

@@ -15,7 +15,7 @@ from api.command_options import (
     on_catalog,
     print_line,
 )
-from api.settings import Settings
+from api.settings import Settings, check_address
 from domain.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ def sign_in_link(
     from api.callers.tokens.minting import make_link  # noqa: PLC0415 - start-up: only this needs it
 
     _check_caller(settings, subject, roles)
+    if address:
+        check_address("--address", address)
     at = address or settings.public_url or local_address(settings.host, settings.port)
     with _opened_safe(settings) as safe:
         click.echo(make_link(settings, safe, at.rstrip("/"), subject, roles))

@@ -123,9 +123,16 @@ def on_catalog(command: Callable[..., None]) -> Callable[..., None]:
     return data(database(print_errors(run)))
 
 
+class _Output(Console):
+    """Output that leaves a lost reader to `print_errors`; rich exits with `EXIT_DIFFERS`."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console(**options: Any) -> Console:
     """Standard output; wide where it is no terminal, for scripts to find each row on one line."""
-    return Console(width=None if Console().is_terminal else 200, emoji=False, **options)
+    return _Output(width=None if Console().is_terminal else 200, emoji=False, **options)
 
 
 def cells(*values: Any) -> list[Text]:

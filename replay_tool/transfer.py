@@ -64,8 +64,9 @@ def import_log(file: str, data: Path, database_url: str | None) -> None:
     """Make a catalog of the log in FILE (- is standard input), in a directory that holds none.
 
     All of the log or nothing: a file that was cut off or changed is refused, and leaves nothing
-    behind. The next start of a server, or `catch-up`, builds the read models. Idempotency keys are
-    not imported. The tables of a named database must hold no event.
+    behind but the lock of the directory, projectors.lock. The next start of a server, or
+    `catch-up`, builds the read models. Idempotency keys are not imported. The tables of a named
+    database must hold no event.
     """
     began = time.monotonic()
     # A file that does not even begin like an export is refused before anything is made.

@@ -15,6 +15,7 @@ import stat
 import sys
 import threading
 import time
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -232,7 +233,9 @@ class _Lines(logging.Handler):
         self._formatter = logging.Formatter()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Have a line written."""
+        """Have a line written, unless it says that the end of the server cancelled a request."""
+        if record.exc_info and isinstance(record.exc_info[1], CancelledError):
+            return
         line = {
             **{name: value for name, value in vars(record).items() if name not in _OF_EVERY_RECORD},
             "event": record.getMessage().strip(),

@@ -9,6 +9,7 @@ import msgspec
 FULL_BYTES = 4_000_000
 """A disk with less room than this counts as full: a single commit may take as much."""
 _ERRNOS = frozenset((errno.ENOSPC, errno.EDQUOT))
+_DENIED = frozenset((errno.EROFS, errno.EACCES, errno.EPERM))
 
 
 class Disk(msgspec.Struct, rename="camel", frozen=True):
@@ -49,14 +50,28 @@ def full_disk(directory: Path) -> str | None:
 
 
 def explained(error: Exception, directory: Path) -> str:
-    """An error as a command says it that works on a data directory, with a full disk as its cause.
+    """An error as a command says it that works on a data directory.
 
-    SQLite calls the same cause now a full disk, now an input or output that failed.
+    The cause is named if it is a full disk, which SQLite calls now so, now an input or output that
+    failed, or a directory that may not be written.
     """
+    if (denied := _denied(error, directory)) is not None:
+        return f"{denied} cannot be written: it is read-only or belongs to somebody else"
     full = full_disk(directory)
     if full is None:
         return str(error)
     return full if is_of_full_disk(error) and isinstance(error, OSError) else f"{error}; {full}"
+
+
+def _denied(error: BaseException | None, directory: Path) -> Path | None:
+    """The directory, or a file in it, that an error says may not be written; None for others."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _DENIED and error.filename is not None:
+            path = Path(error.filename)
+            if path.resolve().is_relative_to(directory.resolve()):
+                return path if os.access(directory, os.W_OK | os.X_OK) else directory
+        error = error.__cause__
+    return None
 
 
 def is_of_full_disk(error: BaseException | None) -> bool:

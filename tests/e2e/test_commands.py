@@ -45,6 +45,22 @@ def test_token_for_a_name_that_requests_may_not_have_is_refused(
     )
 
 
+def test_token_that_nobody_reads_ends_without_a_word(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "api.commands", "token", "--subject=ann", "--role=reader"],
+        env={**os.environ, "CATALOG_DATA": str(tmp_path), "CATALOG_JWT_SECRET": "x" * 32},
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=60,
+    )
+    os.close(writing)
+
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 @pytest.mark.parametrize("made", [True, False])
 def test_token_for_a_directory_without_a_catalog_is_refused(tmp_path: Path, made: bool) -> None:
     directory = tmp_path / "typo"
@@ -68,6 +84,8 @@ def test_token_for_a_directory_without_a_catalog_is_refused(tmp_path: Path, made
         (("serve", "--workers", "0"), {}, "CATALOG_WORKERS"),
         (("serve", "--host", "256.0.0.1"), {}, "cannot listen on 256.0.0.1"),
         (("serve",), {"CATALOG_POLICIES": "/nowhere.json"}, "CATALOG_POLICIES"),
+        (("serve",), {"CATALOG_OIDC_CLIENT_ID": "x"}, "CATALOG_OIDC_CLIENT_ID need each other"),
+        (("sign-in-link", "--address", "foo"), {}, "--address must be a URL such as https://"),
     ],
 )
 def test_wrong_setting_is_named_and_refused(

@@ -2,6 +2,9 @@
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 from contextlib import suppress
 from itertools import count
@@ -50,6 +53,31 @@ def test_server_shows_a_write_in_the_next_list_and_in_search(tmp_path: Path, wor
 
         until(is_found)
         assert server.stop() == 0
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&- <&-"])
+def test_server_without_standard_streams_serves(tmp_path: Path, closed: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = (
+        f"exec {sys.executable} -m api.commands serve --port {port} --data '{tmp_path}' {closed}"
+    )
+    process = subprocess.Popen(["sh", "-c", command], stderr=subprocess.PIPE)
+
+    def is_served() -> bool:
+        assert process.poll() is None
+        try:
+            return httpx.get(f"http://127.0.0.1:{port}/readyz", verify=NO_AUTHORITIES).is_success
+        except httpx.TransportError:
+            return False
+
+    try:
+        until(is_served)
+    finally:
+        process.terminate()
+        said = process.communicate(timeout=60)[1]
+
+    assert (process.returncode, b"Traceback" in said) == (0, False)
 
 
 @pytest.mark.parametrize("workers", first_alone("1", "2"))

@@ -154,7 +154,8 @@ def test_reader_of_a_fifo_that_leaves_ends_the_export_without_a_word(
 
 
 def test_reader_that_is_gone_from_the_start_ends_a_command_without_a_word(built: Path) -> None:
-    for arguments in (("export", "-"), ("inspect", "--json"), ("verify", "--json")):
+    as_json = ("inspect", "--json"), ("verify", "--json")
+    for arguments in (("export", "-"), ("inspect",), ("verify",), *as_json):
         reading, writing = os.pipe()
         os.close(reading)
         done = subprocess.run(

@@ -104,15 +104,30 @@ class _Started(msgspec.Struct):
     to: str
 
 
+def check_settings(settings: Settings) -> None:
+    """Raise InvalidInput for settings with which nobody could sign in."""
+    if (settings.oidc_issuer is None) != (settings.oidc_client_id is None):
+        raise InvalidInput("CATALOG_OIDC_ISSUER and CATALOG_OIDC_CLIENT_ID need each other")
+    if settings.oidc_issuer is not None:
+        try:
+            check_url(settings.oidc_issuer)
+        except InvalidInput as error:
+            raise InvalidInput(f"CATALOG_OIDC_ISSUER: {error.message}") from None
+    if "openid" not in settings.oidc_scope.split():
+        raise InvalidInput(f"CATALOG_OIDC_SCOPE must hold openid, got {settings.oidc_scope!r}")
+    if (file := settings.oidc_client_secret_file) is not None:
+        try:
+            Path(file).read_text()
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            said = f"CATALOG_OIDC_CLIENT_SECRET_FILE: {file} cannot be read: {why}"
+            raise InvalidInput(said) from None
+
+
 class Provider:
     """The identity provider of the settings."""
 
     def __init__(self, settings: Settings, sessions: Sessions, verifier: TokenVerifier) -> None:
-        """Raise InvalidInput for settings that do not go together."""
-        if (settings.oidc_issuer is None) != (settings.oidc_client_id is None):
-            raise InvalidInput("CATALOG_OIDC_ISSUER and CATALOG_OIDC_CLIENT_ID need each other")
-        if settings.oidc_issuer is not None:
-            check_url(settings.oidc_issuer)
         self._settings = settings
         self._sessions = sessions
         self._verifier = verifier

@@ -427,7 +427,7 @@ def test_hostile_19_no_route_answers_a_caller_without_any_permission(shop: Clien
             open_to_all = handler.opt["permission"] == "public"
             assert status == (200 if open_to_all else 403), (method, path)
             public += open_to_all
-    assert public == 9
+    assert public == 12
 
 
 def test_changing_needs_creating_too_where_it_may_create(shop: Client) -> None:

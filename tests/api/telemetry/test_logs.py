@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,12 @@ def test_exception_is_within_the_line(said: Said) -> None:
 
     assert line["exception"].endswith("ValueError: broken")
     assert "exc_info" not in line
+
+
+def test_cancelled_request_is_no_fault(said: Said) -> None:
+    logging.getLogger("uvicorn.error").error("Exception in ASGI", exc_info=CancelledError("end"))
+
+    assert said() == []
 
 
 def test_libraries_write_warnings_and_this_program_its_level(said: Said) -> None:

@@ -69,3 +69,15 @@ def test_error_of_a_full_disk_is_known_by_what_caused_it() -> None:
 
     assert is_of_full_disk(error)
     assert not is_of_full_disk(OSError(errno.EACCES, "Permission denied"))
+
+
+def test_directory_that_may_not_be_written_is_named(tmp_path: Path) -> None:
+    denied = StoreUnavailable("the lock cannot be made: [Errno 30]")
+    denied.__cause__ = OSError(errno.EROFS, "Read-only file system", str(tmp_path / "d" / "lock"))
+    elsewhere = OSError(errno.EACCES, "Permission denied", "/elsewhere/export.ndjson")
+
+    why = "cannot be written: it is read-only or belongs to somebody else"
+    assert explained(denied, tmp_path / "d") == f"{tmp_path / 'd'} {why}"
+    # The directory itself may be written here, so it is the file that may not.
+    assert explained(denied, tmp_path) == f"{tmp_path / 'd' / 'lock'} {why}"
+    assert explained(elsewhere, tmp_path) == str(elsewhere)

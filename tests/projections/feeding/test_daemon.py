@@ -124,6 +124,13 @@ def test_lock_is_held_once_for_a_directory(tmp_path: Path) -> None:
     assert not is_projected(tmp_path)
 
 
+def test_lock_that_cannot_be_made_names_its_cause(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable) as refused:
+        ProjectorLock(tmp_path / "missing").__enter__()
+
+    assert isinstance(refused.value.__cause__, FileNotFoundError)
+
+
 def test_daemon_goes_on_when_its_states_cannot_be_shared(
     catalog: Fixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

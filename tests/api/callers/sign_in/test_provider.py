@@ -14,6 +14,7 @@ import pytest
 from api.callers.sign_in import provider
 from api.callers.sign_in.provider import REMEMBERED_SECONDS, RETRY_SECONDS, Discovery
 from api.callers.tokens.fetching import Unreachable
+from api.settings import Settings
 from domain.errors import InvalidInput
 from tests.api.conftest import running
 from tests.api.pages.conftest import Browser
@@ -167,3 +168,27 @@ def test_people_who_leave_for_a_slow_provider_hold_up_nobody(
             assert answer.status_code == 303
             assert answer.headers["location"].startswith(f"{issuer}/authorize?")
         assert not asked.acquire(blocking=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"oidc_issuer": ISSUER}, "CATALOG_OIDC_ISSUER and CATALOG_OIDC_CLIENT_ID need each other"),
+        (
+            {"oidc_issuer": "http://identity.example.org", "oidc_client_id": "x"},
+            "CATALOG_OIDC_ISSUER: 'http://identity.example.org' must be https: ",
+        ),
+        ({"oidc_scope": "profile"}, "CATALOG_OIDC_SCOPE must hold openid, got 'profile'"),
+        (
+            {"oidc_client_secret_file": "/nowhere"},
+            "CATALOG_OIDC_CLIENT_SECRET_FILE: /nowhere cannot be read: No such file or directory",
+        ),
+    ],
+)
+def test_settings_with_which_nobody_could_sign_in_are_refused(
+    given: dict[str, str], said: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        provider.check_settings(Settings(**given))
+
+    assert refused.value.message.startswith(said)
