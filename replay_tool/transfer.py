@@ -154,9 +154,11 @@ def open_import(data: Path, database: str | None) -> Iterator[EventStore]:
     make_directory(data)
     try:
         with ProjectorLock(data):
-            derived = sorted(path.name for pattern in _DERIVED for path in data.glob(pattern))
+            derived = min((path.name for each in _DERIVED for path in data.glob(each)), default="")
             if derived:
-                raise Conflict(f"{data} holds read models of another log: {', '.join(derived)}")
+                raise Conflict(
+                    f"{data} holds a catalog (it has {derived}): import into an empty directory"
+                )
             if database or holds_log(data):
                 with closing(open_log(data, database)) as log:
                     yield log
