@@ -49,7 +49,9 @@ run: install
 	@echo "  export PATH=\"$(abspath $(BIN)):\$$PATH\" CATALOG_DATA=\"$(abspath $(DATA))\""
 	@echo "  export TOKEN=$$($(BIN)/catalog token --subject me --role admin --data $(DATA))"
 	@echo "  curl -s -H \"Authorization: Bearer \$$TOKEN\" 'http://127.0.0.1:$(PORT)/v1/dataContracts?limit=2'"; echo
-	@echo "In a browser, the link that is printed below signs in once."; echo
+	@if [ -t 1 ]; then echo "In a browser, the link that is printed below signs in once."; \
+	  else echo "For a browser, this prints a link that signs in once:"; \
+	    echo "  $(abspath $(BIN))/catalog sign-in-link --data $(abspath $(DATA)) --address http://127.0.0.1:$(PORT)"; fi; echo
 	@echo "The catalog is at http://127.0.0.1:$(PORT) until Ctrl-C."; echo
 	$(BIN)/catalog serve --data $(DATA) --host 127.0.0.1 --port $(PORT)
 

@@ -98,6 +98,6 @@ def _in_a_line(text: str) -> str:
 def _read(file: Path) -> bytes:
     """A file of the target, no more of it than an artifact may have and a byte."""
     if not file.is_file():
-        raise InvalidInput(f"{file} is no file that is there: dbt build writes it, or dbt parse")
+        raise InvalidInput(f"{file} does not exist: run dbt build or dbt parse")
     with file.open("rb") as opened:
         return opened.read(MOST_BYTES + 1)

@@ -26,7 +26,7 @@ DAY = 86_400
 
 
 @click.command()
-@click.option("--subject", required=True, help="Name of the caller, for every event.")
+@click.option("--subject", required=True, help="Name that every event records.")
 @click.option(
     "--role",
     "roles",
@@ -62,8 +62,9 @@ def token(
         lifetime = register.parse_lifetime(expires)
         with _opened_safe(settings) as opened:
             minter = minting.find_minter(settings, opened)
-            signed, token_id = minting.mint_long_lived(minter, opened, subject, roles, lifetime)
-        click.echo(f"token {token_id}, until catalog revoke --id {token_id}", err=True)
+            signed, made = minting.mint_long_lived(minter, opened, subject, roles, lifetime)
+        end = f"end it earlier with catalog revoke --id {made.id}"
+        click.echo(f"made token {made.id}, valid until {_in_utc(made.expires)}; {end}", err=True)
         click.echo(signed)
         return
     if ttl is None:
@@ -77,8 +78,8 @@ def token(
 
 
 @click.command("sign-in-link", short_help="Print a link that signs in once.")
-@click.option("--subject", default="me", help="Name of the person, for every event.")
-@click.option("--role", "roles", multiple=True, default=("admin",), help="Role, as in token.")
+@click.option("--subject", default="me", help="Name that every event records.")
+@click.option("--role", "roles", multiple=True, default=("admin",), help="Role (default admin).")
 @click.option("--address", help="Catalog's address for browsers (CATALOG_PUBLIC_URL).")
 @on_catalog
 def sign_in_link(
@@ -154,16 +155,17 @@ def tokens(settings: Settings) -> None:
     with _opened_safe(settings) as safe:
         register = read_register(safe)
     for each in register.long_lived:
-        end = datetime.fromtimestamp(each.expires, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         revoked = register.refuses(each.subject, each.id, each.issued)
-        state = "revoked" if revoked else f"until {end}"
+        state = "revoked" if revoked else f"until {_in_utc(each.expires)}"
         key = f"key {each.key or 'unknown'}"
         print_line(f"{each.id}  {each.subject}  {','.join(each.roles)}  {key}  {state}")
 
 
 @click.command(short_help="Replace the key that signs tokens, or seals sessions.")
 @click.argument("what", type=click.Choice(["tokens", "sessions"]))
-@click.option("--drop", is_flag=True, help="Instead, end what former keys signed or sealed.")
+@click.option(
+    "--drop", is_flag=True, help="Make no new key; end all that former keys signed or sealed."
+)
 @on_catalog
 def rotate(what: str, drop: bool, settings: Settings) -> None:
     """Replace the catalog's own secret that signs tokens, or the key that seals sessions.
@@ -191,6 +193,10 @@ def rotate(what: str, drop: bool, settings: Settings) -> None:
     for each in known.long_lived if what == "tokens" else ():
         if each.key in dropped:
             print_line(f"ended: token {each.id} of {each.subject!r}")
+
+
+def _in_utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @contextmanager

@@ -153,8 +153,10 @@ def open_import(data: Path, database: str | None) -> Iterator[EventStore]:
     make_directory(data)
     try:
         with ProjectorLock(data):
-            if derived := read_models_in(data):
-                raise Conflict(f"{data} holds read models of another log: {', '.join(derived)}")
+            if left := read_models_in(data):
+                raise Conflict(
+                    f"{data} holds a catalog (it has {left[0]}): import into an empty directory"
+                )
             if database or holds_log(data):
                 with closing(open_log(data, database)) as log:
                     yield log

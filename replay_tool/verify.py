@@ -35,14 +35,17 @@ _FIELDS = 10
 
 @click.command(short_help="Compare the read models with the log.")
 @click.argument("what", type=click.Choice(["entities", "search", "log", "all"]), default="all")
-@click.option("--sample", type=click.IntRange(min=1), help="Compare only so many random entities.")
-@click.option("--seed", type=int, help="Draw the sample of an earlier run again.")
+@click.option(
+    "--sample", type=click.IntRange(min=1), metavar="N", help="Compare N random entities."
+)
+@click.option("--seed", type=int, help="Use the seed that an earlier --sample printed.")
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
+    metavar="N",
     default=100,
     show_default=True,
-    help="Differences to list of each read model; all are counted.",
+    help="List at most N differences of each read model; all are counted.",
 )
 @click.option(
     "--against",
@@ -104,8 +107,8 @@ def _print(verification: Verification) -> None:
     console = options.console(highlight=False)
     table = Table("what", "verdict", "position", "entities", "found")
     log = verification.log
-    problems = f"{log.found} problems" if log.found else ""
-    table.add_row("log", log.verdict, str(log.head), f"{log.events} events", problems)
+    problems = _counted(log.found, "problem") if log.found else ""
+    table.add_row("log", log.verdict, str(log.head), _counted(log.events, "event"), problems)
     for proof in verification.projections:
         counts = ", ".join(f"{n} {sort}" for sort, n in proof.found.items())
         about = (proof.name, proof.verdict, proof.position, proof.entities)
@@ -113,14 +116,16 @@ def _print(verification: Verification) -> None:
     console.print(table)
     for problem in log.problems:
         where = f" at position {problem.position}" if problem.position else ""
-        _say(console, f"log{where}: {problem.what} {problem.entity_id}")
+        whose = f" (entity {problem.entity_id})" if problem.entity_id else ""
+        _say(console, f"log{where}: {problem.what}{whose}")
     if log.future.count:
         latest = in_utc(log.future.latest)
+        dated = f"{_counted(log.future.count, 'event')} dated more than a day in the future"
         _say(
             console,
-            f"clock: {log.future.count} events are of a time more than a day from now, the first at"
-            f" position {log.future.position}, the latest of {latest:%Y-%m-%d %H:%M} UTC. The clock"
-            " of a host was wrong when they were made, or that of this one is; no event is damaged",
+            f"clock: the log has {dated}, the first at position {log.future.position}, the latest"
+            f" of {latest:%Y-%m-%d %H:%M} UTC. The clock of the host that wrote was wrong, or that"
+            " of this host is; no event is damaged",
         )
     for proof in verification.projections:
         if proof.horizon.position:
@@ -129,7 +134,7 @@ def _print(verification: Verification) -> None:
             _print_difference(console, proof.name, difference)
         more = sum(proof.found.values()) - len(proof.differences)
         if more > 0:
-            _say(console, f"{proof.name}: {more} more are not listed")
+            _say(console, f"{proof.name}: {_counted(more, 'more difference')} not listed")
     if verification.seed is not None:
         _say(console, f"a sample only; --seed {verification.seed} draws it again")
     _say(console, f"{verification.verdict} ({verification.seconds:.1f} s)")
@@ -152,7 +157,11 @@ def _print_difference(console: Console, name: str, difference: Difference) -> No
         values = f"{expected} {_cut(pair.expected)}, {actual} {_cut(pair.actual)}"
         _say(console, f"    {pair.name}: {values}")
     if len(difference.fields) > _FIELDS:
-        _say(console, f"    and {len(difference.fields) - _FIELDS} more fields")
+        _say(console, f"    and {_counted(len(difference.fields) - _FIELDS, 'more field')}")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _say(console: Console, line: str) -> None:

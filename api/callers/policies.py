@@ -140,7 +140,7 @@ def _problem(rule: Rule) -> str | None:
             return f"unknown field {path!r}: no kind of this rule has it"
         for kind, about in known:
             if about.needed:
-                return f"{path!r} cannot be withheld: {kind} is not whole without it"
+                return f"{path!r} cannot be withheld: every {kind} needs it"
     return None
 
 

@@ -210,5 +210,5 @@ class ClaimChecker:
     def _ghosts_below(self, entity_id: str | None) -> None:
         while self._next is not None and (entity_id is None or self._next.id < entity_id):
             ghost, self._next = self._next, next(self._claims, None)
-            what = f"a claim on {ghost.kind} {ghost.fqn!r} belongs to no entity of the log"
+            what = f"the log has a claim on {ghost.kind} {ghost.fqn!r}, but no such entity"
             self._problems.add(0, ghost.id, what)

@@ -139,9 +139,11 @@ class ExportReader:
         except msgspec.MsgspecError:
             raise self._wrong("the trailer is missing: the file was cut off") from None
         if trailer != ExportTrailer(count, position, digest.hexdigest()):
-            raise self._wrong("the events are not those that the trailer speaks of")
+            raise self._wrong("the file was changed: its events do not fit its trailer")
         if trailer.head != self.header.head:
-            raise self._wrong("the header speaks of another head than the trailer")
+            raise self._wrong(
+                "the file was changed: its header and its trailer name different heads"
+            )
         self.trailer = trailer
 
     def rows(self) -> Iterator[StoredRow]:
@@ -236,7 +238,7 @@ def restore_rows(
     is inserted, and a log with gaps. Raises Conflict when there are events already.
     """
     if select(f"SELECT 1 FROM {events_table} one LIMIT 1") is not None:
-        raise Conflict("only an empty log can be imported into: this one has events")
+        raise Conflict("the log has events: import into an empty one")
     used: frozenset[str] = frozenset()
     for batch in in_batches(rows, lambda row: len(row[3]), _BATCH, READ_BYTES):
         events = [(row[0], _importable_event(row)) for row in batch]

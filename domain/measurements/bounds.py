@@ -79,8 +79,8 @@ class Bounds(msgspec.Struct, frozen=True):
     def all_full(self) -> StoreUnavailable:
         """The error for points of all entities that take too many bytes."""
         return StoreUnavailable(
-            f"measurements of all entities take more than {self.most_bytes} bytes:"
-            " CATALOG_MEASUREMENT_BYTES, CATALOG_MEASUREMENT_DAYS"
+            f"the store of measurements is full ({self.most_bytes} bytes): raise"
+            " CATALOG_MEASUREMENT_BYTES or lower CATALOG_MEASUREMENT_DAYS"
         )
 
     def _check(self, point: Point, now: int) -> None:

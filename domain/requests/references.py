@@ -82,7 +82,10 @@ def _find_by_id(claims: EntityReads, ref: Reference, kinds: tuple[str, ...], whe
 
 
 def _not_found(sought: str, kinds: tuple[str, ...], where: str) -> NotFound:
-    return NotFound(f"{where}: {' or '.join(kinds) or 'entity'} instance for {sought} not found")
+    kind = " or ".join(kinds) or "entity"
+    # A key that is named as its kind, such as `databaseSchema`, need not stand before it.
+    key = "" if where == kind else f"{where}: "
+    return NotFound(f"{key}{kind} instance for {sought} not found")
 
 
 def add_looked_up(kind: EntityKind, draft: Draft, names: set[Name], ids: set[str]) -> None:

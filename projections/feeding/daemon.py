@@ -87,9 +87,8 @@ class ProjectorLock:
             self._file = file
             return self
         file.close()
-        directory = self._path.parent
         raise StoreUnavailable(
-            f"another process keeps the projections in {directory} up to date; stop it first"
+            f"a server or command already uses {self._path.parent}: stop it first"
         )
 
     def __exit__(self, *_: object) -> None:

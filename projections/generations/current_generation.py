@@ -192,8 +192,11 @@ class CurrentGeneration(Generic[M]):
     def _open(self) -> _Opened[M]:
         pointer, name = self.generations.pointer(), self.definition.name
         if pointer.live is None:
-            why = f": {pointer.refused}" if pointer.refused else ""
-            message = f"the read model {name} is not built yet; a running server builds it{why}"
+            why = f" ({pointer.refused})" if pointer.refused else ""
+            message = (
+                f"the read model {name} is not built yet{why}: a server builds it at its start, and"
+                " so does catalog-replay catch-up"
+            )
             raise NotBuilt(message, name, self.building())
         if pointer.live.code != self.definition.code():
             raise Damaged(f"the read model {name} was built by other code; rebuild it")

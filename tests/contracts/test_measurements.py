@@ -195,7 +195,9 @@ def test_the_oldest_points_of_an_entity_go_beyond_its_bytes(backend: Backend) ->
 def test_a_store_that_is_full_takes_nothing_more_and_gives_what_it_has(backend: Backend) -> None:
     store = backend.open(Bounds(days=30, most_bytes=500))
     store.write(ONE, [point(NOW - 1, body=b"x" * 300)], NOW)
-    with pytest.raises(StoreUnavailable, match="more than 500 bytes: CATALOG_MEASUREMENT_BYTES"):
+    with pytest.raises(
+        StoreUnavailable, match=r"full \(500 bytes\): raise CATALOG_MEASUREMENT_BYTES"
+    ):
         store.write(TWO, [point(NOW, body=b"x" * 300)], NOW)
     assert store.entities() == [ONE]
     store.write(ONE, [point(NOW - 1, body=b"x" * 200)], NOW)

@@ -156,8 +156,8 @@ def test_links_that_are_over_go_with_the_next_one(another: OpenSafe) -> None:
 
 
 def test_a_token_made_by_one_process_is_in_the_register_of_all(another: OpenSafe) -> None:
-    _, token_id = mint_long_lived(ISSUER, another(), "bot", ("bot",), 60)
-    assert [each.id for each in read_register(another()).long_lived] == [token_id]
+    _, made = mint_long_lived(ISSUER, another(), "bot", ("bot",), 60)
+    assert [each.id for each in read_register(another()).long_lived] == [made.id]
 
 
 def test_a_secret_that_is_replaced_is_kept_behind_the_new_one(another: OpenSafe) -> None:

@@ -69,6 +69,25 @@ def test_command_and_its_options_are_documented(group: click.Group, name: str) -
             assert not isinstance(parameter, click.Option) or parameter.help
 
 
+def test_commands_whose_help_has_exit_codes_are_named() -> None:
+    paragraph = re.search(r"^The exit code is 0 .*?No help has these", COMMANDS, re.M | re.S)
+    assert paragraph is not None
+    named = set(re.findall(r"`([a-z][a-z-]*)`", paragraph[0]))
+    own = {
+        command.name
+        for group in (catalog, replay)
+        for command in group.commands.values()
+        if "exit code" in (said := _help_of(command).lower()) and "exit code 0 then" not in said
+    }
+
+    assert named == own
+
+
+def _help_of(command: click.Command) -> str:
+    options = [each.help for each in command.params if isinstance(each, click.Option)]
+    return " ".join(filter(None, [command.help, *options]))
+
+
 def test_collections_and_roles_are_documented() -> None:
     services = re.search(r"`services/\{([a-z,]+)\}Services`", API)
     assert services is not None

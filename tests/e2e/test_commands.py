@@ -370,7 +370,8 @@ def test_inspect_tells_of_read_models_that_nobody_builds(tmp_path: Path) -> None
 
     assert shown["projected"] is False
     assert [report["error"] for report in shown["projections"]] == [
-        f"the read model {name} is not built yet; a running server builds it"
+        f"the read model {name} is not built yet: a server builds it at its start, and so does"
+        " catalog-replay catch-up"
         for name in ("entities", "search")
     ]
 

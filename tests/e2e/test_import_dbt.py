@@ -109,7 +109,7 @@ def test_what_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
     file.write_bytes(packed(artifact("manifest")))
     nowhere = catalog("import-dbt", str(tmp_path), "--service", "x", "--data", str(data))
 
-    told = f"error: {file} is no file that is there: dbt build writes it, or dbt parse"
+    told = f"error: {file} does not exist: run dbt build or dbt parse"
     assert missing == nobody_writes == (2, [told])
     assert (empty[0], empty[1][0].partition(": Object")[0]) == (
         2,

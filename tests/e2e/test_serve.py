@@ -170,7 +170,7 @@ def test_second_server_on_one_directory_is_refused(tmp_path: Path, workers: str)
         second = catalog(*command)
 
     assert (second.returncode, second.stdout) == (2, "")
-    assert "another process keeps the projections" in second.stderr
+    assert "a server or command already uses" in second.stderr
 
 
 @pytest.mark.parametrize("count", first_alone(1_200, 5_000))

@@ -31,7 +31,7 @@ def test_lock_that_another_process_takes_as_an_import_ends_is_held_by_it_alone(
         patched.setattr(ProjectorLock, "__exit__", release_to_the_other)
         refuse_import(tmp_path)
 
-    with pytest.raises(StoreUnavailable, match="another process keeps the projections"):
+    with pytest.raises(StoreUnavailable, match="a server or command already uses"):
         ProjectorLock(tmp_path).__enter__()
     release(other)
     with ProjectorLock(tmp_path):

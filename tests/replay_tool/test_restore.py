@@ -68,9 +68,7 @@ def test_nothing_is_restored_while_a_process_projects(data: Path, copy: Path) ->
         refused = replay("restore", str(copy), "--data", str(data))
 
     assert (refused.returncode, [*data.glob("replaced-*")]) == (2, [])
-    assert refused.stderr == (
-        f"error: another process keeps the projections in {data} up to date; stop it first\n"
-    )
+    assert refused.stderr == (f"error: a server or command already uses {data}: stop it first\n")
 
 
 def test_no_command_opens_a_log_that_is_half_replaced(data: Path, copy: Path) -> None:

@@ -151,7 +151,7 @@ def test_empty_log_takes_an_import_after_a_refused_one(built: Path, tmp_path: Pa
     again = replay("import", str(file), "--data", str(other))
 
     assert [refused.returncode, accepted.returncode, again.returncode] == [2, 0, 2]
-    assert again.stderr == "error: only an empty log can be imported into: this one has events\n"
+    assert again.stderr == "error: the log has events: import into an empty one\n"
 
 
 def test_cut_compressed_file_is_refused(built: Path, tmp_path: Path) -> None:
@@ -171,7 +171,9 @@ def test_catalog_takes_no_other_log(data: Path, tmp_path: Path) -> None:
     refused = replay("import", str(file), "--data", str(data))
 
     assert refused.returncode == 2
-    assert "holds read models of another log: entities-1.db" in refused.stderr
+    assert (
+        "holds a catalog (it has entities-1.db): import into an empty directory" in refused.stderr
+    )
     store = open_read_model(data / "entities-1.db", writable=False)
     assert store.count() == 4
     store.close()

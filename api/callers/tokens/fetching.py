@@ -32,9 +32,7 @@ def check_url(url: str) -> None:
     if any(not 0x20 < ord(character) < 0x7F for character in url):
         raise InvalidInput(f"{url!r} has characters that a URL cannot have")
     if address.scheme == "http" and not _is_loopback(host):
-        raise InvalidInput(
-            f"{url!r} must be https: whoever can change http on its way makes tokens for everyone"
-        )
+        raise InvalidInput(f"{url!r} must be https, or anyone on the network could forge tokens")
 
 
 def _is_loopback(host: str) -> bool:

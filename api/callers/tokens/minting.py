@@ -41,15 +41,15 @@ def mint(issuer: Issuer, subject: str, roles: tuple[str, ...], lifetime: int) ->
 
 def mint_long_lived(
     issuer: Issuer, safe: Safe, subject: str, roles: tuple[str, ...], lifetime: int
-) -> tuple[str, str]:
-    """A token as of `mint`, entered in the register of a safe, and its id.
+) -> tuple[str, LongLived]:
+    """A token as of `mint`, and its entry in the register of a safe, which this makes.
 
     Raises InvalidInput when the register cannot be read or is full, and the errors of the safe.
     """
     entry = _entry(issuer, subject, roles, lifetime)
     new = Register(long_lived=(entry,))
     change_register(safe, entry.issued, lambda register: joined(register, new))
-    return sign(issuer, entry), entry.id
+    return sign(issuer, entry), entry
 
 
 def _entry(issuer: Issuer, subject: str, roles: tuple[str, ...], lifetime: int) -> LongLived:

@@ -27,6 +27,13 @@ from projections.operation.proofs import read_proofs
 OPERATING = Permission(Action.OPERATE)
 _LISTS = read_as("entities")
 FULL = "the disk of the data directory is full"
+_TROUBLES = {
+    "retrying": "behind: retrying after an error (see the log)",
+    "stopped": "behind: stopped by an error (see the log)",
+    "not running": "not updated",
+    "unknown": "in an unknown state",
+}
+"""State of a projection -> what `/readyz` says of its answers, where the state is no adjective."""
 _WHAT = "What is to be ready: everything, or lists and entities alone."
 READY_OF: Parameters = {"of": query(Literal["all", "lists"], _WHAT, "all")}
 
@@ -180,12 +187,17 @@ def find_problems(
         if projection.state == "building":
             problems.append(preparing(projection.name, projection.built, projection.to_build))
         elif projection.state != "running":
-            problems.append(f"projection {projection.name} is {projection.state}")
+            trouble = _TROUBLES.get(projection.state, projection.state)
+            problems.append(f"{_subject(projection)} {trouble}")
         elif (behind := projection.lag_seconds) is not None and behind > lag_limit:
-            problems.append(
-                f"projection {projection.name} lies {behind:.0f} s behind ({projection.lag} events)"
-            )
+            lag = f"{behind:.0f} s behind ({projection.lag} events)"
+            problems.append(f"{_subject(projection)} {lag}")
     return problems
+
+
+def _subject(projection: ProjectionReport) -> str:
+    name = read_as(projection.name)
+    return f"{name} {'are' if name == _LISTS else 'is'}"
 
 
 def find_key_problems(ages: Sequence[float | None]) -> tuple[list[str], list[str]]:

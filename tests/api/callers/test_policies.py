@@ -70,7 +70,7 @@ def test_rules_are_read(tmp_path: Path) -> None:
         ),
         (
             '[[rule]]\nrole = "a"\nallow = ["list"]\nwithhold = ["columns.name"]',
-            "'columns.name' cannot be withheld: table is not whole without it",
+            "'columns.name' cannot be withheld: every table needs it",
         ),
         ('[[rule]]\nrole = "a"\nallow = ["list"]\nwithhold = ["name"]', "'name' cannot be"),
         (

@@ -1,5 +1,6 @@
 """A revoked token is refused by every way to an answer, remembered ones included."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,16 @@ def test_a_long_lived_token_is_made_listed_and_revoked_by_commands(client: Clien
     arguments = ("token", "--subject=ingestion-bot", "--role=bot", "--expires=365d")
     made = catalog(*arguments, directory=client.directory)
     assert made.exit_code == 0, made.output
-    signed, token_id = made.stdout.strip(), made.stderr.split()[1].rstrip(",")
+    signed, token_id = made.stdout.strip(), made.stderr.split()[2].rstrip(",")
     until(lambda: status(client, "GET", "/v1/tables", signed) == 200, seconds=5)
     listed = catalog("tokens", directory=client.directory).stdout
-    assert listed.startswith(f"{token_id}  ingestion-bot  bot  key {key_id(SECRET)}  until 20")
+    end = made.stderr.split("valid until ")[1].partition(";")[0]
+    assert listed == f"{token_id}  ingestion-bot  bot  key {key_id(SECRET)}  until {end}\n"
+    assert made.stderr == (
+        f"made token {token_id}, valid until {end}; end it earlier with catalog revoke"
+        f" --id {token_id}\n"
+    )
+    assert datetime.fromisoformat(end) > datetime.now(UTC) + timedelta(days=364)
 
     done = catalog("revoke", f"--id={token_id}", directory=client.directory)
     assert done.stdout == f"revoked: token {token_id}\n"

@@ -70,7 +70,7 @@ def test_a_token_revoked_on_one_host_is_refused_on_the_other(
 ) -> None:
     one, two = hosts
     made = catalog(one, url, "token", "--subject=bot", "--role=bot", "--expires=30d")
-    signed, token_id = made.stdout.strip(), made.stderr.split()[1].rstrip(",")
+    signed, token_id = made.stdout.strip(), made.stderr.split()[2].rstrip(",")
     until(lambda: [status(one, signed), status(two, signed)] == [200, 200], seconds=5)
     assert token_id in catalog(two, url, "tokens").stdout
 

@@ -177,7 +177,7 @@ CLAIMS: dict[str, tuple[str, int, str]] = {
     "ghost": (
         "INSERT INTO claims VALUES ('team', 'ghost', 'x', 'ghost', NULL, 0)",
         0,
-        "a claim on team 'ghost' belongs to no entity of the log",
+        "the log has a claim on team 'ghost', but no such entity",
     ),
     "different": (
         "UPDATE claims SET deleted = 1, fqn = 'x' WHERE name = 'orders'",

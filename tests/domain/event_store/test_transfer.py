@@ -87,7 +87,7 @@ def test_empty_log_travels(world: World, other: EventStore) -> None:
 def test_log_with_events_takes_no_other(filled: World) -> None:
     before = rows(filled.log)
 
-    with pytest.raises(Conflict, match="only an empty log"):
+    with pytest.raises(Conflict, match="the log has events: import into an empty one"):
         restore(filled.log, exported(filled.log))
 
     assert rows(filled.log) == before
@@ -103,17 +103,17 @@ BAD: dict[str, tuple[Any, str]] = {
     "other format": (lambda lines: [changed(lines[0], format="x"), *lines[1:]], "file, line 1: "),
     "no trailer": (lambda lines: lines[:-1], "the trailer is missing: the file was cut off"),
     "cut in a line": (lambda lines: [*lines[:5], lines[5][:40]], "the trailer is missing"),
-    "line left out": (lambda lines: lines[:3] + lines[4:], "not those that the trailer speaks of"),
+    "line left out": (lambda lines: lines[:3] + lines[4:], "events do not fit its trailer"),
     "line changed": (
         lambda lines: [*lines[:4], lines[4].replace(b"all", b"one"), *lines[5:]],
-        "not those that the trailer speaks of",
+        "events do not fit its trailer",
     ),
     "lines swapped": (
         lambda lines: [*lines[:2], lines[3], lines[2], *lines[4:]],
         "file, line 4: position 2 comes after 3",
     ),
     "not JSON": (lambda lines: [*lines[:2], b"{\n", *lines[2:]], "file, line 3: "),
-    "other head": (lambda lines: [changed(lines[0], head=1), *lines[1:]], "another head"),
+    "other head": (lambda lines: [changed(lines[0], head=1), *lines[1:]], "name different heads"),
 }
 
 

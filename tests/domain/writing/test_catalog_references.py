@@ -156,9 +156,7 @@ def test_child_of_a_deleted_parent_cannot_be_changed_or_restored(world: Any) -> 
     )
     assert message(world.restore, Conflict, table) == said
     call = message(world.put, NotFound, "table", "t", databaseSchema=schema.fqn, columns=[])
-    assert call == (
-        "databaseSchema: databaseSchema instance for 'service.database.schema' not found"
-    )
+    assert call == ("databaseSchema instance for 'service.database.schema' not found")
 
 
 def test_qualified_names_quote_their_parts(world: Any) -> None:

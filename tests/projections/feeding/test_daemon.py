@@ -118,7 +118,7 @@ def test_daemon_stops_a_projection_at_a_poison_event_and_says_so(catalog: Fixtur
 def test_lock_is_held_once_for_a_directory(tmp_path: Path) -> None:
     with ProjectorLock(tmp_path):
         assert is_projected(tmp_path)
-        with pytest.raises(StoreUnavailable, match="another process keeps the projections"):
+        with pytest.raises(StoreUnavailable, match="a server or command already uses"):
             ProjectorLock(tmp_path).__enter__()
 
     assert not is_projected(tmp_path)

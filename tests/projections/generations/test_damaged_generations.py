@@ -53,7 +53,7 @@ def test_damaged_file_is_noticed_at_start_and_never_served(directory: Path, dama
         with opened(copy) as stores:
             models: list[CurrentGeneration[Any]] = stores.read_models
             with pytest.raises(
-                StoreUnavailable, match="is not built yet; a running server builds it"
+                StoreUnavailable, match=r"is not built yet.*: a server builds it at its start"
             ):
                 models[number > 0].generation()
             step(stores)

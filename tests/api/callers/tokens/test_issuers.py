@@ -193,8 +193,8 @@ def test_several_issuers_in_a_file(tmp_path: Path) -> None:
         ),
         (
             {**ONE, "jwks": "http://idp.example/jwks"},
-            "CATALOG_JWKS: 'http://idp.example/jwks' must be https:"
-            " whoever can change http on its way makes tokens for everyone",
+            "CATALOG_JWKS: 'http://idp.example/jwks' must be https, or anyone on the network could"
+            " forge tokens",
         ),
         (
             {**ONE, "jwks": "/nowhere/keys.json"},

@@ -53,7 +53,8 @@ def served(tmp_path: Path) -> Served:
 
 
 def long_lived(safe: Safe, subject: str = "bot") -> tuple[str, str]:
-    return mint_long_lived(ISSUER, safe, subject, ("bot",), 365 * DAY)
+    token, entry = mint_long_lived(ISSUER, safe, subject, ("bot",), 365 * DAY)
+    return token, entry.id
 
 
 def test_a_long_lived_token_is_good_while_it_is_registered(served: Served) -> None:

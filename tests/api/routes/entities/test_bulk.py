@@ -76,8 +76,7 @@ def test_result_is_as_clients_of_openmetadata_know_it(client: Client) -> None:
             {
                 "request": "orphan",
                 "status": 404,
-                "message": "databaseSchema: databaseSchema instance for"
-                " 'service.database.none' not found",
+                "message": "databaseSchema instance for 'service.database.none' not found",
             },
         ],
     }

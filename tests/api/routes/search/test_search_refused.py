@@ -86,7 +86,7 @@ def test_refusal_has_its_reason_and_shows_no_secret(
         ready = client.http.get("/readyz")
         assert (ready.status_code, ready.json()["problems"]) == (
             503,
-            ["projection search is unavailable"],
+            ["search is unavailable"],
         )
         said = f"{answer.text} {ready.text} {error(client)}"
     logged = str([vars(record) for record in caplog.records])

@@ -47,17 +47,24 @@ def test_health_and_readiness_need_no_token(empty: Client) -> None:
     assert empty.http.get("/readyz").json() == {"ready": True, "problems": []}
 
 
-def test_readiness_says_which_projection_stopped(client: Client) -> None:
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (State.STOPPED, "search is behind: stopped by an error (see the log)"),
+        (State.RETRYING, "search is behind: retrying after an error (see the log)"),
+    ],
+)
+def test_readiness_says_which_projection_is_behind(client: Client, state: State, said: str) -> None:
     answer = client.get("/v1/system/projections")
     assert [report["state"] for report in answer["projections"]] == ["running", "running"]
     path = states_path(client.directory)
-    states = {"entities": ProjectorState(), "search": ProjectorState(State.STOPPED, "poison")}
+    states = {"entities": ProjectorState(), "search": ProjectorState(state, "poison")}
     path.write_bytes(msgspec.json.encode(states))
 
     response = client.http.get("/readyz")
 
     assert response.status_code == 503
-    assert response.json() == {"ready": False, "problems": ["projection search is stopped"]}
+    assert response.json() == {"ready": False, "problems": [said]}
 
 
 def test_readiness_says_that_contracts_are_no_longer_judged(client: Client) -> None:
