@@ -176,7 +176,7 @@ def test_people_who_leave_for_a_slow_provider_hold_up_nobody(
         ({"oidc_issuer": ISSUER}, "CATALOG_OIDC_ISSUER and CATALOG_OIDC_CLIENT_ID need each other"),
         (
             {"oidc_issuer": "http://identity.example.org", "oidc_client_id": "x"},
-            "CATALOG_OIDC_ISSUER: 'http://identity.example.org' must be https: ",
+            "CATALOG_OIDC_ISSUER: 'http://identity.example.org' must be https, or ",
         ),
         ({"oidc_scope": "profile"}, "CATALOG_OIDC_SCOPE must hold openid, got 'profile'"),
         (
