@@ -65,8 +65,10 @@ def print_error(error: Exception, given: str | None) -> None:
 def print_line(line: str, *, err: bool = False) -> None:
     """Print a line if it can be written: what a command does, or ends with, must not depend on it.
 
-    A disk may be full, and whoever read a pipe may have left.
+    A disk may be full, whoever read a pipe may have left, and a stream may have been closed before.
     """
+    if (sys.stderr if err else sys.stdout) is None:
+        return
     try:
         click.echo(line, err=err)
     except OSError:
