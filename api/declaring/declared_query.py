@@ -255,21 +255,14 @@ class DeclaredQuery:
         }
 
 
-_UNFILTERED = re.compile(rb"(?:(?:limit|before|after|fields|include)=[\w,-]*(?:&|\Z))*").fullmatch
+is_unfiltered = re.compile(rb"(?:(?:limit|before|after|fields|include)=[\w,-]*(?:&|\Z))*").fullmatch
+"""Matches query strings for a list that certainly name no filter; others may name none either."""
+
 _MAY_HAVE_CURSOR = re.compile(rb"[%+]|(?:before|after)=").search
 """Percent signs and plus signs may stand for other characters."""
 _NO_TEXT = re.compile("[\udc80-\udcff]")
 """Finds a byte that is no UTF-8 in a value of `_pairs`."""
 _CURSORS = {b"before": "before", b"after": "after"}
-
-
-@lru_cache(MOST_REMEMBERED)
-def is_unfiltered(form: bytes) -> bool:
-    """True if a query string for a list certainly names no filter; it may name none if False.
-
-    The result is remembered, so only short query strings are asked about.
-    """
-    return _UNFILTERED(form) is not None
 
 
 @lru_cache(MOST_REMEMBERED)

@@ -85,10 +85,8 @@ class JsonRoute:
     def revision(self, scope: Any) -> Hashable:
         """The revision of an answer to a request."""
         assert self._revision is not None
-        if self._unfiltered is not None:
-            form = _form_and_cursor(scope)[0]
-            if len(form) <= MOST_REMEMBERED_BYTES and is_unfiltered(form):
-                return self._unfiltered()
+        if self._unfiltered is not None and is_unfiltered(scope["query_string"]):
+            return self._unfiltered()
         return self._revision()
 
     def start(self, scope: Any) -> ASGIResponse:
@@ -98,7 +96,7 @@ class JsonRoute:
         """
         response: ASGIResponse
         if self._prepare is not None:
-            form, cursor = _form_and_cursor(scope)
+            form, cursor = split_cursor(scope["query_string"])
             key = form, scope["auth"], has_prefix(scope)
             prepared = self._prepared.get(key) or self._prepare_form(*key)
             response = self._function(scope, prepared, **cursor)
@@ -118,14 +116,6 @@ class JsonRoute:
                 self._prepared.clear()
             self._prepared[query_string, access, prefixed] = prepared
         return prepared
-
-
-def _form_and_cursor(scope: Any) -> tuple[bytes, dict[str, str]]:
-    """The result of `split_cursor` for a request, whose scope then has it."""
-    split: tuple[bytes, dict[str, str]] | None = scope.get("split")
-    if split is None:
-        split = scope["split"] = split_cursor(scope["query_string"])
-    return split
 
 
 def _start(request: AnyRequest) -> ASGIResponse:
