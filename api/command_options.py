@@ -1,7 +1,5 @@
 """Options that commands have in common, how they print, and what they refuse."""
 
-import os
-import signal
 import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -14,11 +12,10 @@ from api.settings import Settings, read_settings
 from domain.errors import CatalogError, InvalidInput
 from domain.kinds.names import MAX_NAME_LENGTH
 from domain.machine.disk import explained
+from domain.machine.unread_output import drop_output, end_unread
 from projections.wiring.url_options import database_option as _database_option
 
 EXIT_USAGE = 2
-EXIT_UNREAD = 128 + signal.SIGPIPE
-"""Exit code of a program whose output pipe was closed by its reader, as shells report it."""
 
 data_option = click.option(
     "--data", metavar="DIR", envvar="CATALOG_DATA", help="Data directory (CATALOG_DATA)."
@@ -37,9 +34,7 @@ def print_errors(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*args, **options)
         except BrokenPipeError:
-            # The interpreter flushes standard output once more at its end.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            sys.exit(EXIT_UNREAD)
+            end_unread()
         except (CatalogError, OSError) as error:
             print_error(error, options["data"])
             sys.exit(EXIT_USAGE)
@@ -73,8 +68,7 @@ def print_line(line: str, *, err: bool = False) -> None:
         click.echo(line, err=err)
     except OSError:
         if not err:
-            # The interpreter tries once more when it ends, and would end with another exit code.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            drop_output()
 
 
 def check_texts(option: str, texts: Iterable[str], most: int = MAX_NAME_LENGTH) -> None:

@@ -31,6 +31,7 @@ from api.token_commands import TOKEN_COMMANDS
 from domain.errors import InvalidInput
 from domain.machine.disk import full_disk
 from domain.machine.log_rotation import ignore_rotation_signals
+from domain.machine.unread_output import drop_output
 from domain.release import described
 from projections.wiring.url_options import search_option
 
@@ -168,7 +169,7 @@ def mcp(url: str) -> None:
         sys.exit(EXIT_USAGE)
     except (BrokenPipeError, KeyboardInterrupt):
         # The program that started this one has ended.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        drop_output()
 
 
 @main.command("import", short_help="Load files of JSON lines into the log.")

@@ -1,7 +1,5 @@
 """Options, exit codes, errors, progress and proofs that commands of `catalog-replay` share."""
 
-import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -27,14 +25,13 @@ from domain.errors import CatalogError
 from domain.event_store.opening import address_in, holds_log, open_event_log
 from domain.event_store.port import EventStore
 from domain.machine.disk import explained
+from domain.machine.unread_output import end_unread
 from projections.operation.proofs import Proof, keep_proof
 from projections.wiring.stores import Stores, open_stores
 from projections.wiring.url_options import database_option, search_option
 from replay_tool.export_target import ReaderLeft
 
 EXIT_DIFFERS, EXIT_FAILED = 1, 2
-EXIT_UNREAD = 128 + signal.SIGPIPE
-"""Exit code of a program whose output pipe was closed by its reader, as shells report it."""
 
 
 BY = "catalog-replay"
@@ -76,9 +73,7 @@ def print_errors(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*args, **options)
         except (ReaderLeft, BrokenPipeError):
-            # The interpreter flushes standard output once more at its end.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            sys.exit(EXIT_UNREAD)
+            end_unread()
         except (CatalogError, OSError) as error:
             said = explained(error, options["data"]) if "data" in options else str(error)
             with suppress(OSError):  # of a full disk, say: the exit code tells that it failed

@@ -21,7 +21,7 @@ from api.callers.tokens.verifier import TokenVerifier
 from api.errors import Unauthorized
 from api.refusals import Refusal
 from api.settings import Settings
-from domain.errors import InvalidInput
+from domain.errors import InvalidInput, about
 
 RETURN = "/sign-in/return"
 """Path to which the provider sends people back; register it there behind the catalog's address."""
@@ -109,10 +109,8 @@ def check_settings(settings: Settings) -> None:
     if (settings.oidc_issuer is None) != (settings.oidc_client_id is None):
         raise InvalidInput("CATALOG_OIDC_ISSUER and CATALOG_OIDC_CLIENT_ID need each other")
     if settings.oidc_issuer is not None:
-        try:
+        with about("CATALOG_OIDC_ISSUER"):
             check_url(settings.oidc_issuer)
-        except InvalidInput as error:
-            raise InvalidInput(f"CATALOG_OIDC_ISSUER: {error.message}") from None
     if "openid" not in settings.oidc_scope.split():
         raise InvalidInput(f"CATALOG_OIDC_SCOPE must hold openid, got {settings.oidc_scope!r}")
     if (file := settings.oidc_client_secret_file) is not None:
