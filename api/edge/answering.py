@@ -12,6 +12,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from api.answers.responses import header_lines
 from api.edge.connections import MAX_URL, BoundedProtocol
 from api.edge.known_headers import KnownHeaders
+from api.edge.outbox import Outbox
 
 _BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding", b"expect"})
 
@@ -42,6 +43,8 @@ _TRIED = ("user", "auth", "made", "state")
 class AnsweringProtocol(BoundedProtocol):
     """A connection within bounds that leaves to a task what is no plain read."""
 
+    outbox: ClassVar[Outbox]
+
     _heads: ClassVar[dict[bytes, KnownHeaders]] = {}
     """Heads of requests that were answered at once, from the second line on -> their headers.
 
@@ -63,6 +66,8 @@ class AnsweringProtocol(BoundedProtocol):
         between = self._is_between_requests()
         if between and self._answer_known(data):
             return
+        # What is written otherwise must not come before an answer that is held.
+        self.outbox.write()
         self._may_answer = True
         super().data_received(data)
         if between and self._is_between_requests() and self.cycle is _ANSWERED:
@@ -110,9 +115,11 @@ class AnsweringProtocol(BoundedProtocol):
         path, query = target
         scope["method"], scope["headers"], scope["path"] = "GET", headers, path.decode("ascii")
         scope["raw_path"], scope["query_string"] = path, query
-        if not self._respond(scope):
+        answer = self._respond(scope)
+        if answer is None:
             self._tried = scope
             return False
+        self.outbox.add(self.loop, self.transport, answer)
         # The connection that has waited the longest comes first.
         self.waiting[self] = None
         return True
@@ -143,27 +150,18 @@ class AnsweringProtocol(BoundedProtocol):
         scope: Any = self.scope
         scope["method"], scope["path"] = "GET", path.decode("ascii")
         scope["raw_path"], scope["query_string"] = path, query
-        return self._respond(scope)
+        answer = self._respond(scope)
+        if answer is None:
+            return False
+        self.transport.write(answer)
+        return True
 
-    def _respond(self, scope: Any) -> bool:
-        """Write the answer to a plain read; returns False if a task has to answer."""
+    def _respond(self, scope: Any) -> bytes | None:
+        """Answer a plain read, with the bytes to be written; None if a task has to answer."""
         answered = self.edge.answer(scope)
         if answered is None:
-            return False
+            return None
         answer, request_id = answered
-        self.transport.write(
-            b"".join(
-                (
-                    STATUS_LINE[answer.status_code],
-                    self._lines_of(self.server_state.default_headers),
-                    answer.header_lines(),
-                    b"x-request-id: ",
-                    request_id.encode(),
-                    b"\r\n\r\n",
-                    answer.body,
-                )
-            )
-        )
         self.cycle = _ANSWERED
         if self._timer is not None:
             self._unset_timer()
@@ -172,7 +170,17 @@ class AnsweringProtocol(BoundedProtocol):
         if self.timeout_keep_alive_task is None:
             self._close_after(self.timeout_keep_alive)
         self.waiting.pop(self, None)
-        return True
+        return b"".join(
+            (
+                STATUS_LINE[answer.status_code],
+                self._lines_of(self.server_state.default_headers),
+                answer.header_lines(),
+                b"x-request-id: ",
+                request_id.encode(),
+                b"\r\n\r\n",
+                answer.body,
+            )
+        )
 
     @classmethod
     def _lines_of(cls, headers: list[tuple[bytes, bytes]]) -> bytes:
@@ -184,6 +192,18 @@ class AnsweringProtocol(BoundedProtocol):
             cls._defaults = headers, lines
         return lines
 
+    # Ends of a connection, which come behind the answers that are held
+
+    def make_room(self) -> None:
+        """Write what is held, and close this connection so that another one can be taken."""
+        self.outbox.write()
+        super().make_room()
+
+    def shutdown(self) -> None:
+        """Write what is held, and close this connection once it has answered."""
+        self.outbox.write()
+        super().shutdown()
+
     def timeout_keep_alive_handler(self) -> None:
         """Close the connection, unless it answered a request at once since the timer was set.
 
@@ -193,6 +213,7 @@ class AnsweringProtocol(BoundedProtocol):
         if left > 0:
             self._close_after(left)
         else:
+            self.outbox.write()
             super().timeout_keep_alive_handler()
 
     def _close_after(self, seconds: float) -> None:

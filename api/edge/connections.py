@@ -19,6 +19,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from api.answers.bodies import MAX_BODY
+from api.edge.outbox import Outbox
 from api.edge.request_log import RequestRecorder
 from api.edge.starts import Starts
 from api.errors import ERROR_TYPES, ErrorBody
@@ -328,5 +329,6 @@ def bounded(
         "receive_timeout": receive_timeout,
         "waiting": {},
         "starts": Starts(),
+        "outbox": Outbox(),
     }
     return type("ServerProtocol", (protocol,), members)
