@@ -7,7 +7,7 @@ stands above them is `mutuallyExclusive`. A place is an entity, or one of its na
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,6 +21,8 @@ from domain.kinds.entity_kind import EntityKind
 EXCLUSIVE = "mutuallyExclusive"
 """The key of what excludes all but one of the labels below it."""
 _TAGS, _CHILDREN = "tags", "children"
+_REMEMBERED = 512
+"""Labels whose vocabularies are remembered at most."""
 _LABEL = re.compile(rb'"tagFQN":("(?:[^"\\]+|\\.)*"),"source":("\w+")')
 """The beginning of a label as it is recorded."""
 _ABOVE = {
@@ -62,8 +64,6 @@ class ExclusiveTags:
         self._is_exclusive = is_exclusive
         self._by_bot = by_bot
         self._joined = joined
-        self._above = cache(_above)
-        """Looks a label up only once: an entity may have it in thousands of places."""
         self.dropped: list[str] = []
         """The labels of a bot that were left out, each with its place."""
 
@@ -78,7 +78,11 @@ class ExclusiveTags:
             for key in (path.partition(".")[0] for path in paths)
             if key in body and body[key] != self._before.get(key)
         }
-        if not changed or not self._may_clash(body, changed):
+        if not changed:
+            return body
+        # An entity may have a label in thousands of places.
+        self._is_exclusive = cache(self._is_exclusive)
+        if not self._may_clash(body, changed):
             return body
         settled: Body = {}
         for path in paths:
@@ -103,7 +107,7 @@ class ExclusiveTags:
         given = {label for key in changed for label in _labels_in(body.get(key))}
         if self._joined:
             given.update(label for key in changed for label in _labels_in(self._before.get(key)))
-        below = Counter(self._above(source, fqn) for source, fqn in given)
+        below = Counter(_above(source, fqn) for source, fqn in given)
         return any(
             number > 1 and above is not None and self._is_exclusive(above)
             for above, number in below.items()
@@ -126,11 +130,11 @@ class ExclusiveTags:
         holds: dict[Above, Label] = {}
         """The label that excludes others: one that was there, else the first that is given."""
         for label in (*(before if self._joined else ()), *labels):
-            if _identity(label) in there and (above := self._above(*_identity(label))) is not None:
+            if _identity(label) in there and (above := _above(*_identity(label))) is not None:
                 holds.setdefault(above, label)
         kept: _Labels = []
         for label in labels:
-            above = self._above(*_identity(label))
+            above = _above(*_identity(label))
             if above is None or _identity(label) in there:
                 kept.append(label)
                 continue
@@ -148,6 +152,7 @@ class ExclusiveTags:
         return kept
 
 
+@lru_cache(_REMEMBERED)
 def _above(source: str, fqn: str) -> Above | None:
     """The name right above a label; None for a name that has nothing above it."""
     vocabulary, label = _ABOVE[source]

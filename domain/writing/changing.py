@@ -1,7 +1,7 @@
 """Plans of changes to entities that exist: patches, and paths of their own that change one key."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -213,7 +213,6 @@ class ChangePlanner(RenamingPlanner):
     ) -> ExclusiveTags:
         """The rule that holds labels of a write apart; `joined` is as `ExclusiveTags` has it."""
 
-        @cache
         def is_exclusive(above: Above) -> bool:
             claim = claims.claim(above.kind, above.fqn)
             return claim is not None and self._entities.known(claim.id).value(EXCLUSIVE) is True

@@ -3,6 +3,7 @@
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
@@ -104,13 +105,19 @@ def statements_for(sought: SoughtClaims) -> list[tuple[str, tuple[str, ...]]]:
     statements: list[tuple[str, tuple[str, ...]]] = []
     for where, values, first in wanted:
         left = iter(values)
-        while part := list(islice(left, MOST_SOUGHT)):
-            condition = where.format(",".join("?" * len(part)))
-            statements.append((f"{SELECT_CLAIMS} {condition}", (*first, *part)))
-    parameters = [*chain.from_iterable(values for _, values in statements)]
-    if len(statements) > 1 and len(parameters) <= MOST_SOUGHT:
-        return [(" UNION ALL ".join(sql for sql, _ in statements), (*parameters,))]
+        while part := tuple(islice(left, MOST_SOUGHT)):
+            statements.append((_selecting(where, len(part)), first + part))
+    if len(statements) > 1:
+        parameters = tuple(chain.from_iterable([values for _, values in statements]))
+        if len(parameters) <= MOST_SOUGHT:
+            return [(" UNION ALL ".join([sql for sql, _ in statements]), parameters)]
     return statements
+
+
+@cache
+def _selecting(where: str, values: int) -> str:
+    """The statement with a condition for so many values, MOST_SOUGHT at most."""
+    return f"{SELECT_CLAIMS} {where.format(','.join('?' * values))}"
 
 
 def stand_in(connection: sqlite3.Connection) -> None:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from eventsourcing.persistence import IntegrityError, PersistenceError
 from eventsourcing.sqlite import (
     SQLITE3_DEFAULT_LOCK_TIMEOUT,
     SQLiteConnection,
@@ -14,10 +15,13 @@ from eventsourcing.sqlite import (
     SQLiteDatastore,
 )
 
-from domain.errors import OutcomeUnknown
+from domain.errors import CatalogError, ConcurrentChange, OutcomeUnknown, StoreUnavailable
 from domain.event_store.sqlite.claims import stand_in
 from domain.event_store.sqlite.features import declare
 from domain.machine.write_turns import WriteTurns, writing
+
+_FAILURES = (PersistenceError, sqlite3.Error)
+"""The errors of the library and of SQLite."""
 
 
 class _Pool(SQLiteConnectionPool):
@@ -71,47 +75,54 @@ class Datastore(SQLiteDatastore):
         """The driver's own cursor for a statement that reads; it gives rows as tuples.
 
         With `several`, all statements of the block see the database as it is when the first of them
-        runs. Without, the block has one, which sees one state by itself.
+        runs. Without, the block has one, which sees one state by itself. Raises what
+        `translated_errors` raises.
         """
-        connection = self._take(is_writer=False)
+        # A `with` for the errors would cost as much as a short read.
         try:
-            cursor = _plain_cursor(connection)
-            if several:
-                cursor.execute("BEGIN")
+            connection = self._take(is_writer=False)
             try:
-                yield cursor
-            finally:
-                # Rows that nobody has taken would keep the state.
-                cursor.close()
+                cursor = _plain_cursor(connection)
                 if several:
-                    cursor.connection.execute("ROLLBACK")
-        finally:
-            self._give_back(connection)
+                    cursor.execute("BEGIN")
+                try:
+                    yield cursor
+                finally:
+                    # Rows that nobody has taken would keep the state.
+                    cursor.close()
+                    if several:
+                        cursor.connection.execute("ROLLBACK")
+            finally:
+                self._give_back(connection)
+        except _FAILURES as failure:
+            raise _translated(failure) from failure
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Cursor]:
         """The driver's cursor, in a transaction that excludes other writers and is committed at the
         end.
 
-        Raises OutcomeUnknown where the commit fails in a way that may leave it on disk.
+        Raises OutcomeUnknown where the commit fails in a way that may leave it on disk, and what
+        `translated_errors` raises.
         """
         is_over = False
-        with self.turn():
-            connection = self._take(is_writer=True)
-            try:
-                cursor = _plain_cursor(connection)
-                with writing(cursor.connection):
-                    yield cursor
-                    is_over = True
-            except sqlite3.Error as failure:
-                if is_over and _may_be_on_disk(failure):
-                    raise OutcomeUnknown(
-                        f"the event log cannot be used now: {failure}. This write may have been"
-                        " stored: repeat it with the same Idempotency-Key, or read it"
-                    ) from failure
-                raise
-            finally:
-                self._give_back(connection)
+        try:
+            with self.turn():
+                connection = self._take(is_writer=True)
+                try:
+                    cursor = _plain_cursor(connection)
+                    with writing(cursor.connection):
+                        yield cursor
+                        is_over = True
+                finally:
+                    self._give_back(connection)
+        except _FAILURES as failure:
+            if is_over and _may_be_on_disk(failure):
+                raise OutcomeUnknown(
+                    f"the event log cannot be used now: {failure}. This write may have been"
+                    " stored: repeat it with the same Idempotency-Key, or read it"
+                ) from failure
+            raise _translated(failure) from failure
 
     def turn(self) -> AbstractContextManager[None]:
         """The turn of a writer, for a block; a log in memory needs none.
@@ -153,7 +164,23 @@ def _plain_cursor(connection: SQLiteConnection) -> sqlite3.Cursor:
     return cursor
 
 
-def _may_be_on_disk(failure: sqlite3.Error) -> bool:
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Raise the errors of SQLite and of the library as ConcurrentChange and StoreUnavailable."""
+    try:
+        yield
+    except _FAILURES as failure:
+        raise _translated(failure) from failure
+
+
+def _translated(failure: Exception) -> CatalogError:
+    """The one place where an error of SQLite or of the library becomes one of the catalog's."""
+    if isinstance(failure, (IntegrityError, sqlite3.IntegrityError)):
+        return ConcurrentChange("another writer was first; try again")
+    return StoreUnavailable(f"the event log cannot be used now: {failure}")
+
+
+def _may_be_on_disk(failure: Exception) -> bool:
     """True if a transaction that was not committed may be found committed after a crash.
 
     Where an input or output failed, its pages may have been written before.

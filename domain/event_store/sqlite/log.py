@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.sqlite.claims import FORMER_NAMES, RENAMES, write_claims
-from domain.event_store.sqlite.connections import Datastore
+from domain.event_store.sqlite.connections import Datastore, translated_errors
 from domain.event_store.sqlite.features import FENCE, name_features
 from domain.event_store.sqlite.reactions import SqliteReactionMemory
-from domain.event_store.sqlite.reading import SqliteReads, translated_errors
+from domain.event_store.sqlite.reading import SqliteReads
 from domain.event_store.sqlite.recorder import Recorder
 from domain.event_store.sqlite.snapshot import (
     EVENTS,
@@ -82,15 +82,14 @@ class SqliteEventStore(SqliteReads):
     def epoch(self) -> int:
         """The number of changes of names, as this process knows it; see `EntityReads.epoch`."""
         if (renames := self._recorder.renames) is None:
-            with self._reading() as cursor:
+            with self._datastore.reading() as cursor:
                 renames = self._recorder.renames = cursor.execute(RENAMES).fetchone()[0]
         return renames
 
     def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
         """Append in one transaction of the recorder; see `EventStore.append_group`."""
         self._clock.check()
-        with translated_errors():
-            return self._recorder.append_group(appends)
+        return self._recorder.append_group(appends)
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteSnapshot]:

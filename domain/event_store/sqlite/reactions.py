@@ -5,7 +5,6 @@ from typing import Any
 
 from domain.event_store.reactions import ReactionMemory, Statement
 from domain.event_store.sqlite.connections import Datastore
-from domain.event_store.sqlite.reading import translated_errors
 
 
 class SqliteReactionMemory(ReactionMemory):
@@ -16,10 +15,10 @@ class SqliteReactionMemory(ReactionMemory):
         self._datastore = datastore
 
     def _rows(self, statement: str, *values: Any) -> list[Any]:
-        with translated_errors(), self._datastore.reading() as cursor:
+        with self._datastore.reading() as cursor:
             return cursor.execute(statement, values).fetchall()
 
     def _change(self, statements: Sequence[Statement]) -> None:
-        with translated_errors(), self._datastore.writing() as cursor:
+        with self._datastore.writing() as cursor:
             for statement, runs in statements:
                 cursor.executemany(statement, runs)

@@ -1,16 +1,12 @@
 """Reads the log in SQLite, each method in one transaction."""
 
-import sqlite3
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import Any, Unpack
 
 import msgspec
-from eventsourcing.persistence import IntegrityError, PersistenceError
 
-from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.entity_reads import RecordedEvent, SoughtClaims, StreamSpan
 from domain.event_store.port import (
     MAX_INTEGER,
@@ -77,7 +73,7 @@ class SqliteReads(EventStore):
         """Read by one statement over positions; see `EventStore.read`."""
         rows = []
         size = 0
-        with self._reading() as cursor:
+        with self._datastore.reading() as cursor:
             last = MAX_INTEGER if upto is None else upto
             for row in cursor.execute(_SELECT_LOG[newest_first], (after, last, limit)):
                 rows.append(row)
@@ -95,7 +91,7 @@ class SqliteReads(EventStore):
         ]
         rows: deque[NumberedRow] = deque()
         size = 0
-        with self._reading(several=len(spans) > 1) as cursor:
+        with self._datastore.reading(several=len(spans) > 1) as cursor:
             results: Iterable[Iterable[Any]]
             if len(spans) > 1 and all(each.after == 0 and each.upto is None for each in spans):
                 ids = msgspec.json.encode([each.entity_id for each in spans]).decode()
@@ -111,24 +107,24 @@ class SqliteReads(EventStore):
 
     def head(self) -> int:
         """The greatest rowid of the events; see `EventStore.head`."""
-        with self._reading() as cursor:
+        with self._datastore.reading() as cursor:
             return int(cursor.execute(SELECT_HEAD).fetchone()[0])
 
     def identity(self) -> str:
         """The row of the table `identity`; see `EventStore.identity`."""
-        with self._reading() as cursor:
+        with self._datastore.reading() as cursor:
             return str(cursor.execute("SELECT id FROM identity").fetchone()[0])
 
     def features(self) -> dict[str, str]:
         """The rows of the table `features`; see `EventStore.features`."""
-        with self._reading(several=True) as cursor:
+        with self._datastore.reading(several=True) as cursor:
             return read_features(cursor)
 
     def claims(self, **sought: Unpack[SoughtClaims]) -> list[Claim]:
         """Read all claims in one state of the log; see `EventStore.claims`."""
         statements = statements_for(sought)
         rows: dict[tuple[str, str], tuple[Any, ...]] = {}
-        with self._reading(several=len(statements) > 1) as cursor:
+        with self._datastore.reading(several=len(statements) > 1) as cursor:
             for sql, values in statements:
                 rows.update((row[:2], row) for row in cursor.execute(sql, values))
         return [as_claim(rows[key]) for key in sorted(rows)]
@@ -138,7 +134,7 @@ class SqliteReads(EventStore):
         conditions = " OR ".join("instr(state, ?)" for _ in texts)
         ids, head = set[str](), self.head()
         for start in range(after, head, SEARCHED_POSITIONS):
-            with self._reading() as cursor:
+            with self._datastore.reading() as cursor:
                 upto = min(start + SEARCHED_POSITIONS, head)
                 cursor.execute(f"{_SELECT_IDS} AND ({conditions})", (start, upto, *texts))
                 ids.update(entity_id for (entity_id,) in cursor)
@@ -146,33 +142,17 @@ class SqliteReads(EventStore):
 
     def live_children(self, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
         """Read a range of an index; see `EventStore.live_children`."""
-        with self._reading() as cursor:
+        with self._datastore.reading() as cursor:
             cursor.execute(_LIVE_CHILDREN, (parent_id, kind, after, limit))
             return [as_claim(row) for row in cursor]
 
     def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
         """Read ranges of an index; see `EntityReads.having_live`."""
-        with self._reading(several=len(parent_ids) > MOST_SOUGHT) as cursor:
+        with self._datastore.reading(several=len(parent_ids) > MOST_SOUGHT) as cursor:
             return {row[0] for row in look_up(cursor, PARENTS_OF_KIND, parent_ids, kind)}
 
     def answer(self, actor: str, key: str) -> RememberedAnswer | None:
         """Read the table `answers`; see `EventStore.answer`."""
-        with self._reading() as cursor:
+        with self._datastore.reading() as cursor:
             row = cursor.execute(_ANSWER, (actor, key)).fetchone()
         return None if row is None else RememberedAnswer(*row)
-
-    @contextmanager
-    def _reading(self, *, several: bool = False) -> Iterator[sqlite3.Cursor]:
-        with translated_errors(), self._datastore.reading(several=several) as cursor:
-            yield cursor
-
-
-@contextmanager
-def translated_errors() -> Iterator[None]:
-    """The one place where the errors of SQLite and of the library become the catalog's."""
-    try:
-        yield
-    except (IntegrityError, sqlite3.IntegrityError) as error:
-        raise ConcurrentChange("another writer was first; try again") from error
-    except (PersistenceError, sqlite3.Error) as error:
-        raise StoreUnavailable(f"the event log cannot be used now: {error}") from error

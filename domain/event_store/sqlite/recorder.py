@@ -158,7 +158,8 @@ class Recorder(SQLiteApplicationRecorder):
             _check_unmentioned(plain, expected, append.rows)
         _move_on(ends, append.rows)
         if append.rows:
-            plain.executemany(_INSERT, append.rows[:-1])
+            if len(append.rows) > 1:
+                plain.executemany(_INSERT, append.rows[:-1])
             position = plain.execute(_INSERT, append.rows[-1]).lastrowid or 0
         else:
             position = plain.execute(SELECT_HEAD).fetchone()[0]
