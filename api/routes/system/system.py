@@ -108,6 +108,8 @@ def system_routes(
         problems = find_problems(inspection, needed, settings.ready_lag) + keys_gone
         if inspection.log_read_only:
             degraded.append("the database of the log takes no writes: every write is refused")
+        if inspection.clock_fault is not None:
+            degraded.append(f"every write is refused: {inspection.clock_fault}")
         degraded += [
             f"reaction {name} is stopped until a restart"
             for name, each in inspection.reactions.items()
