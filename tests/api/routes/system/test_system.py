@@ -20,6 +20,7 @@ from api.telemetry.logs import MOST_BYTES, LogWriter
 from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import MOST_LABEL_BYTES, SharedCounts
 from domain.event_store.sqlite import log
+from domain.measurements.sqlite.store import FILE
 from domain.release import RELEASE, commit
 from projections.feeding.daemon import ProjectorState, State, states_path
 from projections.operation.inspection import inspect
@@ -101,6 +102,20 @@ def test_readiness_says_that_a_wrong_clock_has_every_write_refused(
     )
     monkeypatch.undo()
     assert client.http.get("/readyz").json() == {"ready": True, "problems": []}
+
+
+def test_readiness_says_that_measurements_are_damaged(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"no database " * 1_000)
+    with running(tmp_path) as client:
+        ready = client.http.get("/readyz")
+
+    assert (ready.status_code, ready.json()["degraded"]) == (
+        200,
+        [
+            "measurements cannot be read or written: measurements.db is damaged: file is not a"
+            " database"
+        ],
+    )
 
 
 def provided_once(clock: Clock) -> CachedKeys:
