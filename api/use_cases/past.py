@@ -257,9 +257,7 @@ def read_past_entity(
     withheld = access.withheld(Action.VIEW, kind.name)
     named, include = named_in(given["fields"]), given["include"]
     fields = parse_fields(kind, given["fields"], withheld, strict=bool(access.statuses))
-    kept_apart = {*measured_fields(kind, named), *kind.members, *sole_kinds_below(kind.name)}
-    if unknown := kept_apart.difference(kind.optional).intersection(named):
-        raise InvalidInput(f"fields: the past of {', '.join(sorted(unknown))} is not kept")
+    refuse_fields_without_past(kind, fields_without_past(kind, given["fields"]))
     entity_id = which.get("entity_id") or _id_of_name(services, kind, which["fqn"])
     entity, last = history.as_of(log, kind, entity_id, position)
     if include is (Include.DELETED, Include.NON_DELETED)[entity.deleted]:
@@ -281,6 +279,20 @@ def read_past_entity(
         "ETag": etag(version, entity.last_event, digest),
     }
     return access.statuses.shown(kind, body), {"headers": headers, "conditional": True}
+
+
+def fields_without_past(kind: EntityKind, text: str | None) -> tuple[str, ...]:
+    """The fields named in a comma-separated list that are measured, or made of other entities."""
+    named = named_in(text)
+    kept_apart = {*measured_fields(kind, named), *kind.members, *sole_kinds_below(kind.name)}
+    return tuple(sorted(kept_apart.difference(kind.optional).intersection(named)))
+
+
+def refuse_fields_without_past(kind: EntityKind, fields: tuple[str, ...]) -> None:
+    """Raise InvalidInput if there are any such fields."""
+    if fields:
+        kept = ", ".join(kind.optional)
+        raise InvalidInput(f"fields: the past of {', '.join(fields)} is not kept, but of {kept}")
 
 
 def difference(
