@@ -51,7 +51,7 @@ def _of_log(inspection: Inspection) -> str:
     """The line about the log itself."""
     if inspection.head is None or inspection.log_bytes is None:
         return "log: cannot be read"
-    read_only = ", takes no writes" if inspection.log_read_only else ""
+    read_only = ", takes no writes" if inspection.log_read_only or inspection.clock_fault else ""
     size = f"{inspection.log_bytes / 1e6:.1f} MB"
     return f"log {inspection.log_id}: head {inspection.head}, {size}{read_only}"
 

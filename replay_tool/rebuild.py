@@ -90,12 +90,19 @@ def rebuild(catalog: options.CatalogTarget, projection: str, force: bool, as_jso
 @options.on_catalog
 @options.search
 def rollback(catalog: options.CatalogTarget, projection: str, as_json: bool) -> None:
-    """Make the generation before the live one live again, once it has caught up."""
-    with closing(open_log(catalog.data, catalog.database, is_there=True)) as log:
-        for backend in _backends(catalog, log, projection):
-            generation = propose_previous(backend.definition)
-            by_server = _switch(backend, log, catalog.data, generation)
-            _print(backend, log, as_json, "rolled back", by_server=by_server)
+    """Make the generation before the live one live again, once it is verified and has caught up.
+
+    Exit code 0: done; 1: that generation differs from the log, and the live one stays; 2: failed.
+    """
+    try:
+        with closing(open_log(catalog.data, catalog.database, is_there=True)) as log:
+            for backend in _backends(catalog, log, projection):
+                generation = propose_previous(backend.definition, log)
+                by_server = _switch(backend, log, catalog.data, generation)
+                _print(backend, log, as_json, "rolled back", by_server=by_server)
+    except Differs as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(options.EXIT_DIFFERS)
 
 
 def _switch(backend: Backend[Any], log: EventStore, data: Path, generation: Generation) -> bool:

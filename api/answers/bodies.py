@@ -24,6 +24,10 @@ YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yam
 the first."""
 TEXT_TYPES = ("text/plain", *JSON_TYPES)
 """Media types of a text that is no JSON; OpenMetadata's client calls every body JSON."""
+AS_IT_IS = ("identity",)
+"""Encodings of a body that a route takes as it is."""
+OR_PACKED = (*AS_IT_IS, "gzip", "x-gzip")
+"""Encodings of a body that a route unpacks itself."""
 
 _CHARSET = re.compile(r"charset *= *\"?utf-?8\"?", re.IGNORECASE)
 
@@ -70,15 +74,31 @@ def check_media_type(given: str | None, allowed: tuple[str, ...]) -> str:
     return media_type
 
 
-async def read_body(request: Request[Any, Any, Any], most: int = MAX_BODY) -> bytes:
-    """The whole body of a request, of at most `most` bytes.
+def check_encoding(request: Request[Any, Any, Any], allowed: tuple[str, ...]) -> str:
+    """The Content-Encoding of a request; raises UnsupportedMediaType for one not allowed."""
+    given = request.headers.get("content-encoding", AS_IT_IS[0])
+    encoding = given.strip().lower()
+    if encoding not in allowed:
+        raise UnsupportedMediaType(
+            f"Content-Encoding must be {' or '.join(allowed)}, got {given[:80]!r}"
+        )
+    return encoding
+
+
+async def read_body(
+    request: Request[Any, Any, Any],
+    most: int = MAX_BODY,
+    encodings: tuple[str, ...] = AS_IT_IS,
+) -> bytes:
+    """The whole body of a request, of at most `most` bytes, in one of some encodings.
 
     The bytes that are announced, or `most` where nothing says how many there are, are first taken
     of those that the caller may have; the edge gives them back when the request ends. Callers who
     are not signed in share theirs. Raises TooManyRequests when the caller has too few left,
-    Overloaded when all callers together have, TooLarge, and ClientLeft when a part of the body
-    never comes.
+    Overloaded when all callers together have, UnsupportedMediaType, TooLarge, and ClientLeft when a
+    part of the body never comes.
     """
+    check_encoding(request, encodings)
     announced = _announced(request, most)
     if announced > most:
         raise TooLarge(f"a request body may have {most} bytes")

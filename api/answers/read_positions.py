@@ -20,7 +20,9 @@ from projections.feeding.passing import CheckpointWaiters
 
 HEADER = "X-Catalog-Position"
 RAW_HEADER = HEADER.lower().encode()
-MAX_POSITION = 2**63 - 1
+MAX_POSITION = 10**12 - 1
+"""More events than any log has. Times since 2001 are greater in milliseconds, so a number that is
+meant as a time is refused, and not waited for as a position."""
 MAX_WAITING = 64
 """Most reads of one caller that may wait for a position; connections bound those of all callers."""
 _READING = frozenset({Action.LIST, Action.VIEW, Action.SAMPLE, Action.SEARCH})

@@ -148,7 +148,9 @@ class AccessMiddleware:
         if callable(needed):
             # The permission for a page follows from its address.
             needed = needed(scope)
-        authorize = self._in_cookie if handler.opt.get("page") else in_header
+        # No browser asks a page for its methods with a session: programs do, with their tokens.
+        in_session = handler.opt.get("page") and not asks_methods
+        authorize = self._in_cookie if in_session else in_header
         await self._guard.admit(scope, needed, authorize, asks_methods=asks_methods)
         if asks_methods:
             # Litestar's own answer leaves out methods that were registered one by one.

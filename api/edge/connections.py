@@ -204,6 +204,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answering = cycle
+        if cycle.scope["http_version"] == "1.0":
+            app = partial(_answer_unchunked, cycle, app)
         self.starts.begin(self.loop, partial(super()._start_asgi_task, cycle, app))
 
     def _unsupported_upgrade_warning(self) -> None:
@@ -301,6 +303,28 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self.transport.write_eof()
             self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+
+
+async def _answer_unchunked(
+    cycle: RequestResponseCycle, app: Any, scope: Any, receive: Any, send: Any
+) -> None:
+    """Have an application answer a client of HTTP/1.0, which knows no chunks.
+
+    The end of the connection is the end of a body that has no Content-Length.
+    """
+    has_length = True
+
+    async def send_unchunked(message: Any) -> None:
+        nonlocal has_length
+        if message["type"] == "http.response.start":
+            has_length = any(name == b"content-length" for name, _ in message["headers"])
+            if not has_length:
+                cycle.chunked_encoding = False
+        elif not has_length:
+            cycle.expected_content_length = len(message.get("body", b""))
+        await send(message)
+
+    await app(scope, receive, send_unchunked)
 
 
 def bounded(

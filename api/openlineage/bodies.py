@@ -2,9 +2,17 @@
 
 import zlib
 
-from api.answers.bodies import JSON_TYPES, MAX_BODY, check_media_type, read_body
+from api.answers.bodies import (
+    AS_IT_IS,
+    JSON_TYPES,
+    MAX_BODY,
+    OR_PACKED,
+    check_encoding,
+    check_media_type,
+    read_body,
+)
 from api.declaring.signatures import AnyRequest
-from api.errors import TooLarge, UnsupportedMediaType
+from api.errors import TooLarge
 from domain.errors import InvalidInput
 
 AT_ONCE = 65_536
@@ -49,10 +57,8 @@ class Packed:
 async def read_packed(request: AnyRequest) -> Packed:
     """The body of a request; raises UnsupportedMediaType and what `read_body` raises."""
     check_media_type(request.headers.get("content-type"), JSON_TYPES)
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in ("identity", "gzip", "x-gzip"):
-        raise UnsupportedMediaType(f"Content-Encoding must be gzip, got {encoding[:80]!r}")
-    return Packed(await read_body(request), is_packed=encoding != "identity")
+    is_packed = check_encoding(request, OR_PACKED) not in AS_IT_IS
+    return Packed(await read_body(request, encodings=OR_PACKED), is_packed=is_packed)
 
 
 def _unpacked(data: bytes, most: int) -> bytes:

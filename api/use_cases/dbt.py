@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
-from api.answers.bodies import check_media_type, read_body
+from api.answers.bodies import OR_PACKED, check_media_type, read_body
 from api.callers.limits import Places
 from api.callers.permissions import Access, Action
 from api.declaring.signatures import AnyRequest
@@ -106,7 +106,7 @@ async def _read(request: AnyRequest) -> bytes:
     """The artifact in the body of a request."""
     refuse_headers_of_one(request, "an import")
     check_media_type(request.headers.get("content-type"), ARTIFACT_TYPES)
-    return await read_body(request)
+    return await read_body(request, encodings=OR_PACKED)
 
 
 def _refuse_partial_sight(access: Access) -> None:

@@ -1,5 +1,6 @@
 """Entities as they were: at a position of the log, or as of a time."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -36,11 +37,13 @@ from projections.search.language import dates
 HEADER = "X-Catalog-At"
 """Header of an answer about the past: the position that it is of."""
 NOW = "now"
+_DIGITS = rf"[0-9]{{1,{len(str(MAX_POSITION))}}}"
+_is_position = re.compile(_DIGITS).fullmatch
 PAST: Parameters = {
     "at": query(
         str,
         "Position of the log up to which events count, or `now`: what lists show at the moment.",
-        schema={"type": "string", "pattern": r"^(now|[0-9]{1,18})$"},
+        schema={"type": "string", "pattern": rf"^(now|{_DIGITS})$"},
     ),
     "as_of": query(
         str,
@@ -50,7 +53,10 @@ PAST: Parameters = {
     ),
 }
 """The parameters of a read of the past."""
-_POINT = {"type": "string", "pattern": r"^(now|[0-9]{1,18}|[0-9]{4}-[0-9]{2}-[0-9]{2}(T.*)?)$"}
+_POINT = {
+    "type": "string",
+    "pattern": rf"^(now|{_DIGITS}|[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(T.*)?)$",
+}
 BETWEEN: Parameters = {
     "from_": query(
         str,
@@ -128,7 +134,12 @@ async def _position_asked(
         return position
     if at == NOW:
         return await services.light_read(request, partial(_shown_now, services, searched=searched))
-    return await _reached(services, request, "at", at, searched=searched)
+    if not _is_position(at):
+        raise InvalidInput(
+            f"at must be {NOW}, or a position from 0 to {MAX_POSITION}, got {shown(at)}: a time is"
+            " given as asOf"
+        )
+    return await _reached(services, request, at, searched=searched)
 
 
 def _shown_now(services: Services, *, searched: bool) -> int:
@@ -197,23 +208,19 @@ async def position_of_point(services: Services, request: AnyRequest, name: str, 
     """The position for a point of the log, given as parameter `name`; see `position_asked`."""
     if point == NOW:
         return await services.light_read(request, services.stores.entities.checkpoint)
-    if point.isascii() and point.isdigit():
-        return await _reached(services, request, name, point)
+    if _is_position(point):
+        return await _reached(services, request, point)
     if (moment := dates.moment(point)) is None:
         raise InvalidInput(
-            f"{name} must be a position, `{NOW}`, or a time as 2026-11-01 or 2026-11-01T12:00:00Z,"
-            f" got {shown(point)}"
+            f"{name} must be a position from 0 to {MAX_POSITION}, `{NOW}`, or a time as 2026-11-01"
+            f" or 2026-11-01T12:00:00Z, got {shown(point)}"
         )
     return await _position_as_of(services, request, moment, f"{name}: {shown(point)}")
 
 
 async def _reached(
-    services: Services, request: AnyRequest, name: str, position: str, *, searched: bool = False
+    services: Services, request: AnyRequest, position: str, *, searched: bool = False
 ) -> int:
-    if not (position.isascii() and position.isdigit() and int(position) <= MAX_POSITION):
-        raise InvalidInput(
-            f"{name} must be {NOW}, or a position from 0 to {MAX_POSITION}, got {shown(position)}"
-        )
     await services.positions.reach(int(position), request.user.name, searched=searched)
     return int(position)
 
@@ -250,9 +257,7 @@ def read_past_entity(
     withheld = access.withheld(Action.VIEW, kind.name)
     named, include = named_in(given["fields"]), given["include"]
     fields = parse_fields(kind, given["fields"], withheld, strict=bool(access.statuses))
-    kept_apart = {*measured_fields(kind, named), *kind.members, *sole_kinds_below(kind.name)}
-    if unknown := kept_apart.difference(kind.optional).intersection(named):
-        raise InvalidInput(f"fields: the past of {', '.join(sorted(unknown))} is not kept")
+    refuse_fields_without_past(kind, fields_without_past(kind, given["fields"]))
     entity_id = which.get("entity_id") or _id_of_name(services, kind, which["fqn"])
     entity, last = history.as_of(log, kind, entity_id, position)
     if include is (Include.DELETED, Include.NON_DELETED)[entity.deleted]:
@@ -274,6 +279,20 @@ def read_past_entity(
         "ETag": etag(version, entity.last_event, digest),
     }
     return access.statuses.shown(kind, body), {"headers": headers, "conditional": True}
+
+
+def fields_without_past(kind: EntityKind, text: str | None) -> tuple[str, ...]:
+    """The fields named in a comma-separated list that are measured, or made of other entities."""
+    named = named_in(text)
+    kept_apart = {*measured_fields(kind, named), *kind.members, *sole_kinds_below(kind.name)}
+    return tuple(sorted(kept_apart.difference(kind.optional).intersection(named)))
+
+
+def refuse_fields_without_past(kind: EntityKind, fields: tuple[str, ...]) -> None:
+    """Raise InvalidInput if there are any such fields."""
+    if fields:
+        kept = ", ".join(kind.optional)
+        raise InvalidInput(f"fields: the past of {', '.join(fields)} is not kept, but of {kept}")
 
 
 def difference(

@@ -149,6 +149,12 @@ class EventStore(EntityReads):
         return False
 
     @abstractmethod
+    def clock_fault(self) -> str | None:
+        """The fault of this host's clock for which each append is refused; None where it seems
+        right. Raises StoreUnavailable.
+        """
+
+    @abstractmethod
     def identity(self) -> str:
         """Random text made with the log, by which a read model of another log is recognised."""
 

@@ -113,6 +113,13 @@ class Measurements(ABC):
         """
         return [at for (at,) in self._rows(self.select_times, entity_id, series)]
 
+    def damage(self) -> str | None:
+        """The fault of a file that is damaged, in words; None where none was found so far.
+
+        Damage in parts of the file that nothing has read yet is not found. It raises no error.
+        """
+        return None
+
     @abstractmethod
     def page(self, wanted: PageRequest) -> Page:
         """The newest points that are asked for, those of one time by their parts.

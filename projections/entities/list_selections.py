@@ -23,6 +23,8 @@ class ScopeShape(msgspec.Struct, frozen=True):
     """Number of names by which an entity is looked up."""
     by_id: bool
     """True if an entity is looked up by its id."""
+    labels: int = 0
+    """Number of scopes of which the first that exists counts where no entity does."""
 
 
 class Of(IntEnum):
@@ -99,4 +101,5 @@ class Selection(msgspec.Struct, frozen=True, dict=True):
 def scope_shape(sought: Sought) -> ScopeShape:
     """The form in which the scope that a filter seeks is looked up."""
     by_id = sought.entity_id is not None
-    return ScopeShape(sought.prefix, sought.keyed, len(sought.names), by_id)
+    labels = len(sought.labels)
+    return ScopeShape(sought.prefix, sought.keyed, len(sought.names), by_id, labels)

@@ -99,6 +99,14 @@ class ListSql(ABC):
         sql = "SELECT id FROM {}.scopes WHERE scope = ? AND kind = ?"
         return self.spell(sql), (former_scope(fqn), kind)
 
+    def has_scope(self, scope: str) -> Statement:
+        """A query for a row if an entity is in a scope, or was in a past that is kept."""
+        sql = (
+            "SELECT 1 FROM {}.scopes WHERE scope = ?"
+            " UNION ALL SELECT 1 FROM {}.history_scopes WHERE scope = ? LIMIT 1"
+        )
+        return self.spell(sql), (scope, scope)
+
     def kind_of(self, entity_id: str) -> Statement:
         """A query for the kind and the id of an entity."""
         return self.spell("SELECT kind, id FROM {}.entities WHERE id = ?"), (_text(entity_id),)
@@ -321,7 +329,7 @@ class ListSql(ABC):
         return f"({' OR '.join(parts)})"
 
     def _scope(self, shape: ScopeShape) -> str:
-        """An expression for a scope, of the first entity that exists."""
+        """An expression for a scope: of the first entity that exists, or of the first label."""
         lookup = (
             f"(SELECT '{shape.prefix}' || {self.key if shape.keyed else 'id'}"
             " FROM {}.entities WHERE "
@@ -332,7 +340,8 @@ class ListSql(ABC):
             * shape.names,
             [f"{lookup}id = ?)"] * shape.by_id,
         )
-        scopes = (*by_names, *by_former, *by_id, "CAST(? AS text)")
+        by_label = ["(SELECT l.scope FROM {}.scopes l WHERE l.scope = ? LIMIT 1)"] * shape.labels
+        scopes = (*by_names, *by_former, *by_id, *by_label, "CAST(? AS text)")
         return f"coalesce({', '.join(scopes)})" if len(scopes) > 1 else scopes[0]
 
     def _scope_values(self, sought: Sought) -> Parameters:
@@ -340,7 +349,7 @@ class ListSql(ABC):
         keys = [value for named in sought.names for value in self.name_values(*named)]
         formers = [value for kind, fqn in sought.names for value in (former_scope(fqn), kind)]
         ids = () if sought.entity_id is None else (sought.entity_id,)
-        return (*keys, *formers, *ids, _text(sought.otherwise))
+        return (*keys, *formers, *ids, *sought.labels, _text(sought.otherwise))
 
     def _source(
         self, shape: Shape, state: int, beyond: Beyond = None, backward: bool = False

@@ -128,6 +128,9 @@ class PageReader(ABC):
             fqn = named[0][1] if named else None
             # The entity may not have existed at the position.
             return NOWHERE if fqn is None else scope_of_then(sought, kind, fqn)
+        for scope in sought.labels:
+            if self.run(self._sql.has_scope(scope)):
+                return scope
         return sought.otherwise
 
     def _holders(

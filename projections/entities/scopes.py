@@ -81,6 +81,9 @@ class Sought(msgspec.Struct, frozen=True):
     """Id of the entity that is meant."""
     keyed: bool = False
     """True if the remainder of the scope is the key of the entity's name, rather than its id."""
+    labels: tuple[str, ...] = ()
+    """Scopes of labels with the name, of which the first that exists counts before `otherwise`:
+    labels outlive the entity that they name."""
     otherwise: str = NOWHERE
 
 
@@ -119,7 +122,24 @@ def _sought_in_common(kind: EntityKind, parameter: str, value: str) -> Sought:
     if parameter == "tier" and not value.startswith(f"{_TIER}."):
         value = f"{_TIER}.{value}"
     kinds = _LABEL_KINDS[parameter] if labelled else kind.refers_to[kind.common_filters[parameter]]
-    return Sought(prefix, _names(kinds, value), keyed=labelled, otherwise=prefix + _key(value))
+    named = _names(kinds, value)
+    return Sought(
+        prefix,
+        named,
+        keyed=labelled,
+        labels=_labels_named(prefix, named) if labelled else (),
+        otherwise=prefix + _key(value),
+    )
+
+
+def _labels_named(prefix: str, named: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """The scopes of labels that have one of some names whole; a name of one part is no label's."""
+    scopes = []
+    for kind, fqn in named:
+        with suppress(InvalidInput):
+            if len(names.split(fqn)) > 1:
+                scopes.append(f"{prefix}{name_key(kind, fqn).hex()}")
+    return tuple(scopes)
 
 
 def _names(kinds: tuple[str, ...], fqn: str) -> tuple[tuple[str, str], ...]:

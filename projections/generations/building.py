@@ -16,7 +16,7 @@ from projections.verification.run import Request, verify
 
 
 class Differs(CatalogError):
-    """A new generation differs from a replay of the log."""
+    """A generation that is to become the live one differs from a replay of the log."""
 
 
 class Built(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ def build(definition: Definition[M], log: EventStore, progress: Progress) -> Bui
             projector = Projector(projection, log, batch_size=definition.batch_size)
             while model.checkpoint() < head and projector.step():
                 pass
-            proof = _prove(definition, model, log)
+            proof = prove(definition, generation, model, log)
         except BaseException:
             model.close()
             raise
@@ -96,8 +96,10 @@ def _begin(definition: Definition[M]) -> tuple[Generation, Hashable]:
     return generation, begun
 
 
-def _prove(definition: Definition[M], model: M, log: EventStore) -> ProjectionProof:
-    """Compare the generation with a replay of the log.
+def prove(
+    definition: Definition[M], generation: Generation, model: M, log: EventStore
+) -> ProjectionProof:
+    """Compare a generation, which `model` reads, with a replay of the log up to its position.
 
     Raises Differs, and StoreUnavailable when it cannot be compared to its end.
     """
@@ -109,5 +111,7 @@ def _prove(definition: Definition[M], model: M, log: EventStore) -> ProjectionPr
         raise StoreUnavailable(proof.reason)
     if proof.verdict is not Verdict.EQUAL:
         why = proof.differences[0] if proof.differences else proof.found
-        raise Differs(f"the new generation of {definition.name} differs from the log: {why}")
+        raise Differs(
+            f"generation {generation.number} of {definition.name} differs from the log: {why}"
+        )
     return proof

@@ -7,6 +7,7 @@ from pathlib import Path
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.daemon import ProjectorState, State, read_states
+from projections.generations.building import prove
 from projections.generations.definition import Definition, M
 from projections.generations.port import Generation, Leadership, ProposedGeneration
 from projections.generations.supervision import GenerationSupervisor
@@ -26,10 +27,11 @@ def pending(definition: Definition[M]) -> Generation | None:
     return generation if fits and generation != definition.generations.pointer().live else None
 
 
-def propose_previous(definition: Definition[M]) -> Generation:
-    """Propose the generation that was live before the present one, and return it.
+def propose_previous(definition: Definition[M], log: EventStore) -> Generation:
+    """Verify and propose the generation that was live before the present one, and return it.
 
-    Raises StoreUnavailable when there is none, or when other code built it.
+    Raises Differs, and StoreUnavailable when there is none, when other code built it, or when it
+    cannot be read to its end.
     """
     generations = definition.generations
     previous = generations.pointer().previous
@@ -41,6 +43,8 @@ def propose_previous(definition: Definition[M]) -> Generation:
             " go back to the version of the program that built it"
         )
     with generations.building():
+        with closing(definition.open(generations.address(previous.number), False)) as model:
+            prove(definition, previous, model, log)
         generations.propose(
             ProposedGeneration(previous, ready=True), instead_of=generations.revision("proposal")
         )
@@ -63,7 +67,7 @@ def switch(
     another proposal took its place, or when the server has made no progress towards the switch for
     `patience` seconds; the message repeats the state that the server reports.
     """
-    generations, began = definition.generations, time.monotonic()
+    generations, began, by_server = definition.generations, time.monotonic(), True
     reached, ends = -1, began + patience
     while generations.pointer().live != generation:
         proposal = generations.proposal()
@@ -80,9 +84,12 @@ def switch(
             supervisor = GenerationSupervisor(definition, log)
             with leadership.held(), closing(supervisor):
                 supervisor.open()
-                while supervisor.step():
-                    pass
-            return False
+                while (done := supervisor.step()) or _is_awaited(definition, generation):
+                    if not done:
+                        # A large one is still being checked.
+                        time.sleep(_PAUSE)
+            by_server = False
+            continue
         said = read_states(directory).get(definition.name)
         if said is not None and said.state is State.STOPPED:
             raise StoreUnavailable(
@@ -97,7 +104,17 @@ def switch(
                 raise _not_switched(definition.name, generation, now - began, said)
             reached, ends = checkpoint, now + patience
         time.sleep(_PAUSE)
-    return True
+    return by_server
+
+
+def _is_awaited(definition: Definition[M], generation: Generation) -> bool:
+    """True while a generation is proposed, and neither live nor refused."""
+    proposal = definition.generations.proposal()
+    return (
+        proposal is not None
+        and (proposal.generation, proposal.refused) == (generation, None)
+        and definition.generations.pointer().live != generation
+    )
 
 
 def _not_switched(

@@ -76,6 +76,8 @@ class Inspection(msgspec.Struct, rename="camel"):
     """
     log_read_only: bool
     """True if the database of the log is set to take no writes now."""
+    clock_fault: str | None
+    """The fault of this host's clock for which each write is refused; None where it seems right."""
     log_id: str | None
     """Random text made with the log, which imports of it do not have; None without details, or
     where the log cannot be read.
@@ -112,11 +114,12 @@ def inspect(stores: Stores, *, details: bool = False) -> Inspection:
     """The state of every projection beside the log; `details` adds numbers and digests by kind."""
     head: int | None = None
     log_bytes: int | None = None
-    error = later = log_id = None
+    error = later = clock_fault = log_id = None
     read_only = False
     try:
         head, log_bytes = stores.log.head(), stores.log.size()
         read_only = stores.log.is_read_only()
+        clock_fault = stores.log.clock_fault()
         log_id = stores.log.identity() if details else None
         stores.log.refuse_later_release()
     except LaterRelease as refused:
@@ -132,6 +135,7 @@ def inspect(stores: Stores, *, details: bool = False) -> Inspection:
         log_error=error,
         later_release=later,
         log_read_only=read_only,
+        clock_fault=clock_fault,
         log_id=log_id,
         disk=look_at_disk(stores.directory),
         projected=projected,

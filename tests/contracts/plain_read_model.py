@@ -117,7 +117,10 @@ def scope(entities: Iterable[StoredEntity], sought: Sought) -> str:
     ids = {(one.kind, one.fqn): one for one in entities}
     meant = [ids[name] for name in sought.names if name in ids]
     meant += [one for one in entities if one.id == sought.entity_id]
-    return scope_of(sought, meant[0].id, meant[0].kind, meant[0].fqn) if meant else sought.otherwise
+    if meant:
+        return scope_of(sought, meant[0].id, meant[0].kind, meant[0].fqn)
+    known = {each for one in entities for each in json.loads(one.scopes)}
+    return next((label for label in sought.labels if label in known), sought.otherwise)
 
 
 def scope_of(sought: Sought, entity_id: str, kind: str, fqn: str) -> str:

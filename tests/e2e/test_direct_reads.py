@@ -193,6 +193,29 @@ def test_old_version_of_http_ends_the_connection(server: Serving) -> None:
     assert (status, headers["connection"], len(page["data"])) == (200, "close", 1)
 
 
+def test_stream_in_an_old_version_of_http_has_no_chunks(server: Serving) -> None:
+    asked = server.head("GET", "/v1/audit/events", Accept="application/x-ndjson")
+    bodies = []
+    for request in (asked, asked.replace(b"HTTP/1.1", b"HTTP/1.0")):
+        received = b""
+        with server.connect() as connection:
+            connection.sendall(request)
+            if request == asked:
+                while not received.endswith(b"0\r\n\r\n"):
+                    received += connection.recv(65_536)
+            else:
+                while part := connection.recv(65_536):
+                    received += part
+        head, _, body = received.partition(b"\r\n\r\n")
+        bodies.append(body)
+    assert (b"transfer-encoding" in head, b"connection: close" in head) == (False, True)
+    lines = [json.loads(line) for line in bodies[1].splitlines()]
+    assert len(lines) > 30
+    assert "paging" in lines[-1]
+    assert bodies[0].endswith(b"\r\n0\r\n\r\n")
+    assert len(bodies[0]) > len(bodies[1])
+
+
 def test_head_and_headers_are_those_of_a_task(server: Serving) -> None:
     path = "/v1/glossaries/name/g00"
     _, direct, _ = server.ask(server.head("GET", path))

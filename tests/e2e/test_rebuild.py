@@ -1,7 +1,9 @@
 """Rebuilds beside a running server: no failed request, no stale read, in any process."""
 
 import json
+import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +164,7 @@ def test_inspect_shows_generations_kinds_and_one_entity_side_by_side(tmp_path: P
     assert (wrong.returncode, "is not a kind" in wrong.stderr) == (2, True)
 
 
-def test_rollback_without_a_previous_generation_is_refused(tmp_path: Path) -> None:
+def test_rollback_without_a_good_previous_generation_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl"
     file.write_text('{"entityType":"databaseService","name":"s","serviceType":"Mysql"}')
     data = str(tmp_path / "d")
@@ -170,7 +172,15 @@ def test_rollback_without_a_previous_generation_is_refused(tmp_path: Path) -> No
     built = replay("rebuild", "--data", data)
     refused = replay("rollback", "--data", data)
 
-    assert built.returncode == 0
+    again = replay("rebuild", "--data", data, "--force")
+    with closing(sqlite3.connect(tmp_path / "d" / "entities-1.db")) as lists, lists:
+        lists.execute("DELETE FROM entities")
+    differs = replay("rollback", "--data", data)
+
+    assert (built.returncode, again.returncode) == (0, 0)
+    assert (differs.returncode, differs.stdout) == (1, "")
+    assert differs.stderr.startswith("error: generation 1 of entities differs from the log: ")
+    assert replay("verify", "entities", "--data", data).returncode == 0
     assert built.stdout.startswith("entities: rebuilt, generation 1, 1 entities, checkpoint 1")
     assert (refused.returncode, refused.stderr) == (
         2,

@@ -74,7 +74,8 @@ class Entities(Answer, kw_only=True, omit_defaults=True):
 
 
 async def get_entities(asked: Asked, given: GetEntities) -> Entities:
-    """The entities in the order in which they are asked for, each with its own error."""
+    """The entities in the order in which they are asked for, each once, or with its own error."""
+    given = msgspec.structs.replace(given, entities=[*dict.fromkeys(given.entities)])
     pinned, start = asked.place(given.cursor)
     sole = given.entities[0] if len(given.entities) == 1 else None
     goes_on = given.cursor or given.text_from
@@ -115,6 +116,9 @@ def _read(
             reading = _Reading(asked, given, share, one, most_bytes)
             more = reading.fill(which, pinned, start)
             position = max(position, reading.position)
+            if any(one.id == other.id for other in shown):
+                # The same entity by another name, or by its id.
+                continue
         except (RequestRefused, Forbidden) as error:
             one = _refused(which, str(error), before)
             share.left = before - characters(msgspec.json.encode(one))

@@ -26,11 +26,13 @@ from api.use_cases.past import (
     PAST,
     EntityDiff,
     difference,
+    fields_without_past,
     past_of,
     position_asked,
     position_of_list,
     positions_between,
     read_past_entity,
+    refuse_fields_without_past,
 )
 from domain.errors import NotFound
 from domain.kinds import names
@@ -48,8 +50,9 @@ from projections.wiring.stores import Stores
 _CHUNK_BYTES = 256 * 1024
 _ANY_BYTES = 2**31 - 1
 """No page of one entity has so many."""
-_Form = tuple[ListRequest, str | None, str | None]
-"""The request that the pages of one list share, and their point in time: `at` and `asOf`."""
+_Form = tuple[ListRequest, str | None, str | None, tuple[str, ...]]
+"""The request that the pages of one list share, their point in time (`at` and `asOf`), and the
+fields asked for that have no past."""
 _AT_ONCE = 100
 """The largest `limit` of a page that is read as soon as it is asked for, half a millisecond of
 work; a larger one is read in a task of its request."""
@@ -65,14 +68,16 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     def prepare(access: Access, prefixed: bool, **given: Any) -> tuple[_Form, bool]:
         form = list_request(kind, access, given, insisted_on if prefixed else ())
         # Compiled expressions may take megabytes.
-        return (form, given["at"], given["as_of"]), form.names is None
+        pastless = fields_without_past(kind, given["fields"])
+        return (form, given["at"], given["as_of"], pastless), form.names is None
 
     def list_entities(scope: Any, form: _Form, **cursor: str) -> ASGIResponse:
-        wanted, at, as_of = form
+        wanted, at, as_of, pastless = form
         if cursor:
             wanted = wanted.at(**cursor)
         of_page = wanted.after or wanted.before
         if at is not None or as_of is not None or (of_page and is_pinned(of_page)):
+            refuse_fields_without_past(kind, pastless)
             return Deferred(partial(list_past, wanted, at, as_of, of_page))
         if wanted.limit > _AT_ONCE and not is_shared:
 

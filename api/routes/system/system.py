@@ -108,6 +108,11 @@ def system_routes(
         problems = find_problems(inspection, needed, settings.ready_lag) + keys_gone
         if inspection.log_read_only:
             degraded.append("the database of the log takes no writes: every write is refused")
+        if inspection.clock_fault is not None:
+            degraded.append(f"every write is refused: {inspection.clock_fault}")
+        damage = await to_thread.run_sync(services.measurements.damage, limiter=inspecting)
+        if damage is not None:
+            degraded.append(f"measurements cannot be read or written: {damage}")
         degraded += [
             f"reaction {name} is stopped until a restart"
             for name, each in inspection.reactions.items()

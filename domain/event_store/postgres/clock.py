@@ -42,6 +42,14 @@ class ClockGuard:
 
     def check(self, link: Link) -> None:
         """Raise StoreUnavailable while the clocks differ by too much; psycopg.Error from `link`."""
+        if (fault := self.fault(link)) is not None:
+            raise StoreUnavailable(f"nothing can be written now: {fault}")
+
+    def fault(self, link: Link) -> str | None:
+        """The fault of this host's clock in words; None while the two differ by little.
+
+        Raises psycopg.Error from `link`.
+        """
         steady = time.monotonic()
         with self._lock:
             is_due = (
@@ -52,8 +60,7 @@ class ClockGuard:
             )
         if is_due:
             self._compare(link)
-        if abs(self._ahead) > REFUSED_SECONDS:
-            raise StoreUnavailable(f"nothing can be written now: {_explained(self._ahead)}")
+        return _explained(self._ahead) if abs(self._ahead) > REFUSED_SECONDS else None
 
     def _compare(self, link: Link) -> None:
         before = wall_clock()

@@ -120,6 +120,10 @@ class PostgresEventStore(PostgresReads):
         self._synced = max(self._synced, (epoch, newest))
         return results
 
+    def clock_fault(self) -> str | None:
+        """Compare the clocks if that is due; see `EventStore.clock_fault`."""
+        return self._connections.ask(self._transactions.clock_fault)
+
     def announcements(self, appended: Callable[[], None]) -> Announcements:
         """Listen on a connection of its own, in a thread; see `EventStore.announcements`."""
         return Listener(self._connections, self._schema, appended)

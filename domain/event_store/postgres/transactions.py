@@ -86,6 +86,10 @@ class Transactions:
         renames = known.renames if known is not None and known.epoch == server else 0
         return _epoch_of(server, renames)
 
+    def clock_fault(self, link: Link) -> str | None:
+        """See `EventStore.clock_fault`; raises psycopg.Error."""
+        return self._clock.fault(link)
+
     def order(self, link: Link) -> None:
         """Take the order lock until the end of the transaction; raises psycopg.Error."""
         link.execute(_ORDER.encode(), [self._key])

@@ -54,14 +54,19 @@ class ClockGuard:
 
     def check(self) -> None:
         """Raise StoreUnavailable when the clock was set since the log was opened."""
+        if (fault := self.fault()) is not None:
+            raise StoreUnavailable(f"nothing can be written now: {fault}")
+
+    def fault(self) -> str | None:
+        """The fault of the clock in words; None while it was not set since the log was opened."""
         ahead = wall_clock() - passed() - self._offset
-        if abs(ahead) > REFUSED_SECONDS:
-            how = "forward" if ahead > 0 else "back"
-            raise StoreUnavailable(
-                f"nothing can be written now: the clock of this host was set {how} by"
-                f" {abs(ahead):.0f} s since the log was opened. Set it right; if it is right now,"
-                " restart the server"
-            )
+        if abs(ahead) <= REFUSED_SECONDS:
+            return None
+        how = "forward" if ahead > 0 else "back"
+        return (
+            f"the clock of this host was set {how} by {abs(ahead):.0f} s since the log was opened."
+            " Set it right; if it is right now, restart the server"
+        )
 
 
 class SqliteEventStore(SqliteReads):
@@ -90,6 +95,10 @@ class SqliteEventStore(SqliteReads):
         """Append in one transaction of the recorder; see `EventStore.append_group`."""
         self._clock.check()
         return self._recorder.append_group(appends)
+
+    def clock_fault(self) -> str | None:
+        """Look at the clock; see `EventStore.clock_fault`."""
+        return self._clock.fault()
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteSnapshot]:

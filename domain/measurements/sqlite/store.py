@@ -4,7 +4,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from domain.measurements.reports import COLUMN, COST, DAY_MS, RESULT, SYSTEM, US
 from domain.measurements.usage import UseSums
 
 FILE = "measurements.db"
+_DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+"""Primary error codes of SQLite for a file that is damaged."""
 _STEPS = 100_000
 """Instructions of SQLite between two looks at the clock."""
 _DELETE = "DELETE FROM points WHERE entity = ? AND series = ? AND part = ? AND at = ?"
@@ -125,6 +127,7 @@ class SqliteMeasurements(Measurements):
         """Has the connection of each thread that has one."""
         self._opened: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
+        self._damage: str | None = None
 
     def _store(self, bodies: Mapping[str, Mapping[Key, bytes]]) -> None:
         with self._transaction() as connection:
@@ -258,6 +261,15 @@ class SqliteMeasurements(Measurements):
         with self._transaction() as connection:
             yield _Beside(connection)
 
+    def damage(self) -> str | None:
+        """Look for the newest time, as a file may be damaged that nobody reads.
+
+        See `Measurements.damage`. A damaged file stays open until the process ends.
+        """
+        with suppress(StoreUnavailable):
+            self._rows(self.select_newest_time)
+        return self._damage
+
     def close(self) -> None:
         """Close all connections; see `Measurements.close`."""
         with self._lock:
@@ -284,6 +296,8 @@ class SqliteMeasurements(Measurements):
         try:
             yield self._connection()
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGES:
+                self._damage = f"{self._path.name} is damaged: {error}"
             raise StoreUnavailable(f"measurements cannot be read or written: {error}") from error
 
     def _connection(self) -> sqlite3.Connection:

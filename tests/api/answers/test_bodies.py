@@ -1,6 +1,7 @@
 """The bytes of bodies belong to callers, from before a body is read until its request has ended."""
 
 import asyncio
+import gzip
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -240,3 +241,32 @@ def test_forms_take_the_bytes_of_their_bodies(full: Client) -> None:
     admin, editor = Browser(full, "admin"), Browser(full, "editor")
     assert admin.post("/sign-out", {TOKEN_FIELD: "x"}).status_code == 429
     assert editor.post("/sign-out", {TOKEN_FIELD: "x"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/tables"),
+        ("PUT", "/v1/tables"),
+        ("PATCH", "/v1/tables/018f0000-0000-7000-8000-000000000000"),
+        ("PUT", "/v1/tables/bulk"),
+        ("PUT", "/v1/lineage"),
+        ("POST", "/v1/search/aggregate"),
+        ("POST", "/mcp"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["gzip", "br", "gzip, gzip"])
+def test_packed_body_is_refused_where_nobody_unpacks_it(
+    empty: Client, method: str, path: str, encoding: str
+) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": encoding}
+    response = empty.request(method, path, content=gzip.compress(b"{}"), headers=headers)
+
+    assert response.status_code == 415, response.text
+    assert f"Content-Encoding must be identity, got '{encoding}'" in response.text
+
+
+def test_body_that_is_said_to_be_as_it_is_is_taken(empty: Client) -> None:
+    body = {"name": "words", "description": "Words"}
+    headers = {"Content-Encoding": "Identity"}
+    assert empty.request("PUT", "/v1/glossaries", json=body, headers=headers).status_code == 201

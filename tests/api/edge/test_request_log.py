@@ -64,6 +64,8 @@ def test_head_is_get_without_a_body(empty: Client, path: str) -> None:
         ("/v1/tables/x", "DELETE, GET, HEAD, OPTIONS, PATCH"),
         ("/v1/tables/restore", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
         ("/healthz", "GET, HEAD, OPTIONS"),
+        ("/", "GET, HEAD, OPTIONS"),
+        ("/browse/table", "GET, HEAD, OPTIONS"),
     ],
 )
 def test_options_names_every_method(empty: Client, path: str, methods: str) -> None:

@@ -74,6 +74,7 @@ def test_body_that_cannot_be_unpacked_is_refused(
 def test_other_packing_is_refused(empty: Client) -> None:
     answer = post(empty, b"{}", **{"Content-Encoding": "br"})
     assert answer.status_code == 415
+    assert "must be identity or gzip or x-gzip, got 'br'" in answer.json()["message"]
 
 
 def without(*keys: str) -> dict[str, Any]:

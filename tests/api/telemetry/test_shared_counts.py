@@ -32,6 +32,7 @@ NOTHING = Inspection(
     shared_log=False,
     later_release=None,
     log_read_only=False,
+    clock_fault=None,
     log_id=None,
     head=0,
     log_bytes=0,

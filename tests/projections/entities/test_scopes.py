@@ -102,6 +102,17 @@ NOBODY = "0191ab00-0000-7000-8000-00000000dead"
             ),
         ),
         (
+            "table",
+            "tag",
+            "PII",
+            Sought(
+                "tag:",
+                (("tag", "PII"), ("glossaryTerm", "PII")),
+                keyed=True,
+                otherwise=f"tag:{name_key('', 'PII').hex()}",
+            ),
+        ),
+        (
             "user",
             "domain",
             "EU",
@@ -115,6 +126,7 @@ NOBODY = "0191ab00-0000-7000-8000-00000000dead"
                 "tier:",
                 (("tag", "Tier.Tier1"),),
                 keyed=True,
+                labels=(f"tier:{name_key('tag', 'Tier.Tier1').hex()}",),
                 otherwise=f"tier:{name_key('', 'Tier.Tier1').hex()}",
             ),
         ),

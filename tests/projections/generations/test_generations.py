@@ -1,7 +1,9 @@
 """Generations: built beside the live one, switched to as a whole."""
 
 import shutil
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from domain.errors import StoreUnavailable
 from domain.event_store.writes import Append, StoredAppend
 from projections.feeding.daemon import Daemon, ProjectorLock
-from projections.generations.building import build
+from projections.generations.building import Differs, build
 from projections.generations.folder import FolderLeadership
 from projections.generations.port import ProposedGeneration
 from projections.generations.switching import pending, propose_previous, switch
@@ -113,16 +115,44 @@ def test_rebuild_without_a_projecting_process_switches_by_itself(directory: Path
 def test_rollback_catches_up_before_it_switches(directory: Path) -> None:
     with opened(directory) as stores:
         with pytest.raises(StoreUnavailable, match="no previous generation of entities"):
-            propose_previous(stores.entities.definition)
+            propose_previous(stores.entities.definition, stores.log)
         rebuild(stores)
         create(stores, "d")
         step(stores)
         now = listed(stores), found(stores)
         for live in stores.read_models:
-            propose_previous(live.definition)
+            propose_previous(live.definition, stores.log)
         step(stores)
         assert generations(stores) == [1, 1]
         assert (listed(stores), found(stores)) == now
+
+
+def change_a_row(directory: Path, number: int) -> None:
+    """Have a generation of the lists say what the log does not."""
+    with closing(sqlite3.connect(directory / f"entities-{number}.db")) as file, file:
+        changed = 'replace(CAST(core AS text), \'"name":"a"\', \'"name":"z"\')'
+        file.execute(f"UPDATE entities SET core = CAST({changed} AS blob) WHERE name = 'a'")
+
+
+def test_generation_that_differs_from_the_log_is_not_gone_back_to(directory: Path) -> None:
+    with opened(directory) as stores:
+        rebuild(stores)
+    change_a_row(directory, 1)
+    with opened(directory) as stores:
+        with pytest.raises(Differs, match="generation 1 of entities differs from the log: "):
+            propose_previous(stores.entities.definition, stores.log)
+        step(stores)
+        assert generations(stores) == [2, 2]
+
+
+def test_switch_that_is_refused_is_no_switch(directory: Path) -> None:
+    with opened(directory, writable=False) as stores:
+        lists = stores.entities.definition
+        built = build(lists, stores.log, lambda done, total: None).generation
+        change_a_row(directory, built.number)
+        with pytest.raises(StoreUnavailable, match="generation 2 of entities was refused"):
+            switch(lists, stores.log, built, directory, FolderLeadership(directory))
+        assert generations(stores) == [1, 1]
 
 
 def test_writes_during_a_rebuild_are_in_the_new_generation(directory: Path) -> None:

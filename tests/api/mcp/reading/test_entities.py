@@ -43,6 +43,16 @@ def one(client: Client, name: str, **arguments: Any) -> Any:
     return shown
 
 
+def test_entity_is_shown_once_by_whatever_it_is_named(shop: Client) -> None:
+    orders, nothing = table("orders"), table("nothing")
+    by_id = orders | {"name": one(shop, "orders")["id"]}
+    named = [orders, by_id, nothing, table("long"), orders, nothing, by_id]
+    shown = Agent(shop).call("get_entities", entities=named)["entities"]
+
+    assert [each["name"].rpartition(".")[2] for each in shown] == ["orders", "nothing", "long"]
+    assert [each["name"] for each in shown if "error" in each] == [nothing["name"]]
+
+
 def test_texts_stand_apart_from_facts(shop: Client) -> None:
     shown = one(shop, "orders")
     texts = {each["field"]: each["text"] for each in shown["texts"]}
@@ -138,7 +148,10 @@ def test_each_entity_has_its_own_error(shop: Client) -> None:
 
 
 def test_ten_entities_share_the_room(shop: Client) -> None:
-    answer = Agent(shop).call("get_entities", entities=[table("long")] * 10)
+    names = [f"long{number}" for number in range(10)]
+    for name in names:
+        shop.table(name, description="word " * 5_000)
+    answer = Agent(shop).call("get_entities", entities=[*map(table, names)])
     assert [each["texts"][0]["characters"] for each in answer["entities"]] == [25_000] * 10
 
 

@@ -136,6 +136,33 @@ def test_list_is_narrowed_to_a_tag_of_the_entity_or_of_its_parts(client: Client)
     assert listed(client, tag="Tier2") == ["b"]
 
 
+def test_labels_of_what_was_purged_are_listed_as_searches_find_them(client: Client) -> None:
+    vocabulary(client)
+    client.schema()
+    of_terms = [{"tagFQN": "Terms.Order", "source": "Glossary"}]
+    client.table("a", tags=labels("PII.Sensitive"))
+    client.table("b", tags=of_terms)
+    client.table("c", tags=labels("Tier.Tier2"))
+    unlabelled = client.table("d", tags=labels("PII.Sensitive"))
+    labelled = client.services.stores.log.head()
+    for above in ("classifications/name/PII", "classifications/name/Tier", "glossaries/name/Terms"):
+        assert client.ask("DELETE", f"/v1/{above}?hardDelete=true&recursive=true")[0] == 200
+    patch = [{"op": "remove", "path": "/tags"}]
+    assert client.ask("PATCH", f"/v1/tables/{unlabelled['id']}", json=patch)[0] == 200
+
+    for tag, names in (("PII.Sensitive", ["a"]), ("Terms.Order", ["b"]), ("Tier.Tier2", ["c"])):
+        assert listed(client, tag=tag) == listed(client, tag=tag, at="now") == names
+        found = client.search_until(
+            lambda answer: answer["hits"]["total"]["value"] == 1,
+            q=f"tags.tagFQN:{tag}",
+            index="table",
+        )
+        assert [hit["_source"]["name"] for hit in found["hits"]["hits"]] == names
+    assert listed(client, tier="Tier2") == listed(client, tier="Tier2", at="now") == ["c"]
+    assert listed(client, tag="PII.Sensitive", at=labelled) == ["a", "d"]
+    assert listed(client, tag="PII.None") == listed(client, tag="PII.None", at=labelled) == []
+
+
 def test_common_filters_are_combined_with_each_other_and_with_the_others(client: Client) -> None:
     vocabulary(client)
     ann = person(client, "ann")

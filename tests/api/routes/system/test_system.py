@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from api.routes.system.system import find_key_problems
 from api.telemetry.logs import MOST_BYTES, LogWriter
 from api.telemetry.metrics import Metrics
 from api.telemetry.shared_counts import MOST_LABEL_BYTES, SharedCounts
+from domain.event_store.sqlite import log
+from domain.measurements.sqlite.store import FILE
 from domain.release import RELEASE, commit
 from projections.feeding.daemon import ProjectorState, State, states_path
 from projections.operation.inspection import inspect
@@ -81,6 +84,38 @@ def test_readiness_says_that_contracts_are_no_longer_judged(client: Client) -> N
     assert ready["ready"]
     told = client.get("/v1/system/projections")["reactions"]
     assert (told["judge"]["state"], told["judge"]["error"]) == ("stopped", "poison")
+
+
+def test_readiness_says_that_a_wrong_clock_has_every_write_refused(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "wall_clock", lambda: time.time() - 3_600)
+    status, refused = client.ask("PUT", "/v1/glossaries", json={"name": "g", "description": "G"})
+    ready = client.http.get("/readyz")
+    told = client.get("/v1/system/projections")["clockFault"]
+
+    assert (status, refused["message"]) == (503, f"nothing can be written now: {told}")
+    assert "was set back by 3600 s since the log was opened" in told
+    assert (ready.status_code, ready.json()["degraded"]) == (
+        200,
+        [f"every write is refused: {told}"],
+    )
+    monkeypatch.undo()
+    assert client.http.get("/readyz").json() == {"ready": True, "problems": []}
+
+
+def test_readiness_says_that_measurements_are_damaged(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"no database " * 1_000)
+    with running(tmp_path) as client:
+        ready = client.http.get("/readyz")
+
+    assert (ready.status_code, ready.json()["degraded"]) == (
+        200,
+        [
+            "measurements cannot be read or written: measurements.db is damaged: file is not a"
+            " database"
+        ],
+    )
 
 
 def provided_once(clock: Clock) -> CachedKeys:

@@ -38,9 +38,11 @@ def test_clock_that_is_set_far_off_stops_writes_and_no_reads(
     set_clock(monkeypatch, seconds)
     with pytest.raises(StoreUnavailable, match=f"the clock of this host is {side} that of"):
         log.append([created("b")])
+    assert log.clock_fault() == f"the clock of this host is {side} that of the database of the log"
     assert [each.entity_id for each in log.read(0, 9)] == ["a"]
     # As soon as it is right again, also within the minute.
     set_clock(monkeypatch, 0)
+    assert log.clock_fault() is None
     assert log.append([created("b")]) == 2
 
 

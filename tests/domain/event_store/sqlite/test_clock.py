@@ -32,10 +32,12 @@ def test_nothing_is_appended_once_the_clock_was_set(
         # A machine that slept has both clocks later, and a small step is none.
         clocks.wall, clocks.steady = clocks.wall + 7_260, clocks.steady + 7_200
         assert log.append([created("a")]) == 1
+        assert log.clock_fault() is None
         clocks.wall += step - 60
         with pytest.raises(StoreUnavailable, match=f"was set {how}.*restart the server"):
             log.append([created("b")])
         assert log.head() == 1
+        assert f"was set {how}" in str(log.clock_fault())
         clocks.wall -= step
         assert log.append([created("b")]) == 2
 

@@ -6,7 +6,7 @@ import pytest
 
 from domain.errors import StoreUnavailable
 from domain.measurements.bounds import Bounds
-from domain.measurements.reports import TABLE
+from domain.measurements.reports import TABLE, Point
 from domain.measurements.sqlite.store import FILE, SqliteMeasurements
 from domain.measurements.sweeping import sweep
 
@@ -27,4 +27,22 @@ def test_a_file_that_is_no_database_is_unavailable(tmp_path: Path) -> None:
     store = SqliteMeasurements(tmp_path, BOUNDS)
     with pytest.raises(StoreUnavailable, match="cannot be read or written"):
         store.newest(ONE, TABLE)
+    store.close()
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_damage_is_told_whether_the_file_was_read_before_or_not(
+    tmp_path: Path, is_read: bool
+) -> None:
+    whole = SqliteMeasurements(tmp_path, BOUNDS)
+    assert whole.damage() is None
+    whole.write(ONE, [Point(TABLE, "", NOW, b"{}")], NOW)
+    assert whole.damage() is None
+    whole.close()
+    (tmp_path / FILE).write_bytes(b"no database " * 100)
+    store = SqliteMeasurements(tmp_path, BOUNDS)
+    if is_read:
+        with pytest.raises(StoreUnavailable):
+            store.newest(ONE, TABLE)
+    assert store.damage() == "measurements.db is damaged: file is not a database"
     store.close()
