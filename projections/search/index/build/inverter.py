@@ -28,10 +28,15 @@ from projections.search.matching import weights
 from projections.search.matching.stored_document import StoredDocument
 from projections.search.matching.terms import EXACT, TEXT, WHOLE, WORDS, whole_term
 
-MAX_REMEMBERED = 60_000
-"""Values remembered from one segment to the next."""
 REMEMBERED_SHARE = 8
-"""Remembered tokens are dropped when they take more than one byte in this many of `max_bytes`."""
+"""Values are forgotten after a segment when they take more than one byte in this many of
+`max_bytes`."""
+FEW_DOCUMENTS, FEW_SHARE = 256, 3
+"""After a segment of fewer than FEW_DOCUMENTS, FEW_SHARE counts instead of REMEMBERED_SHARE: large
+entities change little by little. The values of a table of 20,000 columns fit in."""
+UNUSED_SHARE = 8
+"""Values are forgotten after a segment that used fewer than one in this many of them: each segment
+takes longer to make the more values are remembered."""
 TOKEN_BYTES = 64
 """Bytes of a token in the arrays that are sorted at the end."""
 _encode = msgspec.msgpack.Encoder().encode
@@ -45,13 +50,11 @@ class Inverter:
         *,
         max_documents: int = 25_000,
         max_bytes: int = 192_000_000,
-        max_remembered: int = MAX_REMEMBERED,
     ) -> None:
         """A segment is full at `max_documents`, or when making it takes `max_bytes` as `bytes`
-        estimates; at most `max_remembered` values are remembered for the next segment."""
+        estimates."""
         self._max_documents = max_documents
         self._max_bytes = max_bytes
-        self._max_remembered = max_remembered
         self._vocabulary = Vocabulary()
         self._begin()
 
@@ -148,12 +151,16 @@ class Inverter:
         self._field_counts.append(len(search))
 
     def finish(self) -> dict[str, NDArray[Any]]:
-        """The segment of the documents added, and begin another one."""
+        """The segment of the documents added, and begin another one.
+
+        What was made of their values is remembered for later segments, within bounds.
+        """
         made = self._segment()
+        share = FEW_SHARE if len(self) < FEW_DOCUMENTS else REMEMBERED_SHARE
+        used = UNUSED_SHARE * (len(self._chunks) + len(self._words))
         self._begin()
         vocabulary = self._vocabulary
-        allowed = self._max_bytes // REMEMBERED_SHARE
-        if vocabulary.remembered > self._max_remembered or vocabulary.bytes > allowed:
+        if vocabulary.remembered > used or vocabulary.bytes > self._max_bytes // share:
             self._vocabulary = Vocabulary()
         return made
 

@@ -48,8 +48,6 @@ from projections.search.index.merge.merging import merge
 
 _TURN = 1.0
 """Seconds for which a writer waits until another one, such as a merge's, is done."""
-_MANY = 256
-"""Documents in a commit from which on it is worth to remember their values for the next one."""
 _NOT_WRITTEN = "the search index cannot be written"
 
 
@@ -185,12 +183,12 @@ class CommitWriter:
 
         Ids of which there is no document any more are added to `removed`.
         """
-        documents = changes.documents
-        inverter = (self._inverter if len(documents) >= _MANY else None) or self.make_inverter()
-        self._inverter = None
+        inverter, self._inverter = self._inverter, None
+        if inverter is None:
+            inverter = self.make_inverter()
 
         def current() -> Iterator[SearchDocument]:
-            for entity_id, document in documents.items():
+            for entity_id, document in changes.documents.items():
                 if document is None:
                     removed.add(entity_id)
                 else:
@@ -198,8 +196,8 @@ class CommitWriter:
 
         yield from self._write_segments(inverter, current(), is_past=False)
         yield from self._write_segments(inverter, changes.replaced, is_past=True)
-        if len(documents) >= _MANY:
-            self._inverter = inverter
+        # That of a commit that failed is not used again: it may have documents.
+        self._inverter = inverter
 
     def _write_segments(
         self, inverter: Inverter, documents: Iterable[SearchDocument], *, is_past: bool

@@ -191,7 +191,7 @@ def test_finish_begins_another_segment_that_remembers_no_document():
 
 
 def test_finish_forgets_paths_when_they_are_many():
-    inverter = Inverter(max_remembered=6_000)
+    inverter = Inverter(max_bytes=6_000_000)
     tracemalloc.start()
     try:
         inverter.add(made("a", **{f"extension_k{number}": (1,) for number in range(2_000)}))
@@ -218,6 +218,39 @@ def wide(number):
     again = "some words that come again and again here"
     values = tuple(f"{number}x{n} {again}" for n in range(2_000))
     return made(f"wide{number}", columns_description=values)
+
+
+def test_values_of_few_wide_documents_are_remembered_until_a_segment_uses_few_of_them():
+    inverter = Inverter(max_bytes=9_000_000)
+    inverter.add(wide(1))
+    inverter.finish()
+    remembered = inverter.bytes
+    assert 1_125_000 < remembered < 3_000_000
+    inverter.add(wide(1))
+    inverter.finish()
+    assert inverter.bytes == remembered
+    inverter.add(made("small", x=("some words",)))
+    inverter.finish()
+    assert inverter.bytes < 1_000
+
+
+def test_values_of_few_documents_are_forgotten_where_they_take_more_than_a_third():
+    inverter = Inverter(max_bytes=6_000_000)
+    inverter.add(wide(1))
+    inverter.finish()
+    assert inverter.bytes < 1_000
+
+
+@pytest.mark.parametrize(("documents", "are_remembered"), [(255, True), (256, False)])
+def test_values_of_many_documents_are_forgotten_where_they_take_more_than_an_eighth(
+    documents, are_remembered
+):
+    inverter = Inverter(max_bytes=9_000_000)
+    for number in range(documents):
+        texts = tuple(f"{number}x{n} words that come again" for n in range(5))
+        inverter.add(made(f"n{number}", columns_description=texts))
+    inverter.finish()
+    assert (inverter.bytes > 1_125_000) is are_remembered
 
 
 def test_making_a_segment_of_wide_documents_takes_about_the_bytes_estimated():

@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from domain.errors import StoreUnavailable
 from projections.search.documents.documents import SearchDocument
 from projections.search.engine import DocumentChanges
 from projections.search.index.build.inverter import Inverter
@@ -297,6 +298,32 @@ def test_batch_larger_than_a_segment_makes_several(engine, storage, writer):
     writer.apply(DocumentChanges(documents(*range(25)), 1, (0, "")))
     assert sorted(s.doc_count() for s in segments(storage)) == [5, 10, 10]
     assert len(found(engine)) == 25
+
+
+def test_commits_share_an_inverter(writer):
+    made = []
+
+    def make_inverter():
+        made.append(Inverter())
+        return made[-1]
+
+    writer.make_inverter = make_inverter
+    writer.apply(DocumentChanges(documents(1), 1, (0, "")))
+    writer.apply(DocumentChanges(documents(2, 3), 2, (1, "")))
+    assert len(made) == 1
+
+
+def test_documents_of_a_failed_commit_are_not_in_the_next_one(writer, storage):
+    def replaced():
+        yield documents(2)["id2"]
+        raise StoreUnavailable("the log cannot be read")
+
+    writer.apply(DocumentChanges(documents(1), 1, (0, "")))
+    with pytest.raises(StoreUnavailable, match="the log cannot be read"):
+        writer.apply(DocumentChanges(documents(3), 2, (1, ""), replaced=replaced()))
+    writer.apply(DocumentChanges(documents(4), 2, (1, "")))
+    assert held(opened(storage).entries()) == {"id1": 1_001, "id4": 1_004}
+    assert [s.is_past for s in segments(storage)] == [False, False]
 
 
 def test_digests_count_and_sum_per_kind(engine):
