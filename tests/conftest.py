@@ -1,6 +1,7 @@
 """Rules for all tests."""
 
 import gc
+import itertools
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -123,6 +124,19 @@ def copies(postgres: PostgresServer) -> Iterator[Copies]:
 @pytest.fixture(scope="session")
 def opensearch() -> Iterator[OpenSearchServer]:
     """A node that the tests of one worker share; each takes indexes of its own."""
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of the test alone, whose name begins with that of the test.
+
+    To number it, pytest's own fixture looks through the directories of all tests before.
+    """
+    name = re.sub(r"\W", "_", request.node.name)[:26]
+    return tmp_path_factory.mktemp(f"{name}-{next(_numbers)}", numbered=False)
+
+
     try:
         with running_opensearch() as server, patience():
             warm_up(server)
