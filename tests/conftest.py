@@ -80,9 +80,19 @@ _MADE_ONCE = re.compile(r'^@pytest.fixture\(.*scope="module".*\)\ndef (\w+)', re
 @cache
 def _made_once(file: Path) -> frozenset[str]:
     """The fixtures that are made once for all tests of a module, there or in a conftest above."""
-    above = (each / "conftest.py" for each in file.parents if each.is_relative_to(_TESTS))
-    texts = (each.read_text() for each in (file, *above) if each.exists())
-    return frozenset(name for text in texts for name in _MADE_ONCE.findall(text))
+    return _made_in(file) | _made_above(file.parent)
+
+
+def _made_in(file: Path) -> frozenset[str]:
+    return frozenset(_MADE_ONCE.findall(file.read_text()) if file.exists() else ())
+
+
+@cache
+def _made_above(room: Path) -> frozenset[str]:
+    """Those of the conftest of a room, and of the rooms that it is in."""
+    if not room.is_relative_to(_TESTS):
+        return frozenset()
+    return _made_above(room.parent) | _made_in(room / "conftest.py")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -97,7 +107,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item, pytest.Function
         )
         if is_free and not _made_once(item.path).isdisjoint(item.fixturenames):
-            item.add_marker(pytest.mark.xdist_group(item.location[0]))
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     if hasattr(config, "workerinput"):
         items.sort(key=_place)
 
@@ -112,6 +122,19 @@ def _place(item: pytest.Item) -> bytes:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Handfuls | None:
     """Have what `--dist loadgroup` hands out one by one handed out by the handful."""
     return Handfuls(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of the test alone, whose name begins with that of the test.
+
+    To number it, pytest's own fixture looks through the directories of all tests before.
+    """
+    name = re.sub(r"\W", "_", request.node.name)[:26]
+    return tmp_path_factory.mktemp(f"{name}-{next(_numbers)}", numbered=False)
 
 
 @pytest.fixture(scope="session")
@@ -132,19 +155,6 @@ def copies(postgres: PostgresServer) -> Iterator[Copies]:
 @pytest.fixture(scope="session")
 def opensearch() -> Iterator[OpenSearchServer]:
     """A node that the tests of one worker share; each takes indexes of its own."""
-_numbers = itertools.count()
-
-
-@pytest.fixture
-def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory of the test alone, whose name begins with that of the test.
-
-    To number it, pytest's own fixture looks through the directories of all tests before.
-    """
-    name = re.sub(r"\W", "_", request.node.name)[:26]
-    return tmp_path_factory.mktemp(f"{name}-{next(_numbers)}", numbered=False)
-
-
     try:
         with running_opensearch() as server, patience():
             warm_up(server)
