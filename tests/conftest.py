@@ -5,6 +5,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,21 @@ def _made_above(room: Path) -> frozenset[str]:
     if not room.is_relative_to(_TESTS):
         return frozenset()
     return _made_above(room.parent) | _made_in(room / "conftest.py")
+
+
+_LONGEST_ID = 80
+"""Characters of a parameter that the name of a test has in it."""
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a test by the beginning of a long parameter, and a digest of all of it.
+
+    Processes send each other all names: one of ten million characters takes them seconds.
+    """
+    if not isinstance(val, str | bytes) or len(val) <= _LONGEST_ID:
+        return None
+    whole = val if isinstance(val, bytes) else val.encode(errors="surrogatepass")
+    return f"{val[: _LONGEST_ID // 2]!a}... {blake2b(whole, digest_size=4).hexdigest()}"
 
 
 @pytest.hookimpl(tryfirst=True)
