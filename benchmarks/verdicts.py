@@ -47,7 +47,7 @@ def figures_of(workspace: Workspace, count: int) -> list[Figure]:
         stored = seconds(partial(_store, log, count))
         judge = Judge(log, measurements)
         first = wait_figure(
-            lambda: [judge.step() for _ in range(count // _SHARE)], 1.0, 1, "the judge"
+            lambda: [judge.step() for _ in range(max(1, count // _SHARE))], 1.0, 1, "the judge"
         )
         before = log.head()
         began = time.perf_counter()

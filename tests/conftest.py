@@ -1,9 +1,11 @@
 """Rules for all tests."""
 
 import gc
+import itertools
 import re
 from collections.abc import Iterator
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from benchmarks.opensearch_server import NoServer, OpenSearchServer
 from benchmarks.opensearch_server import running as running_opensearch
 from benchmarks.postgres_server import PostgresServer
 from tests import depth
+from tests.fewer_messages import leave_out, shows_all
 from tests.handfuls import Handfuls, place_of
 from tests.opensearch_indexes import patience, warm_up
 from tests.postgres_copies import Copies
@@ -43,9 +46,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have a deep run draw more examples, before any module of tests asks how many."""
+    """Have a deep run draw more examples, before any module of tests asks how many.
+
+    Have a process to which tests are handed out say no more than what is shown.
+    """
     if config.getoption("deep") is not None:
         hypothesis.settings.load_profile(depth.DEEP)
+    if hasattr(config, "workerinput") and not shows_all(config):
+        for plugin in config.pluginmanager.get_plugins():
+            if hasattr(plugin, "sendevent"):
+                leave_out(plugin)
 
 
 def pytest_collection_finish() -> None:
@@ -71,9 +81,34 @@ _MADE_ONCE = re.compile(r'^@pytest.fixture\(.*scope="module".*\)\ndef (\w+)', re
 @cache
 def _made_once(file: Path) -> frozenset[str]:
     """The fixtures that are made once for all tests of a module, there or in a conftest above."""
-    above = (each / "conftest.py" for each in file.parents if each.is_relative_to(_TESTS))
-    texts = (each.read_text() for each in (file, *above) if each.exists())
-    return frozenset(name for text in texts for name in _MADE_ONCE.findall(text))
+    return _made_in(file) | _made_above(file.parent)
+
+
+def _made_in(file: Path) -> frozenset[str]:
+    return frozenset(_MADE_ONCE.findall(file.read_text()) if file.exists() else ())
+
+
+@cache
+def _made_above(room: Path) -> frozenset[str]:
+    """Those of the conftest of a room, and of the rooms that it is in."""
+    if not room.is_relative_to(_TESTS):
+        return frozenset()
+    return _made_above(room.parent) | _made_in(room / "conftest.py")
+
+
+_LONGEST_ID = 80
+"""Characters of a parameter that the name of a test has in it."""
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a test by the beginning of a long parameter, and a digest of all of it.
+
+    Processes send each other all names: one of ten million characters takes them seconds.
+    """
+    if not isinstance(val, str | bytes) or len(val) <= _LONGEST_ID:
+        return None
+    whole = val if isinstance(val, bytes) else val.encode(errors="surrogatepass")
+    return f"{val[: _LONGEST_ID // 2]!a}... {blake2b(whole, digest_size=4).hexdigest()}"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -88,7 +123,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item, pytest.Function
         )
         if is_free and not _made_once(item.path).isdisjoint(item.fixturenames):
-            item.add_marker(pytest.mark.xdist_group(item.location[0]))
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     if hasattr(config, "workerinput"):
         items.sort(key=_place)
 
@@ -103,6 +138,19 @@ def _place(item: pytest.Item) -> bytes:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Handfuls | None:
     """Have what `--dist loadgroup` hands out one by one handed out by the handful."""
     return Handfuls(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of the test alone, whose name begins with that of the test.
+
+    To number it, pytest's own fixture looks through the directories of all tests before.
+    """
+    name = re.sub(r"\W", "_", request.node.name)[:26]
+    return tmp_path_factory.mktemp(f"{name}-{next(_numbers)}", numbered=False)
 
 
 @pytest.fixture(scope="session")

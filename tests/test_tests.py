@@ -123,6 +123,21 @@ def files() -> dict[str, list[ast.AST]]:
     return {name: nodes_of(path.read_text()) for name, path in FILES.items()}
 
 
+def test_names_of_tests_are_short(request: pytest.FixtureRequest) -> None:
+    names = [item.nodeid for item in request.session.items]
+    assert [name[:200] for name in names if len(name) > 1_000] == []
+
+
+@pytest.mark.parametrize(
+    "long", ["a" * 1_000_000, "a" * 999_999 + "b", b"a" * 1_000_000, "\ud800" * 99]
+)
+def test_long_parameters_have_short_names_of_their_own(
+    request: pytest.FixtureRequest, long: str | bytes
+) -> None:
+    assert len(request.node.name) < 600
+    assert ascii(long[:40]) in request.node.name
+
+
 def test_tests_use_no_private_names(files: dict[str, list[ast.AST]]) -> None:
     assert [(name, *use) for name, nodes in files.items() for use in private_names(nodes)] == []
 

@@ -12,7 +12,7 @@ from projections.search.bulk_build import load as rebuild
 from projections.search.index.engine import WhooshEngine
 from projections.wiring.stores import open_log
 
-COUNT, QUESTIONS = 400, 3
+COUNT, QUESTIONS = 200, 3
 
 
 @pytest.fixture(scope="module")
