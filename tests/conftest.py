@@ -16,7 +16,6 @@ from benchmarks.opensearch_server import NoServer, OpenSearchServer
 from benchmarks.opensearch_server import running as running_opensearch
 from benchmarks.postgres_server import PostgresServer
 from tests import depth
-from tests.fewer_messages import leave_out, shows_all
 from tests.handfuls import Handfuls, place_of
 from tests.opensearch_indexes import patience, warm_up
 from tests.postgres_copies import Copies
@@ -46,16 +45,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have a deep run draw more examples, before any module of tests asks how many.
-
-    Have a process to which tests are handed out say no more than what is shown.
-    """
+    """Have a deep run draw more examples, before any module of tests asks how many."""
     if config.getoption("deep") is not None:
         hypothesis.settings.load_profile(depth.DEEP)
-    if hasattr(config, "workerinput") and not shows_all(config):
-        for plugin in config.pluginmanager.get_plugins():
-            if hasattr(plugin, "sendevent"):
-                leave_out(plugin)
 
 
 def pytest_collection_finish() -> None:

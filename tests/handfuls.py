@@ -5,7 +5,6 @@ its own process would work for five seconds of a run.
 """
 
 from hashlib import blake2b
-from typing import Any
 
 from xdist.scheduler import LoadGroupScheduling
 
@@ -27,14 +26,6 @@ def handful_of(node_id: str) -> str:
 
 class Handfuls(LoadGroupScheduling):
     """Has one process run the tests of a group, and those of a handful."""
-
-    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
-        """Note that a process has run a test; what it has wholly run is counted no more."""
-        handed_out = self.assigned_work[node]
-        super().mark_test_complete(node, item_index, duration)
-        name = self._split_scope(self.registered_collections[node][item_index])
-        if all(handed_out[name].values()):
-            del handed_out[name]
 
     def _split_scope(self, nodeid: str) -> str:
         # xdist writes the group behind the name, whose brackets may have the same sign in them.

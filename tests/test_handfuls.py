@@ -54,4 +54,3 @@ def test_process_is_given_a_group_or_a_handful_at_once() -> None:
         scheduler.mark_test_complete(process, index)
     first = [each for each in free if handful_of(each) == handful_of(free[0])]
     assert process.told[50:] == [50 + place for place in range(len(first))]
-    assert [*scheduler.assigned_work[process]] == [handful_of(free[0])]
