@@ -174,7 +174,7 @@ def test_two_moments_are_chosen_by_a_form(story: Story) -> None:
     ("query", "said"),
     [
         ("beside=now", "beside is another moment than that of at or asOf: give one of them"),
-        ("at=1&beside=", "beside must be a position, `now`, or a time"),
+        ("at=1&beside=", "beside must be a position from 0 to 999999999999, `now`, or a time"),
         ("at=1&beside=2999-01-01", "beside: '2999-01-01' is yet to come"),
         ("at=1&beside=now&limit=101", "limit must be from 1 to 100 with beside, got 101"),
         ("at=1&beside=now&limit=0", "limit must be from 1 to 100 with beside, got 0"),
