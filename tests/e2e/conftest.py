@@ -25,20 +25,29 @@ needs_shared_catalogs = pytest.mark.skipif(
 )
 
 
-def run(module: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end; a server takes a free port, as another may have the usual one."""
+def run(
+    module: str, *arguments: str, given: bytes | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end; a server takes a free port, as another may have the usual one.
+
+    `given` is what the command finds in a pipe on its standard input.
+    """
     variables = {"CATALOG_PORT": "0", **os.environ, **environment}
-    return forked.run(module, arguments, variables, timeout=600)
+    return forked.run(module, arguments, variables, timeout=600, given=given)
 
 
-def catalog(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def catalog(
+    *arguments: str, given: bytes | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run `catalog`."""
-    return run("api.commands", *arguments, **environment)
+    return run("api.commands", *arguments, given=given, **environment)
 
 
-def replay(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def replay(
+    *arguments: str, given: bytes | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run `catalog-replay`."""
-    return run("replay_tool.commands", *arguments, **environment)
+    return run("replay_tool.commands", *arguments, given=given, **environment)
 
 
 def admin_token(directory: Path, **environment: str) -> str:

@@ -10,6 +10,7 @@ first, its exit code later; a fourth one is standard input, where it is not that
 """
 
 import atexit
+import fcntl
 import gc
 import importlib
 import io
@@ -98,11 +99,24 @@ def serve(
 
 
 def run(
-    module: str, arguments: Sequence[str], env: Mapping[str, str], timeout: float
+    module: str,
+    arguments: Sequence[str],
+    env: Mapping[str, str],
+    timeout: float,
+    *,
+    given: bytes | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end; raises TimeoutExpired after so many seconds."""
+    """Run a command to its end; raises TimeoutExpired after so many seconds.
+
+    `given` is what it finds in a pipe on its standard input, as much as a pipe holds.
+    """
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = Forked(module, arguments, env, out.fileno(), err.fileno())
+        stdin = None if given is None else _pipe_of(given)
+        try:
+            process = Forked(module, arguments, env, out.fileno(), err.fileno(), stdin=stdin)
+        finally:
+            if stdin is not None:
+                os.close(stdin)
         try:
             code = process.wait(timeout)
         except BaseException:
@@ -111,6 +125,15 @@ def run(
             raise
         said = [(file.seek(0), file.read())[1] for file in (out, err)]
         return subprocess.CompletedProcess([module, *arguments], code, *said)
+
+
+def _pipe_of(given: bytes) -> int:
+    """The end to read from of a pipe that has some bytes, and no writer any more."""
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as file:
+        assert len(given) <= fcntl.fcntl(writing, fcntl.F_GETPIPE_SZ)
+        file.write(given)
+    return reading
 
 
 @cache

@@ -233,16 +233,11 @@ def test_import_names_the_hundredth_line_by_its_number(tmp_path: Path) -> None:
 def test_import_reads_standard_input(tmp_path: Path, packed: bool) -> None:
     lines = f"{SERVICE}\nno JSON\n".encode()
 
-    done = subprocess.run(
-        [sys.executable, "-m", "api.commands", "import", "-", "--data", str(tmp_path / "d")],
-        input=gzip.compress(lines) if packed else lines,
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
+    given = gzip.compress(lines) if packed else lines
+    done = catalog("import", "-", "--data", str(tmp_path / "d"), given=given)
 
-    assert done.stdout.startswith(b"2 lines: 1 created, 0 changed, 0 unchanged, 1 bad")
-    assert (done.returncode, done.stderr[:5]) == (1, b"-:2: ")
+    assert done.stdout.startswith("2 lines: 1 created, 0 changed, 0 unchanged, 1 bad")
+    assert (done.returncode, done.stderr[:5]) == (1, "-:2: ")
 
 
 def test_import_knows_gzip_by_its_first_bytes(tmp_path: Path) -> None:

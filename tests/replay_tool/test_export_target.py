@@ -15,6 +15,7 @@ from domain.write_context import WriteContext
 from projections.wiring.stores import open_log
 from replay_tool.export_target import open_target
 from tests.e2e.conftest import replay
+from tests.e2e.forked import Forked
 
 UNREAD = 141
 
@@ -153,21 +154,21 @@ def test_reader_of_a_fifo_that_leaves_ends_the_export_without_a_word(
     assert (done.returncode, done.stderr) == (UNREAD, "")
 
 
-def test_reader_that_is_gone_from_the_start_ends_a_command_without_a_word(built: Path) -> None:
+def test_reader_that_is_gone_from_the_start_ends_a_command_without_a_word(
+    built: Path, tmp_path: Path
+) -> None:
     as_json = ("inspect", "--json"), ("verify", "--json")
     for arguments in (("export", "-"), ("inspect",), ("verify",), *as_json):
         reading, writing = os.pipe()
         os.close(reading)
-        done = subprocess.run(
-            [sys.executable, "-m", "replay_tool.commands", *arguments, "--data", str(built)],
-            stdout=writing,
-            stderr=subprocess.PIPE,
-            check=False,
-            timeout=60,
-        )
-        os.close(writing)
+        command = [*arguments, "--data", str(built)]
+        with (tmp_path / "said").open("w+b") as said:
+            done = Forked("replay_tool.commands", command, os.environ, writing, said.fileno())
+            os.close(writing)
+            code = done.wait(60)
+            said.seek(0)
 
-        assert (arguments, done.returncode, done.stderr) == (arguments, UNREAD, b"")
+            assert (arguments, code, said.read()) == (arguments, UNREAD, b"")
 
 
 def test_closed_standard_output_is_named(built: Path) -> None:

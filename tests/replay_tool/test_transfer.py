@@ -3,8 +3,6 @@
 import gzip
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -55,18 +53,12 @@ def test_export_into_the_data_directory_is_refused(built: Path, name: str) -> No
 
 
 def test_log_travels_through_a_pipe(built: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "replay_tool.commands"]
-    exported = subprocess.run(
-        [*command, "export", "-", "--data", str(built)], capture_output=True, check=True
-    )
-    imported = subprocess.run(
-        [*command, "import", "-", "--data", str(tmp_path / "other")],
-        input=exported.stdout,
-        capture_output=True,
-        check=True,
-    )
+    exported = replay("export", "-", "--data", str(built))
+    log = exported.stdout.encode()
+    imported = replay("import", "-", "--data", str(tmp_path / "other"), given=log)
 
-    assert imported.stderr.startswith(b"imported 8 events")
+    assert (exported.returncode, imported.returncode) == (0, 0)
+    assert imported.stderr.startswith("imported 8 events")
 
 
 def test_cut_file_leaves_nothing_behind(built: Path, tmp_path: Path) -> None:
