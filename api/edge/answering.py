@@ -194,6 +194,11 @@ class AnsweringProtocol(BoundedProtocol):
 
     # Ends of a connection, which come behind the answers that are held
 
+    def eof_received(self) -> None:
+        """Write what is held: the connection closes once its client sends no more."""
+        self.outbox.write()
+        super().eof_received()
+
     def make_room(self) -> None:
         """Write what is held, and close this connection so that another one can be taken."""
         self.outbox.write()

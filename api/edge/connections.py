@@ -97,6 +97,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unset_timer()
         if self._writing_timer is not None:
             self._writing_timer.cancel()
+        answering = self._answering
+        if answering is not None and not answering.response_complete:
+            # Uvicorn tells only the newest request of a pipeline.
+            answering.disconnected = True
+            answering.message_event.set()
         super().connection_lost(exc)
         self.edge.count_connections(len(self.connections))
 

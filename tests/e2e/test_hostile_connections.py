@@ -3,6 +3,7 @@
 import json
 import resource
 import socket
+import struct
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -93,6 +94,18 @@ def test_bodies_that_never_end_take_bounded_memory(server: Serving) -> None:
         server.served()
     # All have left, which gives their bytes back.
     until(lambda: server.ask(put(len(part)) + part)[0] == 400)
+
+
+def test_clients_that_break_off_a_pipeline_leave_nothing_in_the_log(server: Serving) -> None:
+    requests = [server.head("GET", f"/v1/search/query?q=a&size={size}") for size in range(1, 7)]
+    for number in range(20):
+        with server.connect() as connection:
+            connection.sendall(b"".join(requests))
+            time.sleep(0.002 * (number % 6))
+            # It is reset, without a goodbye.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    server.served()
+    assert "handler is closed" not in server.log.read_text()
 
 
 @pytest.mark.parametrize(

@@ -96,13 +96,23 @@ async def nothing(scope: Any, receive: Any, send: Any) -> None:
 HEAD = b"GET /v1/tables HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
+def test_answer_that_is_held_is_written_when_the_client_sends_no_more() -> None:
+    async def hold_and_end() -> list[str]:
+        connection, sent = known(HEAD)
+        connection.data_received(HEAD)
+        connection.eof_received()
+        return [*sent.done]
+
+    assert asyncio.run(hold_and_end()) == ["1", "2"]
+
+
 def test_answers_keep_their_order_where_one_is_held() -> None:
     async def three_in_a_turn() -> list[str]:
         connection, sent = known(HEAD)
         for head in (HEAD, HEAD.replace(b"Host: x", b"Host: other"), HEAD):
             connection.data_received(head)
         await asyncio.sleep(0)
-        return sent.done
+        return [*sent.done]
 
     assert asyncio.run(three_in_a_turn()) == ["1", "2", "3", "4"]
 
@@ -123,6 +133,6 @@ def test_answer_that_is_held_is_written_before_its_connection_closes(
         connection.timeout_keep_alive = 0
         connection.data_received(HEAD)
         end(connection)
-        return sent.done
+        return [*sent.done]
 
     assert asyncio.run(hold_and_end()) == ["1", "2", "closed"]
