@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -65,23 +65,22 @@ def rebuild(catalog: options.CatalogTarget, projection: str, force: bool, as_jso
     nothing to do; 1: the new one differs from the log; 2: failed, or a running server made no
     progress for 30 s.
     """
-    try:
-        with closing(open_log(catalog.data, catalog.database, is_there=True)) as log:
-            note_before_serving(catalog.data)
-            for backend in _backends(catalog, log, projection):
-                began = time.monotonic()
-                if not force and _is_current(backend, log, catalog.data, as_json):
-                    _print(backend, log, as_json, "unchanged, nothing to do")
-                    continue
-                generation = None if force else pending(backend.definition)
-                if generation is None:
-                    generation = _build(backend, log, catalog.data, as_json)
-                seconds = time.monotonic() - began
-                by_server = _switch(backend, log, catalog.data, generation)
-                _print(backend, log, as_json, "rebuilt", seconds, by_server)
-    except Differs as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(options.EXIT_DIFFERS)
+    with (
+        _ending_if_one_differs(),
+        closing(open_log(catalog.data, catalog.database, is_there=True)) as log,
+    ):
+        note_before_serving(catalog.data)
+        for backend in _backends(catalog, log, projection):
+            began = time.monotonic()
+            if not force and _is_current(backend, log, catalog.data, as_json):
+                _print(backend, log, as_json, "unchanged, nothing to do")
+                continue
+            generation = None if force else pending(backend.definition)
+            if generation is None:
+                generation = _build(backend, log, catalog.data, as_json)
+            seconds = time.monotonic() - began
+            by_server = _switch(backend, log, catalog.data, generation)
+            _print(backend, log, as_json, "rebuilt", seconds, by_server)
 
 
 @click.command(short_help="Go back to the read model before.")
@@ -94,12 +93,21 @@ def rollback(catalog: options.CatalogTarget, projection: str, as_json: bool) -> 
 
     Exit code 0: done; 1: that generation differs from the log, and the live one stays; 2: failed.
     """
+    with (
+        _ending_if_one_differs(),
+        closing(open_log(catalog.data, catalog.database, is_there=True)) as log,
+    ):
+        for backend in _backends(catalog, log, projection):
+            generation = propose_previous(backend.definition, log)
+            by_server = _switch(backend, log, catalog.data, generation)
+            _print(backend, log, as_json, "rolled back", by_server=by_server)
+
+
+@contextmanager
+def _ending_if_one_differs() -> Iterator[None]:
+    """End the command where a generation differs from the log; says where first."""
     try:
-        with closing(open_log(catalog.data, catalog.database, is_there=True)) as log:
-            for backend in _backends(catalog, log, projection):
-                generation = propose_previous(backend.definition, log)
-                by_server = _switch(backend, log, catalog.data, generation)
-                _print(backend, log, as_json, "rolled back", by_server=by_server)
+        yield
     except Differs as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(options.EXIT_DIFFERS)

@@ -108,7 +108,7 @@ def scope_of_then(sought: Sought, kind: str, fqn: str) -> str:
     """
     if kind in LABEL_ROOTS:
         return f"{sought.prefix}{_key(names.split(fqn)[-1])}"
-    return f"{sought.prefix}{name_key(kind, fqn).hex()}"
+    return f"{sought.prefix}{_key(fqn, kind)}"
 
 
 def _sought_in_common(kind: EntityKind, parameter: str, value: str) -> Sought:
@@ -138,7 +138,7 @@ def _labels_named(prefix: str, named: tuple[tuple[str, str], ...]) -> tuple[str,
     for kind, fqn in named:
         with suppress(InvalidInput):
             if len(names.split(fqn)) > 1:
-                scopes.append(f"{prefix}{name_key(kind, fqn).hex()}")
+                scopes.append(f"{prefix}{_key(fqn, kind)}")
     return tuple(scopes)
 
 
@@ -146,9 +146,9 @@ def _names(kinds: tuple[str, ...], fqn: str) -> tuple[tuple[str, str], ...]:
     return tuple((referred, KINDS[referred].spelled(fqn)) for referred in kinds)
 
 
-def _key(name: str) -> str:
-    """The key of a name by itself, as a text."""
-    return name_key("", name).hex()
+def _key(name: str, kind: str = "") -> str:
+    """The key of a name by itself, or of an entity of a kind, as a text."""
+    return name_key(kind, name).hex()
 
 
 def former_scope(fqn: str) -> str:
@@ -168,7 +168,7 @@ def scopes_of(entity: Entity) -> list[str]:
                     scopes.add(f"{parameter}:{_key(one.name)}")
     if _LABELS in kind.common_filters.values():
         for fqn, source, is_own in {*_labels(body)}:
-            key = name_key(TAG_KINDS.get(source, ""), fqn).hex()
+            key = _key(fqn, TAG_KINDS.get(source, ""))
             scopes.update((f"tag:{key}", *(f"tag:{_key(part)}" for part in _ends(fqn))))
             if is_own and fqn.startswith(f"{_TIER}."):
                 scopes.add(f"tier:{key}")

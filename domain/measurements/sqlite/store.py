@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from domain.errors import StoreUnavailable
+from domain.machine.storage_errors import is_of_damage
 from domain.machine.write_turns import WriteTurns, writing
 from domain.measurements.bounds import MOST_QUERIES, OVERHEAD, Bounds, Key
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
@@ -17,8 +18,6 @@ from domain.measurements.reports import COLUMN, COST, DAY_MS, RESULT, SYSTEM, US
 from domain.measurements.usage import UseSums
 
 FILE = "measurements.db"
-_DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""Primary error codes of SQLite for a file that is damaged."""
 _STEPS = 100_000
 """Instructions of SQLite between two looks at the clock."""
 _DELETE = "DELETE FROM points WHERE entity = ? AND series = ? AND part = ? AND at = ?"
@@ -296,7 +295,7 @@ class SqliteMeasurements(Measurements):
         try:
             yield self._connection()
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGES:
+            if is_of_damage(error):
                 self._damage = f"{self._path.name} is damaged: {error}"
             raise StoreUnavailable(f"measurements cannot be read or written: {error}") from error
 

@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from domain.errors import StoreUnavailable
 from domain.kinds.names import name_key
+from domain.machine.storage_errors import is_of_damage
 from domain.machine.write_turns import writing
 from projections.entities.sqlite.loop_state import LoopState
 from projections.entities.sqlite.tables import INDEXES, MOST_WAL_BYTES, PAGE_BYTES, TABLES
@@ -31,7 +32,7 @@ _FEW_WAL_PAGES = 250
 
 def raise_as_ours(error: sqlite3.DatabaseError) -> NoReturn:
     """Raise Damaged for a file to be built anew, StoreUnavailable, or any other error unchanged."""
-    if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+    if is_of_damage(error):
         raise Damaged(f"the sorted read model is damaged: {error}") from error
     if isinstance(error, sqlite3.OperationalError):
         if str(error).startswith(("no such table", "no such column")):
