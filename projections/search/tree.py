@@ -11,7 +11,7 @@ by what it holds: a new kind of node is walked without being known.
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from operator import is_
-from typing import Any, Union, get_args, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_type_hints
 
 import msgspec
 
@@ -196,6 +196,7 @@ Leaf = (
     | Exists
     | Ids
 )
+N = TypeVar("N", bound=Base)
 Node = Union[Leaf, Bool, Boosted, Constant, DisMax, IfFound, Nested]  # noqa: UP007 (named above, in quotes)
 
 
@@ -210,7 +211,7 @@ def leaf_count(node: Node) -> int:
     return sum(map(leaf_count, inside)) if inside else 1
 
 
-def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
+def map_children(node: N, change: Callable[[Node], Node]) -> N:
     """The node with each node directly inside it changed; the node itself when nothing changes."""
     changes: dict[str, Any] = {}
     for name in _holding_nodes(type(node)):

@@ -1,8 +1,10 @@
 """Carries out one query on the segments of a commit: evaluated one by one, ranked together."""
 
+from collections import defaultdict
+
 import numpy as np
 
-from projections.search.answers.decisions import decided
+from projections.search.answers.decisions import Decisions
 from projections.search.documents.sources import ReadObjects
 from projections.search.engine import (
     EngineHits,
@@ -11,7 +13,7 @@ from projections.search.engine import (
     nothing,
 )
 from projections.search.index.aggregate.aggregator import Aggregator
-from projections.search.index.evaluate.evaluator import Evaluator, evaluate
+from projections.search.index.evaluate.evaluator import Evaluator
 from projections.search.index.evaluate.nested import Nesting
 from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.index.evaluate.results import Matches
@@ -38,34 +40,31 @@ def search(
     `read_objects` reads what `tree.Nested` cannot decide by the index alone. Raises InvalidInput
     for what cannot be answered.
     """
-    try:
-        query = _decided(snapshot, query, deadline)
-        views = snapshot.views
-        timed_out = False
-    except OutOfTime:
-        views = ()
-        timed_out = True
-    matched: list[ranking.Matching] = []
-    parts: dict[Node | None, list[ranking.Matching]] = {facet.filter: [] for facet in query.facets}
     nesting = Nesting(Candidates(read_objects, deadline, ObjectSearch))
+    segments = _Segments(snapshot, query, nesting)
+    matched: list[ranking.Matching] = []
+    parts: defaultdict[Node | None, list[ranking.Matching]] = defaultdict(list)
+    timed_out = False
     try:
-        for view in views:
+        query = segments.decisions.of_filters(query)
+        of_facets = {facet.filter for facet in query.facets}
+        for view in snapshot.views:
             deadline.check()
-            evaluator = Evaluator(snapshot, view, nesting)
+            evaluator = segments.evaluator(view)
             allowed = view.allowed(query.kinds, query.include_deleted)
             allowed = evaluator.restricted(allowed, _filters(query.filter))
             restricted = {
                 node: evaluator.restricted(allowed, _filters(node))
-                for node in {query.post_filter, *parts}
+                for node in {query.post_filter, *of_facets}
             }
             matches = evaluator.matches(query.tree)
             decided = {
                 node: nesting.without_undecided(view, mask) for node, mask in restricted.items()
             }
             matched.append(ranking.Matching(view, matches, decided[query.post_filter]))
-            for node, documents in parts.items():
+            for node in of_facets:
                 mask = _mask(view, matches, decided[node])
-                documents.append(ranking.Matching(view, matches, mask))
+                parts[node].append(ranking.Matching(view, matches, mask))
     except OutOfTime:
         timed_out = True
     facets: list[FacetResult] = []
@@ -80,18 +79,29 @@ def search(
     return ranking.page(query, matched, facets=tuple(facets), timed_out=timed_out)
 
 
-def _decided(snapshot: Snapshot, query: EngineQuery, deadline: Deadline) -> EngineQuery:
-    nesting = Nesting(Candidates(None, deadline, ObjectSearch))
+class _Segments:
+    """Evaluates the nodes of one query in the segments of a commit."""
 
-    def is_found(node: Node) -> bool:
-        for view in snapshot.views:
-            deadline.check()
-            deciding = view.allowed(query.visible, query.include_deleted)
-            if _any(evaluate(snapshot, view, nesting, node), deciding):
+    def __init__(self, snapshot: Snapshot, query: EngineQuery, nesting: Nesting) -> None:
+        self.decisions = Decisions(self._is_found)
+        self._snapshot = snapshot
+        self._query = query
+        self._nesting = nesting
+        self._last: Evaluator | None = None
+
+    def evaluator(self, view: SegmentView) -> Evaluator:
+        """The evaluator of a segment, the same one when the segment was asked for last."""
+        if self._last is None or self._last.view is not view:
+            self._last = Evaluator(self._snapshot, view, self._nesting, self.decisions)
+        return self._last
+
+    def _is_found(self, node: Node) -> bool:
+        for view in self._snapshot.views:
+            self._nesting.deadline.check()
+            allowed = view.allowed(self._query.visible, self._query.include_deleted)
+            if _any(self.evaluator(view).matches(node), allowed):
                 return True
         return False
-
-    return decided(query, is_found)
 
 
 def _any(matches: Matches, allowed: Mask | None) -> bool:

@@ -11,7 +11,7 @@ from domain.errors import StoreUnavailable
 from domain.reading.horizon import Horizon
 from projections.feeding.port import Checkpoint, Damaged
 from projections.search.aggregations import too_many_buckets
-from projections.search.answers.decisions import decided
+from projections.search.answers.decisions import Decisions
 from projections.search.documents.sources import ReadObjects
 from projections.search.engine import (
     BEST_FIRST,
@@ -168,7 +168,8 @@ class OpenSearchEngine(SearchEngine):
         after = None
         if query.search_after is not None:
             after = pages.after(query.search_after, query.order)
-        query = decided(query, lambda node: self._is_found(query, node, deadline))
+        asked = query
+        query = Decisions(lambda node: self._is_found(asked, node, deadline)).of_query(query)
         body, undecided = self._compiled(query, read_objects, deadline, after)
         deadline.check()
         response = self._search(body, deadline, query.at)

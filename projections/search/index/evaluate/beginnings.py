@@ -14,7 +14,7 @@ from projections.search.index.evaluate.best_scores import BestScores
 from projections.search.index.evaluate.lexicons import spans
 from projections.search.index.evaluate.results import Matches
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
-from projections.search.index.evaluate.term_results import Postings
+from projections.search.index.evaluate.term_results import Postings, PostingsList
 from projections.search.index.evaluate.unions import union
 
 Range = tuple[str, int, int]
@@ -66,18 +66,25 @@ class Beginnings:
         inverted = view.fields[name]
         number = int(inverted.starts.searchsorted(begin, "right")) - 1
         if inverted.impacts is not None and int(inverted.starts[number + 1]) == end:
-            return Postings(view, name, number, 1.0)
+            return Postings(PostingsList(view, name, number), 1.0)
         return view.memory.get(
             ("beginning", *place),
-            lambda: self._gathered(view, place),
+            lambda: self._gathered(view, place, PostingsList(view, name, number)),
             lambda matches: matches.nbytes,
         )
 
-    def _gathered(self, view: SegmentView, place: Range) -> Matches:
-        """The documents of postings of several terms, each scored by its highest impact."""
+    def _gathered(self, view: SegmentView, place: Range, first: PostingsList) -> Matches:
+        """The documents of postings of several terms, each scored by its highest impact.
+
+        `first` has those of the first term.
+        """
         name, begin, end = place
         inverted, step = view.fields[name], view.steps.postings
-        best = BestScores(view, end - begin, np.uint8)
+        known = None
+        if first.is_dense:
+            # Most are often those of the word itself, of which the table is asked for as well.
+            known, begin = first.table().copy(), begin + first.count
+        best = BestScores(view, end - begin, np.uint8, known)
         for low in range(begin, end, step):
             self._check()
             part = slice(low, min(low + step, end))

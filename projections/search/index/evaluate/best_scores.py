@@ -12,13 +12,24 @@ from projections.search.index.evaluate.segments import DocIds, SegmentView
 class BestScores:
     """The highest score of each document."""
 
-    def __init__(self, view: SegmentView, count: int, dtype: Any = np.float32) -> None:
-        """`count` is how many scores will be added at most, `dtype` their type."""
+    def __init__(
+        self,
+        view: SegmentView,
+        count: int,
+        dtype: Any = np.float32,
+        known: NDArray[Any] | None = None,
+    ) -> None:
+        """`count` is how many scores will be added at most, `dtype` their type.
+
+        `known` has scores of all documents of the segment to begin with, and becomes the object's.
+        """
         self._view = view
         self._ids: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
         self._scores: list[NDArray[Any]] = [np.empty(0, dtype)]
         self._dense: NDArray[Any] | None = None
-        if count * DENSE > view.size:
+        if known is not None:
+            self._dense = known
+        elif count * DENSE > view.size:
             self._dense = np.zeros(view.size, dtype)
 
     def add(self, ids: DocIds, scores: NDArray[Any]) -> None:

@@ -5,11 +5,13 @@ and look the others up, disjunctions add up over the segment. Filters are kept a
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projections.search import tree
+from projections.search.answers.decisions import Decisions
 from projections.search.index.evaluate.leaves import Leaves
 from projections.search.index.evaluate.nested import Nesting
 from projections.search.index.evaluate.results import (
@@ -32,11 +34,20 @@ _LARGE = 64
 class Evaluator:
     """Evaluates trees against a segment, for the length of one query."""
 
-    def __init__(self, snapshot: Snapshot, view: SegmentView, nesting: Nesting) -> None:
-        self._view = view
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        view: SegmentView,
+        nesting: Nesting,
+        decisions: Decisions | None = None,
+    ) -> None:
+        """Without `decisions`, all of them must have been made in the trees."""
+        self.view = view
         self._nesting = nesting
+        self._decisions = decisions
         self._check = nesting.deadline.check
         self._leaves = Leaves(snapshot, view, self._check)
+        self._held_bytes = view.steps.held_bytes
         self._known: dict[tree.Node, Matches] = {}
         self._known_bytes = 0
 
@@ -50,7 +61,7 @@ class Evaluator:
     def _mask(self, node: tree.Node) -> Mask:
         if remembered_values(node) > _LARGE:
             return self.matches(node).mask()
-        memory = self._view.memory
+        memory = self.view.memory
         return memory.array(("mask", node), lambda: self.matches(node).mask())
 
     def matches(self, node: tree.Node) -> Matches:
@@ -58,8 +69,8 @@ class Evaluator:
         known = self._known.get(node)
         if known is None:
             self._check()
-            known = self._evaluate(node)
-            if self._known_bytes + known.nbytes <= self._view.steps.held_bytes:
+            known = _EVALUATE.get(type(node), Evaluator._leaf)(self, node)
+            if self._known_bytes + known.nbytes <= self._held_bytes:
                 self._known_bytes += known.nbytes
                 self._known[node] = known
         return known
@@ -71,44 +82,48 @@ class Evaluator:
         held: list[Matches] = []
         held_bytes = 0
         for node in nodes:
-            held.append(self.matches(node))
-            held_bytes += held[-1].nbytes
-            if len(held) > 1 and held_bytes > self._view.steps.held_bytes:
+            matches = self.matches(node)
+            held.append(matches)
+            held_bytes += matches.nbytes
+            if held_bytes > self._held_bytes and len(held) > 1:
                 held = [join(held)]
                 held_bytes = held[0].nbytes
         return held
 
-    def _evaluate(self, node: tree.Node) -> Matches:
-        match node:
-            case tree.Bool():
-                return self._bool(node)
-            case tree.Boosted(node=inner, boost=boost):
-                return self.matches(inner).scaled(boost)
-            case tree.Constant(node=inner, score=score) if values := tree.any_value_of(inner):
-                return self._leaves.any_value(values).fixed(score)
-            case tree.Constant(node=inner, score=score):
-                return self.matches(inner).fixed(score)
-            case tree.DisMax(nodes=nodes, tie_breaker=tie):
-                return self._dis_max(nodes, tie)
-            case tree.Nested():
-                return self._nesting.matches(node, self._view, self.matches)
-            case tree.IfFound():
-                raise TypeError("a decision was not made before the segments are evaluated")
-            case _:
-                return self._leaves.matches(node)
+    def _leaf(self, node: tree.Leaf) -> Matches:
+        return self._leaves.matches(node)
 
-    def _dis_max(self, nodes: Sequence[tree.Node], tie: float) -> Matches:
-        best = self._union(self._held(nodes, self._best), np.maximum)
-        if not tie:
+    def _boosted(self, node: tree.Boosted) -> Matches:
+        return self.matches(node.node).scaled(node.boost)
+
+    def _constant(self, node: tree.Constant) -> Matches:
+        if values := tree.any_value_of(node.node):
+            return self._leaves.any_value(values).fixed(node.score)
+        return self.matches(node.node).fixed(node.score)
+
+    def _nested(self, node: tree.Nested) -> Matches:
+        if self._decisions is not None:
+            # An object decides nothing: what a node stands for is that of all documents.
+            node = tree.map_children(node, self._decisions.made)
+        return self._nesting.matches(node, self.view, self.matches)
+
+    def _if_found(self, node: tree.IfFound) -> Matches:
+        if self._decisions is None:
+            raise TypeError("a decision was not made before the objects are searched")
+        return self.matches(self._decisions.chosen(node))
+
+    def _dis_max(self, node: tree.DisMax) -> Matches:
+        best = self._best(self._held(node.nodes, self._best))
+        if not node.tie_breaker:
             return best
-        total = self._union(self._held(nodes, self._union))
+        total = self._union(self._held(node.nodes, self._union))
         ids = best.ids()
         highest = best.scores_at(ids)
         rest = total.scores_at(ids) - highest
-        return Sparse(self._view.size, ids, highest + np.float32(tie) * rest)
+        return Sparse(self.view.size, ids, highest + np.float32(node.tie_breaker) * rest)
 
     def _union(self, clauses: Sequence[Matches], combine: Combine = np.add) -> Matches:
-        return union(self._view, clauses, combine, self._check)
+        return union(self.view, clauses, combine, self._check)
 
     def _best(self, clauses: Sequence[Matches]) -> Matches:
         return self._union(clauses, np.maximum)
@@ -121,7 +136,7 @@ class Evaluator:
         filters = self._held(node.filter, self._all)
         excluded = [clause for clause in self._held(node.must_not, self._union) if clause.count]
         if required > len(should_nodes):
-            return nothing(self._view)
+            return nothing(self.view)
         if len(must) == 1 and not filters and not should_nodes and not excluded:
             return must[0]
         if must or filters:
@@ -131,7 +146,7 @@ class Evaluator:
             return self._with_should(ids, must, map(self.matches, should_nodes), required)
         if should_nodes and required:
             return self._any_of(should_nodes, excluded, required)
-        every = everything(self._view, 0.0 if should_nodes else 1.0)
+        every = everything(self.view, 0.0 if should_nodes else 1.0)
         if excluded:
             mask = every.mask()
             for clause in excluded:
@@ -144,12 +159,12 @@ class Evaluator:
         return Dense(every.mask(), optional.dense() * every.mask())
 
     def _all(self, clauses: list[Matches]) -> Matches:
-        return Sparse(self._view.size, self._intersection(clauses, []), 0.0)
+        return Sparse(self.view.size, self._intersection(clauses, []), 0.0)
 
     def _intersection(self, clauses: list[Matches], excluded: list[Matches]) -> DocIds:
         """The documents that all clauses and none of the excluded ones match."""
         first, *others = sorted(clauses, key=lambda clause: clause.count)
-        if isinstance(first, Dense) or first.count * 8 > self._view.size:
+        if isinstance(first, Dense) or first.count * 8 > self.view.size:
             mask = first.mask()
             for clause in others:
                 self._check()
@@ -170,12 +185,12 @@ class Evaluator:
     def _summed(self, ids: DocIds, must: list[Matches]) -> Matches:
         """Documents that match all of `must`, with the sum of the clauses' scores."""
         if not must:
-            return Sparse(self._view.size, ids, 0.0)
+            return Sparse(self.view.size, ids, 0.0)
         constants = [clause.constant for clause in must if clause.constant is not None]
         if len(constants) == len(must):
             total = np.cumsum(np.array(constants, np.float32))[-1]
-            return Sparse(self._view.size, ids, float(total))
-        return Sparse(self._view.size, ids, self._sum(ids, must))
+            return Sparse(self.view.size, ids, float(total))
+        return Sparse(self.view.size, ids, self._sum(ids, must))
 
     def _sum(self, ids: DocIds, clauses: Sequence[Matches]) -> Scores:
         scores = clauses[0].scores_at(ids)
@@ -198,7 +213,7 @@ class Evaluator:
         if required:
             enough = counts >= required
             ids, scores = ids.compress(enough), scores.compress(enough)
-        return Sparse(self._view.size, ids, scores)
+        return Sparse(self.view.size, ids, scores)
 
     def _any_of(
         self, nodes: Sequence[tree.Node], excluded: list[Matches], required: int
@@ -216,7 +231,7 @@ class Evaluator:
         either = self._union(should)
         if required == 1 and not excluded:
             return either
-        if counts is None and not is_many(self._view, should):
+        if counts is None and not is_many(self.view, should):
             ids = either.ids()
             for clause in excluded:
                 self._check()
@@ -239,7 +254,7 @@ class Evaluator:
         None.
         """
         if counts is None:
-            counts = np.zeros(self._view.size, np.uint16)
+            counts = np.zeros(self.view.size, np.uint16)
         else:
             clauses = clauses[1:]
         for clause in clauses:
@@ -249,9 +264,14 @@ class Evaluator:
         return counts
 
 
-def evaluate(snapshot: Snapshot, view: SegmentView, nesting: Nesting, node: tree.Node) -> Matches:
-    """The documents of one segment that match the node."""
-    return Evaluator(snapshot, view, nesting).matches(node)
+_EVALUATE: dict[type[tree.Base], Callable[[Evaluator, Any], Matches]] = {
+    tree.Bool: Evaluator._bool,
+    tree.Boosted: Evaluator._boosted,
+    tree.Constant: Evaluator._constant,
+    tree.DisMax: Evaluator._dis_max,
+    tree.IfFound: Evaluator._if_found,
+    tree.Nested: Evaluator._nested,
+}
 
 
 def remembered_values(node: tree.Node) -> int:

@@ -21,7 +21,7 @@ from projections.search.index.evaluate.results import (
     nothing,
 )
 from projections.search.index.evaluate.segments import DocIds, SegmentView, Snapshot
-from projections.search.index.evaluate.term_results import Postings
+from projections.search.index.evaluate.term_results import Postings, PostingsList
 from projections.search.index.evaluate.unions import union
 from projections.search.index.format.arrays import ranges
 from projections.search.language.patterns import TermPattern, wildcard
@@ -66,23 +66,23 @@ class Leaves:
 
     def matches(self, node: tree.Leaf) -> Matches:
         """The documents that the leaf matches, scored."""
-        match node:
-            case tree.MatchAll():
-                return everything(self._view, 1.0)
-            case tree.MatchNone():
-                return nothing(self._view)
-            case tree.Term(field=field, text=text):
-                return self._term(field, text)
+        match node:  # what plain text is made of comes first
             case tree.Exact(field=field, value=value):
                 return self._best(self._exact(field, value))
-            case tree.Phrase(field=field, text=text, slop=slop):
-                return self._phrase(field, text, slop)
+            case tree.Term(field=field, text=text):
+                return self._term(field, text)
             case tree.PhrasePrefix(field=field, text=text, slop=slop):
                 refuse_whole(field)
                 return self._phrase_prefix(field, tokens(text).parts, min(slop, MAX_SLOP))
             case tree.Fuzzy(field=field):
                 refuse_whole(field)
                 return FuzzyWord(self._snapshot, node, self._check).matches(self._view)
+            case tree.MatchAll():
+                return everything(self._view, 1.0)
+            case tree.MatchNone():
+                return nothing(self._view)
+            case tree.Phrase(field=field, text=text, slop=slop):
+                return self._phrase(field, text, slop)
             case tree.Wildcard(field=field, pattern=pattern):
                 return self._remembered(node, lambda: self._pattern(field, wildcard(pattern)))
             case tree.Regex(field=field, pattern=pattern):
@@ -140,9 +140,10 @@ class Leaves:
 
     def _scored(self, field: str, number: int, name: bytes) -> Postings:
         weight = self._snapshot.term_weight(field, name)
+        postings = PostingsList(self._view, field, number)
         if field in (EXACT, WHOLE):
-            return Postings(self._view, field, number, 0.0, weight)
-        return Postings(self._view, field, number, weight)
+            return Postings(postings, 0.0, weight)
+        return Postings(postings, weight)
 
     def _best(self, clauses: Sequence[Matches]) -> Matches:
         return union(self._view, clauses, np.maximum, self._check)

@@ -158,12 +158,11 @@ class Span:
     def _near_plain(self, terms: TermNumbers, word: str, limit: int, check: Check) -> NearTerms:
         """The terms near the word, among terms in ASCII, with their slips."""
         check()
-        begins, lengths = self._places(terms)
-        lexicon = self._inverted.lexicon
         if limit == 1 and word.isascii() and len(word) <= _SHORT:
-            near, counts = one_slip(lexicon, begins, lengths, word.encode())
-            return terms.take(near), counts
-        counts = slips(lexicon, begins, lengths, word, limit, check)
+            near, few = one_slip(self._inverted, terms, self._skip, word.encode())
+            return np.array(near, np.int64), np.array(few, np.int8)
+        begins, lengths = self._places(terms)
+        counts = slips(self._inverted.lexicon, begins, lengths, word, limit, check)
         return terms.compress(counts <= limit), counts.compress(counts <= limit)
 
     def _near_others(self, terms: TermNumbers, word: str, limit: int, check: Check) -> NearTerms:

@@ -3,13 +3,13 @@
 A slip is a letter more, less, other, or two swapped.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.index.format.arrays import Inverted, ranges, starts, sums
+from projections.search.index.format.arrays import Inverted, distinct, ranges, starts, sums
 
 _ASCII = 128
 _BYTES_PER_CHECK = 1 << 20
@@ -84,39 +84,56 @@ def characters(
 
 
 def one_slip(
-    lexicon: NDArray[np.uint8], begins: NDArray[np.int64], sizes: NDArray[np.int64], word: bytes
-) -> tuple[NDArray[np.intp], NDArray[np.int8]]:
-    """Places of the terms at most one slip from the word, ascending, and their slips: 0 or 1.
+    inverted: Inverted, terms: NDArray[np.int64], skip: int, word: bytes
+) -> tuple[list[int], list[int]]:
+    """The terms at most one slip from the word, by their numbers, and their slips: 0 or 1.
 
     A slip leaves alone what comes before it, and what comes after the two letters that it concerns
     at most. So a term has the first half of the word, or what follows the letter after that half,
-    or more slips than one: few terms do. These few are compared letter by letter. Terms and word
-    are in ASCII, and their lengths differ by one letter at most.
+    or more slips than one: few terms do. These few are compared as a whole. Terms, but for their
+    first `skip` bytes, and word are in ASCII, and their lengths differ by one letter at most.
     """
-    size, half = len(word), len(word) // 2
-    ends = begins + sizes
-    places = np.arange(len(begins))
-    if len(begins) > _FEW:
-        begun, ended = np.ones((2, len(begins)), np.bool_)
-        for at in range(half):
-            begun &= lexicon.take(begins + at) == word[at]
-        for at in range(1, size - half):
-            ended &= lexicon.take(ends - at) == word[-at]
-        places = np.flatnonzero(begun | ended)
-        begins, ends, sizes = begins.take(places), ends.take(places), sizes.take(places)
-    letters, at_letter = np.frombuffer(word, np.uint8), np.arange(size)
-    inside = at_letter < sizes[:, None]
-    ahead = lexicon.take(begins[:, None] + at_letter, mode="clip") == letters
-    back = lexicon.take(ends[:, None] - 1 - at_letter, mode="clip") == letters[::-1]
-    before = np.logical_and.accumulate(ahead & inside, axis=1).sum(axis=1)
-    after = np.logical_and.accumulate(back & inside, axis=1).sum(axis=1)
-    close = before + after >= np.maximum(sizes, size) - 1
-    swapped = np.flatnonzero((before + after == size - 2) & (sizes == size))
-    at = before.take(swapped)
-    first, second = (lexicon.take(begins.take(swapped) + at + later) for later in (0, 1))
-    close[swapped] = (first == letters.take(at + 1)) & (second == letters.take(at))
-    slips = ((before < size) | (sizes > size)).astype(np.int8)
-    return places.compress(close), slips.compress(close)
+    half = len(word) // 2
+    first, last = word[:half], word[half + 1 :]
+    if len(terms) > _FEW:
+        begins, ends = inverted.offsets.take(terms) + skip, inverted.offsets.take(terms + 1)
+        # The first letters are the same in most of the terms: the last ones leave few at once.
+        begun = _having(inverted.lexicon, begins, [*enumerate(first)][::-1])
+        ended = _having(inverted.lexicon, ends, [*enumerate(last, -len(last))][::-1])
+        terms = terms.take(distinct(np.concatenate((begun, ended))))
+    near: list[int] = []
+    counts: list[int] = []
+    for number in terms.tolist():
+        term = inverted.term(number)[skip:]
+        if term.startswith(first) or term.endswith(last):
+            count = _few_slips(term, word)
+            if count < 2:
+                near.append(number)
+                counts.append(count)
+    return near, counts
+
+
+def _having(
+    lexicon: NDArray[np.uint8], bases: NDArray[np.int64], letters: Iterable[tuple[int, int]]
+) -> NDArray[np.intp]:
+    """Return which of the places `bases` have all letters, given with their distances."""
+    having = np.arange(len(bases))
+    for distance, letter in letters:
+        having = having.compress(lexicon.take(bases.take(having) + distance) == letter)
+    return having
+
+
+def _few_slips(term: bytes, word: bytes) -> int:
+    """Return the slips from the word to a term: 0, 1, or 2 for more than one."""
+    if term == word:
+        return 0
+    shorter = min(len(term), len(word))
+    at = next((at for at in range(shorter) if term[at] != word[at]), shorter)
+    if len(term) != len(word):
+        longer, other = (term, word) if len(term) > len(word) else (word, term)
+        return 1 if longer[at + 1 :] == other[at:] else 2
+    swapped = word[at : at + 2][::-1] + word[at + 2 :]
+    return 1 if term[at + 1 :] == word[at + 1 :] or term[at:] == swapped else 2
 
 
 def slips(

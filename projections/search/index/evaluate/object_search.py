@@ -6,7 +6,7 @@ from projections.search import tree
 from projections.search.documents.documents import SearchDocument
 from projections.search.documents.sources import Fields
 from projections.search.index.build.inverter import Inverter
-from projections.search.index.evaluate.evaluator import evaluate
+from projections.search.index.evaluate.evaluator import Evaluator
 from projections.search.index.evaluate.nested import Nesting
 from projections.search.index.evaluate.segments import Mask, SegmentView, Snapshot
 from projections.search.matching.candidates import Candidates
@@ -41,6 +41,6 @@ class ObjectSearch:
         if not len(self._inverter):
             return
         objects = SegmentView("objects", self._inverter.finish())
-        matches = evaluate(Snapshot((objects,)), objects, self._nesting, self._node)
+        matches = Evaluator(Snapshot((objects,)), objects, self._nesting).matches(self._node)
         for at in matches.ids().tolist():
             self.matching[int(objects.stored(at).id.partition(".")[0])] = True

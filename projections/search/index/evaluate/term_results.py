@@ -19,6 +19,32 @@ from projections.search.index.evaluate.results import (
 )
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 
+Impacts = NDArray[np.uint8]
+
+
+class PostingsList:
+    """The postings of one term in a segment, left in its arrays."""
+
+    def __init__(self, view: SegmentView, field: str, number: int) -> None:
+        self.view = view
+        self.term = (field, number)
+        inverted = view.fields[field]
+        place = inverted.postings(number)
+        self.ids = inverted.ids[place]
+        self.impacts = None if inverted.impacts is None else inverted.impacts[place]
+        """The impact of each document; None where all say the same."""
+        self.count = len(self.ids)
+        self.is_dense = self.count * DENSE > view.size
+
+    def table(self) -> Impacts:
+        """Impacts of all documents of the segment, 0 without the term; to be kept unchanged."""
+        return self.view.memory.array(("impacts", *self.term), self._spread)
+
+    def _spread(self) -> Impacts:
+        return spread(
+            self.view.size, self.ids, 1 if self.impacts is None else self.impacts, np.uint8
+        )
+
 
 class Postings:
     """The documents of one term, scored by its impacts; nothing is copied before it is needed."""
@@ -27,54 +53,41 @@ class Postings:
 
     def __init__(
         self,
-        view: SegmentView,
-        field: str,
-        number: int,
+        postings: PostingsList,
         weight: float,
         score: float | None = None,
         factors: tuple[float, ...] = (),
     ) -> None:
         """`weight` is the score of an impact of 1; or all documents have the same `score`."""
-        self._view = view
-        self.term = (field, number)
+        self._list = postings
+        self.term = postings.term
+        """The field of the index, and the number of the term."""
+        self._ids = postings.ids
+        self.count = postings.count
+        self.is_dense = postings.is_dense
         self._weight = weight
         self._factors = factors
         self.constant = None if score is None else rounded(score)
-        inverted = view.fields[field]
-        self._slice = inverted.postings(number)
-        self._ids = inverted.ids[self._slice]
-        self._impacts = inverted.impacts
-        self.count = len(self._ids)
-        self.is_dense = self.count * DENSE > view.size
 
     def ids(self) -> DocIds:
         """Numbers of the documents, ascending: int32, one for each."""
         return self._ids
 
-    def impacts(self) -> NDArray[np.uint8]:
+    def impacts(self) -> Impacts:
         """The impact of each document; to be asked for only where there is no constant."""
-        assert self._impacts is not None
-        return self._impacts[self._slice]
-
-    def _table(self) -> NDArray[np.uint8]:
-        """Impacts of all documents of the segment, 0 without the term."""
-
-        def make() -> NDArray[np.uint8]:
-            impacts = 1 if self._impacts is None else self._impacts[self._slice]
-            return spread(self._view.size, self._ids, impacts, np.uint8)
-
-        return self._view.memory.array(("impacts", *self.term), make)
+        assert self._list.impacts is not None
+        return self._list.impacts
 
     def mask(self) -> Mask:
         """The documents as a mask: bool, one for each document of the segment."""
         if self.is_dense:
-            return np.not_equal(self._table(), 0)
-        return spread(self._view.size, self._ids, True, np.bool_)
+            return np.not_equal(self._list.table(), 0)
+        return spread(self._list.view.size, self._ids, True, np.bool_)
 
     def present(self, ids: DocIds) -> Mask:
         """Return a mask of those of `ids` that are here: bool, one for each of `ids`."""
         if self.is_dense:
-            return np.not_equal(self._table().take(ids), 0)
+            return np.not_equal(self._list.table().take(ids), 0)
         return among(self._ids, ids)[1]
 
     def scores_at(self, ids: DocIds) -> Scores:
@@ -82,31 +95,31 @@ class Postings:
         if ids is self._ids:
             return filled(self.own_scores(), len(ids))
         if self.is_dense:
-            return self.scored(self._table().take(ids))
+            return self.scored(self._list.table().take(ids))
         places, present = among(self._ids, ids)
-        if self._impacts is None or not self.count:
+        if self._list.impacts is None or not self.count:
             return self.scored(present.view(np.uint8))
         return self.scored(self.impacts().take(places) * present)
 
     def dense(self) -> Scores:
         """Scores of all documents of the segment, 0 for absent ones: float32."""
         if self.is_dense:
-            return self.scored(self._table())
-        return spread(self._view.size, self._ids, self.own_scores(), np.float32)
+            return self.scored(self._list.table())
+        return spread(self._list.view.size, self._ids, self.own_scores(), np.float32)
 
     def among(self, allowed: Mask) -> Matches:
         """The documents of the term that are allowed, with their scores."""
         inside = allowed.take(self._ids)
         ids = self._ids.compress(inside)
         if self.constant is not None:
-            return Sparse(self._view.size, ids, self.constant)
-        return Sparse(self._view.size, ids, self.scored(self.impacts().compress(inside)))
+            return Sparse(self._list.view.size, ids, self.constant)
+        return Sparse(self._list.view.size, ids, self.scored(self.impacts().compress(inside)))
 
     def own_scores(self) -> Scores | float:
         """Scores of the documents in order, or one for all."""
         return self.constant if self.constant is not None else self.scored(self.impacts())
 
-    def scored(self, impacts: NDArray[np.uint8]) -> Scores:
+    def scored(self, impacts: Impacts) -> Scores:
         """Scores for these impacts, float32, one for each; 0 for an impact of 0."""
         if self.constant is not None:
             present: Scores = np.not_equal(impacts, 0).astype(np.float32)
@@ -120,11 +133,15 @@ class Postings:
         """These documents with their scores multiplied by a factor."""
         if self.constant is not None:
             return self.fixed(times(self.constant, factor))
-        return Postings(self._view, *self.term, self._weight, factors=(*self._factors, factor))
+        return Postings(self._list, self._weight, factors=(*self._factors, factor))
 
     def fixed(self, score: float) -> Matches:
         """These documents, all with one score."""
-        return Postings(self._view, *self.term, 0.0, score)
+        return Postings(self._list, 0.0, score)
+
+    def rescored(self, scores: Scores) -> "Rescored":
+        """These documents, in their order, with scores of their own."""
+        return Rescored(self._list, scores)
 
     def rank_values(self) -> NDArray[Any]:
         """Values that order the documents as their scores do; only where there is no constant."""
@@ -138,9 +155,9 @@ class Postings:
 class Rescored(Postings):
     """The documents of one term, each with a score of its own."""
 
-    def __init__(self, view: SegmentView, term: tuple[str, int], scores: Scores) -> None:
+    def __init__(self, postings: PostingsList, scores: Scores) -> None:
         """`scores` are those of the term's documents in order."""
-        super().__init__(view, *term, 0.0)
+        super().__init__(postings, 0.0)
         self._own = scores
         self.nbytes = scores.nbytes
 
@@ -158,16 +175,16 @@ class Rescored(Postings):
 
     def dense(self) -> Scores:
         """Scores of all documents of the segment, 0 for absent ones: float32."""
-        return spread(self._view.size, self._ids, self._own, np.float32)
+        return spread(self._list.view.size, self._ids, self._own, np.float32)
 
     def among(self, allowed: Mask) -> Matches:
         """The documents of the term that are allowed, with their scores."""
         inside = allowed.take(self._ids)
-        return Sparse(self._view.size, self._ids.compress(inside), self._own.compress(inside))
+        return Sparse(self._list.view.size, self._ids.compress(inside), self._own.compress(inside))
 
     def scaled(self, factor: float) -> Matches:
         """These documents with their scores multiplied by a factor."""
-        return Rescored(self._view, self.term, self._own * np.float32(factor))
+        return Rescored(self._list, self._own * np.float32(factor))
 
     def rank_values(self) -> NDArray[Any]:
         """Values that order the documents as their scores do."""

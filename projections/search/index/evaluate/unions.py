@@ -15,20 +15,18 @@ from projections.search.index.evaluate.results import (
     places,
 )
 from projections.search.index.evaluate.segments import Check, Mask, SegmentView
-from projections.search.index.evaluate.term_results import Postings, Rescored
+from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import distinct
 
 
 def union(view: SegmentView, clauses: Sequence[Matches], combine: Combine, check: Check) -> Matches:
     """The documents of any clause; their scores combined in the order of the clauses."""
     clauses = [clause for clause in clauses if clause.count]
-    if not clauses:
-        return nothing(view)
-    if len(clauses) == 1:
-        return clauses[0]
+    if len(clauses) < 2:
+        return clauses[0] if clauses else nothing(view)
     first = clauses[0]
-    if isinstance(first, Postings) and all(_is_of(clause, first) for clause in clauses):
-        return _of_term(view, first, clauses, combine, check)
+    if isinstance(first, Postings) and all([_is_of(clause, first) for clause in clauses]):
+        return _of_term(first, clauses, combine, check)
     if is_many(view, clauses):
         mask = first.mask().copy()
         for clause in clauses[1:]:
@@ -40,7 +38,7 @@ def union(view: SegmentView, clauses: Sequence[Matches], combine: Combine, check
         count = int(np.count_nonzero(mask))
         for clause in clauses:
             if isinstance(clause, Postings) and clause.count == count:
-                return _of_term(view, clause, clauses, combine, check)
+                return _of_term(clause, clauses, combine, check)
         return _many(mask, count, clauses, combine, check)
     ids = distinct(np.concatenate([clause.ids() for clause in clauses]))
     scores = first.scores_at(ids)
@@ -56,7 +54,6 @@ def _is_of(clause: Matches, postings: Postings) -> TypeGuard[Postings]:
 
 
 def _of_term(
-    view: SegmentView,
     postings: Postings,
     clauses: Sequence[Matches],
     combine: Combine,
@@ -79,7 +76,7 @@ def _of_term(
             own = clause.dense().take(ids)
         scores = own if scores is None else combine(scores, own)
     if isinstance(scores, np.ndarray):
-        return Rescored(view, postings.term, scores)
+        return postings.rescored(scores)
     return postings.fixed(float(scores))
 
 

@@ -5,6 +5,7 @@ where each term's postings start, and the postings themselves. Nothing is decode
 copied, so that opening costs nothing and processes share the pages.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, BinaryIO, TypeVar
@@ -15,6 +16,9 @@ from numpy.typing import NDArray
 
 MAGIC = b"catalog1"
 _ALIGNMENT = 64
+_LISTED = 1_024
+"""Terms that are kept as a list of an index of more terms than these: finding one looks there
+first, as what is spread over a large array is slow to come by."""
 
 Arrays = Mapping[str, NDArray[Any]]
 N = TypeVar("N", bound=np.integer[Any])
@@ -54,6 +58,9 @@ class Inverted(msgspec.Struct, kw_only=True, eq=False):
     """Number of terms."""
     _memory: Any = None
     _places: Any = None
+    _every: int = 1
+    """Terms from one to the next of those that are kept as a list."""
+    _listed: list[bytes] | None = None
 
     def __post_init__(self) -> None:
         self.size = len(self.offsets) - 1
@@ -85,6 +92,16 @@ class Inverted(msgspec.Struct, kw_only=True, eq=False):
     def first(self, term: bytes) -> int:
         """The number of the first term that is not before `term`; `size` when all are."""
         low, high = 0, self.size
+        if high > _LISTED:
+            if self._listed is None:
+                self._every = high // _LISTED
+                self._listed = list(map(self.term, range(0, high, self._every)))
+            after = bisect_left(self._listed, term)
+            low, high = max(0, (after - 1) * self._every + 1), min(high, after * self._every)
+        return self._between(term, low, high)
+
+    def _between(self, term: bytes, low: int, high: int) -> int:
+        """`first` where it is known to be from `low` up to `high`."""
         memory, offsets = self._memory, self._places
         while low < high:
             middle = (low + high) // 2
@@ -105,7 +122,12 @@ class Inverted(msgspec.Struct, kw_only=True, eq=False):
         after = prefix.rstrip(b"\xff")
         if not after:
             return low, self.size
-        return low, self.first(after[:-1] + bytes((after[-1] + 1,)))
+        after = after[:-1] + bytes((after[-1] + 1,))
+        # Most beginnings are those of few terms, whose bytes are near each other.
+        begin, step = low, 1
+        while begin + step < self.size and self.term(begin + step) < after:
+            begin, step = begin + step, step * 4
+        return low, self._between(after, begin, min(begin + step, self.size))
 
     def postings(self, number: int) -> slice:
         """Return the place of the postings of a term in `ids` and `impacts`."""

@@ -10,6 +10,7 @@ import os
 import zlib
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,13 @@ class Directory(FileStorage):  # type: ignore[misc]
     """Bytes of new files that a search, or the first opening, sums itself: some milliseconds."""
     retry_seconds = 1.0
     """Time after which a file that could not be read is summed again."""
+
+    @cached_property
+    def _root(self) -> str:
+        return f"{os.path.abspath(self.folder)}{os.sep}"
+
+    def _fpath(self, fname: str) -> str:
+        return f"{self._root}{fname}"
 
     def rename_file(self, oldname: str, newname: str, safe: bool = False) -> None:
         """Rename a file, in place of any file that has the new name."""

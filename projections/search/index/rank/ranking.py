@@ -5,7 +5,7 @@ Each segment gives its best documents in order; merged, they are compared by wha
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import Any
@@ -141,7 +141,7 @@ def page(
         total += matches.count
         if matches.count:
             parts.append(_Part(view, matches, sort, wanted, after))
-    hits = tuple(_hits(parts, sort, query.offset, wanted))
+    hits = tuple(_hits(parts, query.offset, wanted))
     capped = not query.exact_total and total > TOTAL_CAP
     return EngineHits(
         total=TOTAL_CAP if capped else total,
@@ -185,12 +185,19 @@ class _Part:
             return self.scores[0]
         return float(best(self._whole, 1)[1][0])
 
-    def hit(self, at: int) -> EngineHit:
-        """The hit at a place of the order."""
-        stored = self._view.stored(int(self.ids[at]))
-        score = self.scores[at] if self._place is None else None
-        value = score if self._place is None else stored.sort[self._place]
-        return EngineHit(stored.id, stored.kind, score, (value, stored.sort[_NAME], stored.id))
+    def hits(self, begin: int, end: int) -> list[EngineHit]:
+        """The hits from one place of the order up to another."""
+        stored = map(self._view.stored, self.ids[begin:end].tolist())
+        if (place := self._place) is None:
+            scored = zip(stored, self.scores[begin:end], strict=True)
+            return [
+                EngineHit(each.id, each.kind, score, (score, each.sort[_NAME], each.id))
+                for each, score in scored
+            ]
+        return [
+            EngineHit(each.id, each.kind, None, (each.sort[place], each.sort[_NAME], each.id))
+            for each in stored
+        ]
 
     def key(self, hit: EngineHit) -> Key:
         """Return the key that compares the hit with others."""
@@ -199,25 +206,22 @@ class _Part:
 
     def key_at(self, at: int) -> Key:
         """The key of the hit at a place."""
-        return self.key(self.hit(at))
+        return self.key(self.hits(at, at + 1)[0])
 
     def entries(self, begin: int) -> Iterator[tuple[Key, EngineHit]]:
         """The hits from a place on, each with its key."""
         for at in range(begin, len(self.ids)):
-            hit = self.hit(at)
+            (hit,) = self.hits(at, at + 1)
             yield self.key(hit), hit
 
 
-def _hits(parts: Sequence[_Part], sort: Sort, offset: int, wanted: int) -> Iterator[EngineHit]:
+def _hits(parts: Sequence[_Part], offset: int, wanted: int) -> Iterable[EngineHit]:
     if len(parts) == 1:
-        for at in range(offset, min(wanted, len(parts[0].ids))):
-            yield parts[0].hit(at)
-        return
+        return parts[0].hits(offset, wanted)
     begins, left = _skipped(parts, offset)
     entries = [part.entries(begin) for part, begin in zip(parts, begins, strict=True)]
     merged = heapq.merge(*entries, key=itemgetter(0))
-    for _, hit in islice(merged, left, left + wanted - offset):
-        yield hit
+    return (hit for _, hit in islice(merged, left, left + wanted - offset))
 
 
 def _skipped(parts: Sequence[_Part], offset: int) -> tuple[list[int], int]:

@@ -16,7 +16,7 @@ from projections.search.documents.documents import SearchDocument
 from projections.search.documents.sources import object_reader
 from projections.search.engine import EngineHits, EngineQuery, Sort
 from projections.search.index.build.inverter import Inverter
-from projections.search.index.evaluate.evaluator import evaluate
+from projections.search.index.evaluate.evaluator import Evaluator
 from projections.search.index.evaluate.nested import Nesting
 from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.index.evaluate.segments import Memory, SegmentView, Snapshot, Steps
@@ -327,7 +327,7 @@ def test_nested_of_several_conditions_needs_the_objects():
     candidates = Candidates(reader, endless(), ObjectSearch)
     candidates.left = 1
     with pytest.raises(InvalidInput, match="more than 20000 documents"):
-        evaluate(Snapshot([view]), view, Nesting(candidates), query.tree)
+        Evaluator(Snapshot([view]), view, Nesting(candidates)).matches(query.tree)
 
 
 def test_searches_of_several_threads_answer_the_same():
