@@ -113,6 +113,30 @@ def test_near_terms_are_those_within_the_distance(terms, word, limit, prefix):
     assert numbers.tolist() == sorted(numbers.tolist())
 
 
+@pytest.mark.parametrize("word", ["b", "ab", "abba", "abbabaab", "aaaaaaaaab"])
+def test_terms_near_a_word_among_many_are_all_told(word):
+    """Most of many terms are left out by some of their letters alone."""
+    chance = random.Random(5)
+    terms = {"".join(chance.choices("ab", k=chance.randint(1, 11))) for _ in range(3_000)}
+    inverted = index(terms)
+    numbers, slips = Span(inverted, b"p:", b"").near(word, 1, Memory(1_000_000), nothing)
+    expected = {term: slip for term in terms if (slip := distance(term, word)) <= 1}
+    assert dict(zip(texts(inverted, numbers), slips.tolist(), strict=True)) == expected
+
+
+@given(st.lists(st.binary(max_size=3), min_size=1, max_size=20), st.integers(0, 4_000))
+def test_terms_are_told_by_their_places_in_small_and_large_indexes(sought, size):
+    terms = sorted({number.to_bytes(2, "big") for number in range(0, 16 * size, 16)} | {b"\xff"})
+    text, offsets = lexicon(terms)
+    places = starts(np.ones(len(terms), np.int64))
+    inverted = Inverted(lexicon=text, offsets=offsets, starts=places, ids=places[:-1])
+    for term in sought:
+        assert inverted.first(term) == sum(1 for each in terms if each < term)
+        begun = [number for number, each in enumerate(terms) if each.startswith(term)]
+        low, high = inverted.span(term)
+        assert list(range(low, high)) == begun
+
+
 def distance(left: str, right: str) -> int:
     """Slips between two words, each letter aligned with another at most once (no cascades)."""
 
