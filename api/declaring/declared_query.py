@@ -118,21 +118,44 @@ class DeclaredQuery:
                 yield self.names[argument], inner, default, meta
 
     def values(self, scope: Any) -> dict[str, Any]:
-        """The values of all parameters of a request by argument, defaults included.
+        """The values of all parameters of a request; raises as `of_query` and `of_path` do."""
+        return {**self.of_query(scope), **self.of_path(scope)}
 
-        Parameters of the path are in `path_params` of the scope. Raises InvalidInput for a value
-        that does not fit, a parameter that is missing or given twice, `null` for one that is no
-        text, bytes that are no UTF-8, and an unknown one. Unknown parameters are ignored, except
-        names that are nearly known ones; a list refuses them all, since one that is ignored might
-        have narrowed or ordered it, and so does a write, which might have been meant as a dry run.
+    def of_query(self, scope: Any) -> Mapping[str, Any]:
+        """The values that the query string gives by argument, defaults included.
+
+        Raises InvalidInput for a value that does not fit, a parameter that is missing or given
+        twice, `null` for one that is no text, bytes that are no UTF-8, and an unknown one. Unknown
+        parameters are ignored, except names that are nearly known ones; a list refuses them all,
+        since one that is ignored might have narrowed or ordered it, and so does a write, which
+        might have been meant as a dry run.
         """
         query_string = scope["query_string"]
         convert = _remembered if len(query_string) <= MOST_REMEMBERED_BYTES else DeclaredQuery._read
         try:
-            return {**convert(self, query_string), **self._read_path(scope)}
+            return convert(self, query_string)
         except msgspec.ValidationError:
-            given = {**self._given(query_string), **scope.get("path_params", {})}
-            raise InvalidInput(self._explain(scope, given)) from None
+            raise self._wrong(scope) from None
+
+    def of_path(self, scope: Any) -> dict[str, Any]:
+        """The values that `path_params` of the scope give; raises InvalidInput for a wrong one."""
+        if not self._in_path:
+            return {}
+        given = scope["path_params"]
+        try:
+            return {
+                argument: given[argument].replace(SLASH, "/")
+                if hint is str
+                else msgspec.convert(given[argument], hint, strict=False)
+                for argument, hint in self._in_path.items()
+            }
+        except msgspec.ValidationError:
+            raise self._wrong(scope) from None
+
+    def _wrong(self, scope: Any) -> InvalidInput:
+        """The error of a request of which some parameters are wrong."""
+        given = {**self._given(scope["query_string"]), **scope.get("path_params", {})}
+        return InvalidInput(self._explain(scope, given))
 
     def _read(self, query_string: bytes) -> Mapping[str, Any]:
         """The values of a query string by argument; raises ValidationError and InvalidInput."""
@@ -143,18 +166,6 @@ class DeclaredQuery:
                 raise InvalidInput(f"{name} and {snake(name)} are one parameter; give it once")
             given[name] = value
         return msgspec.structs.asdict(msgspec.convert(given, self._struct, strict=False))
-
-    def _read_path(self, scope: Any) -> Mapping[str, Any]:
-        """The values that the path gives, by argument; raises ValidationError."""
-        if not self._in_path:
-            return {}
-        given = scope["path_params"]
-        return {
-            argument: given[argument].replace(SLASH, "/")
-            if hint is str
-            else msgspec.convert(given[argument], hint, strict=False)
-            for argument, hint in self._in_path.items()
-        }
 
     def _given(self, query_string: bytes) -> dict[str, Any]:
         """The texts that a query string gives by spelling, lists of those that are lists.

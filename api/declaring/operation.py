@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from api.answers.responses import JSON
 from api.callers.permissions import Permission
 from api.declaring.declared_query import Parameters, in_path
-from api.declaring.signatures import Revision, route
+from api.declaring.signatures import route
 
 REQUEST_HEADERS = ("If-Match", "If-None-Match", "Idempotency-Key", "X-Request-Id")
 """Headers that a write of one entity may have."""
@@ -91,7 +91,7 @@ class Operation(_Words, frozen=True, kw_only=True):
         parameters: Parameters = MappingProxyType({}),
         *,
         by_name: str = " by qualified name",
-        revision: Revision | None = None,
+        **more: Any,
     ) -> list[HTTPRouteHandler]:
         """Both routes of an operation on an entity: by the id behind a path, and by the name.
 
@@ -102,7 +102,7 @@ class Operation(_Words, frozen=True, kw_only=True):
         named = replace(self, id=f"{self.id}ByName", summary=summary)
         places = ((self, "{entity_id:str}"), (named, "name/{fqn:path}"))
         return [
-            each.at(method, f"{path}/{place}", permission, function, parameters, revision=revision)
+            each.at(method, f"{path}/{place}", permission, function, parameters, **more)
             for each, place in places
         ]
 

@@ -61,11 +61,11 @@ class JsonRoute:
         An answer that `function` makes at once is good for as long as `revision` stays the same, if
         given; the answer to a list without filters for as long as `unfiltered` does.
 
-        Of a list, `prepare` makes what all pages of one form have in common, and says if it is
+        With `prepare`, which makes what all requests of one form have in common, and says if it is
         light enough to be kept. It is given the access of the caller, whether the path has the
-        prefix of `base_path`, and the parameters by keyword. `function` is then given the scope of
-        the request, what was prepared, and by keyword the cursor of the page, where that was not
-        among the parameters.
+        prefix of `base_path`, and the parameters of the query by keyword. `function` is then given
+        the scope of the request, what was prepared, and by keyword the parameters of the path, and
+        the cursor of a page, where that was not among the parameters.
         """
         self.template = _TYPE_IN_PATH.sub("}", path)
         self.permission = permission
@@ -75,6 +75,7 @@ class JsonRoute:
         self._function = function
         self.query = query
         self._prepare = prepare
+        self._has_cursor = "after" in query.names
         self._prepared: dict[Hashable, Any] = {}
 
     @property
@@ -96,10 +97,13 @@ class JsonRoute:
         """
         response: ASGIResponse
         if self._prepare is not None:
-            form, cursor = split_cursor(scope["query_string"])
+            form, given = scope["query_string"], self.query.of_path(scope)
+            if self._has_cursor:
+                form, cursor = split_cursor(form)
+                given |= cursor
             key = form, scope["auth"], has_prefix(scope)
-            prepared = self._prepared.get(key) or self._prepare_form(*key)
-            response = self._function(scope, prepared, **cursor)
+            prepared = self._prepared.get(key) or self._prepare_form(scope, *key)
+            response = self._function(scope, prepared, **given)
             return response
         values = self.query.values(scope)
         if self._is_async:
@@ -107,9 +111,9 @@ class JsonRoute:
         response = self._function(Request(scope), **values)
         return response
 
-    def _prepare_form(self, query_string: bytes, access: Any, prefixed: bool) -> Any:
+    def _prepare_form(self, scope: Any, query_string: bytes, access: Any, prefixed: bool) -> Any:
         assert self._prepare is not None
-        given = self.query.values({"query_string": query_string, "path": self.template})
+        given = self.query.of_query({**scope, "query_string": query_string})
         prepared, is_light = self._prepare(access, prefixed, **given)
         if is_light and len(query_string) <= MOST_REMEMBERED_BYTES:
             if len(self._prepared) >= _MOST_FORMS:
@@ -216,12 +220,11 @@ def route(
     )(_start)
 
 
-def name_in_path(request: Request[Any, Any, Any], marker: bytes = b"/name/") -> str:
+def name_in_path(scope: HTTPScope, marker: bytes = b"/name/") -> str:
     """The qualified name after `/name/`, or another marker, as the client percent-encoded it.
 
     The name is read from the raw path, because routing merges slashes that belong to the name.
     """
-    scope: HTTPScope = request.scope
     raw = scope["raw_path"].partition(b"?")[0]
     try:
         return unquote_to_bytes(raw.partition(marker)[2]).decode()

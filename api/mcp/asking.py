@@ -14,7 +14,7 @@ from api.callers.permissions import Access, Action
 from api.declaring.signatures import AnyRequest
 from api.mcp.answers import Cursors, Room
 from api.services import Services
-from api.use_cases.entity_reads import read_entity
+from api.use_cases.entity_reads import entity_form, read_entity
 from api.use_cases.past import position_asked, read_past_entity
 from api.use_cases.searcher import Searcher
 from domain.aggregate.lifecycle import format_version
@@ -130,9 +130,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         kind = viewed(self.access, which)
         given = {"fields": ",".join(fields) or None, "include": Include.ALL}
         if position is None:
-            body, more = read_entity(
-                self.services, kind, self.access, given, most_bytes, **which_of(kind, which)
-            )
+            form = entity_form(kind, self.access, given)
+            body, more = read_entity(self.services, kind, form, most_bytes, **which_of(kind, which))
         else:
             body, more = read_past_entity(
                 self.services, kind, self.access, given, position, **which_of(kind, which)

@@ -8,74 +8,114 @@ import msgspec
 from api.callers.permissions import Access, Action, Permission
 from api.services import Services
 from api.use_cases.list_parameters import named_in, parse_fields
-from api.use_cases.measured import id_of, measured_fields, refuse_joins, with_member
+from api.use_cases.measured import (
+    Measured,
+    id_of,
+    measured_fields,
+    refuse_joins,
+    with_member,
+)
 from api.use_cases.members import member_fields, members_of, reference_of
 from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, sole_kinds_below
 from domain.reading import history
+from projections.entities.list_port import Include
 from projections.entities.port import EntityTooLarge, SortedReadModel
 from projections.entities.single_entities import EntityAnswer, read_one
 from projections.wiring.stores import Stores
 
+_Found = tuple[EntityAnswer, dict[str, bytes | None]]
+"""An entity, and kind below it -> the reference to the one entity of the kind, if it is there."""
+
+
+class EntityForm(msgspec.Struct, frozen=True):
+    """What the reads of single entities of a kind have in common that ask for the same fields."""
+
+    access: Access
+    include: Include
+    fields: tuple[str, ...]
+    """The optional fields to show that the lists hold."""
+    measured: Mapping[str, Measured]
+    """Field to show -> its reader; they are newer than the lists."""
+    members: tuple[str, ...]
+    """The fields to show that list entities which refer to the one."""
+    below: tuple[str, ...]
+    """The kinds of which the one entity below is named, where it is there."""
+    described: bool
+    """True if what the last version has changed is asked for."""
+
+    @property
+    def takes_long(self) -> bool:
+        """True if the answer needs history, measurements or a list."""
+        return bool(self.described or self.measured or self.members)
+
+
+def entity_form(kind: EntityKind, access: Access, given: Mapping[str, Any]) -> EntityForm:
+    """The form of a read with the parameters `fields` and `include` of a single read.
+
+    Raises InvalidInput and FieldWithheld for fields.
+    """
+    named = named_in(given["fields"])
+    withheld = access.withheld(Action.VIEW, kind.name)
+    measured = measured_fields(kind, named)
+    fields = parse_fields(kind, given["fields"], withheld, strict=bool(access.statuses))
+    if "joins" in measured:
+        refuse_joins(access, Action.VIEW)
+    return EntityForm(
+        access,
+        given["include"],
+        tuple(field for field in fields if field not in measured),
+        measured,
+        tuple(member_fields(kind, named, access)),
+        tuple(
+            name
+            for name in sole_kinds_below(kind.name)
+            if not {name, "*"}.isdisjoint(named) and access.may(Permission(Action.VIEW, name))
+        ),
+        "changeDescription" in named,
+    )
+
 
 def read_entity(
-    services: Services,
-    kind: EntityKind,
-    access: Access,
-    given: Mapping[str, Any],
-    most_bytes: int | None,
-    **which: str,
+    services: Services, kind: EntityKind, form: EntityForm, most_bytes: int | None, **which: str
 ) -> tuple[bytes, dict[str, Any]]:
     """The JSON of an entity without what is withheld, and the headers and condition of an answer.
 
-    `given` are the parameters `fields` and `include` of a single read; `which` is `entity_id` or
-    `fqn`. Raises NotFound, InvalidInput and FieldWithheld for fields, and EntityTooLarge for what
-    may have more than `most_bytes` or takes long.
+    `which` is `entity_id` or `fqn`. Raises NotFound, and EntityTooLarge for what may have more than
+    `most_bytes` or takes long.
     """
-    stores = services.stores
-    withheld = access.withheld(Action.VIEW, kind.name)
-    named = named_in(given["fields"])
-    include, described = given["include"], "changeDescription" in named
-    measured = measured_fields(kind, named)
-    fields = parse_fields(kind, given["fields"], withheld, strict=bool(access.statuses))
-    # Measured fields are read from the measurements, which are newer than the lists.
-    fields = tuple(field for field in fields if field not in measured)
-    if "joins" in measured:
-        refuse_joins(access, Action.VIEW)
-    members = member_fields(kind, named, access)
-    if (described or measured or members) and most_bytes is not None:
-        # The answer needs history, measurements or a list, however long their reading takes.
+    if most_bytes is not None and form.takes_long:
         raise EntityTooLarge
-    below = [
-        name
-        for name in sole_kinds_below(kind.name)
-        if not {name, "*"}.isdisjoint(named) and access.may(Permission(Action.VIEW, name))
-    ]
+    stores, access, below = services.stores, form.access, form.below
 
-    def find(
-        entities: SortedReadModel,
-    ) -> tuple[EntityAnswer, dict[str, bytes | None]]:
+    def find(entities: SortedReadModel) -> _Found:
         entity = read_one(
-            entities, kind, fields=fields, include=include, most_bytes=most_bytes, **which
+            entities,
+            kind,
+            fields=form.fields,
+            include=form.include,
+            most_bytes=most_bytes,
+            **which,
         )
         return entity, {other: _reference_below(entities, other, entity) for other in below}
 
     entity, added = stores.entities.read(find)
+    withheld = access.withheld(Action.VIEW, kind.name)
     body = entity.body if withheld is None else withheld.cut(entity.body)
     for other, reference in added.items():
         if reference is not None:
             body = with_member(body, other, reference)
-    for field, shown in measured.items():
+    for field, shown in form.measured.items():
         if (value := shown(services, access, id_of(entity))) is not None:
             body = with_member(body, field, value)
-    for field in members:
+    for field in form.members:
         body = with_member(body, field, members_of(services, kind, field, entity))
-    if described and withheld is None:
+    if form.described and withheld is None:
         body = _with_change(stores, kind, body)
     body = access.statuses.shown(kind, body)
     # What refers to an entity comes and goes without an event of it, as measurements do.
-    conditional = not (below or measured or members)
+    conditional = not (below or form.measured or form.members)
     tag = etag(entity.version, entity.last_event, withheld.digest if withheld else None)
     headers = {"ETag": tag, "X-Catalog-Position": str(entity.position)}
     return body, {"headers": headers, "conditional": conditional}

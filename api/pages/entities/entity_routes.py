@@ -19,7 +19,7 @@ from api.pages.frame.rendering import AnyRequest, Renderer, html
 from api.pages.frame.routing import page
 from api.paths.entity_pages import entity_address
 from api.services import Services
-from api.use_cases.entity_reads import read_entity
+from api.use_cases.entity_reads import entity_form, read_entity
 from api.use_cases.entity_writes import Asked, PlanOf, context_of, write_entity
 from api.use_cases.past import read_past_entity
 from domain.errors import CatalogError, InvalidInput, NotEmpty, NotFound, StaleVersion
@@ -99,11 +99,13 @@ class EntityRequest(msgspec.Struct, frozen=True):
         Blocks. Raises NotFound, and Purged for the past of an entity.
         """
         given = {"fields": fields, "include": Include.ALL}
-        of_whom = self.services, self.kind, self.access, given
+        services, kind, access = self.services, self.kind, self.access
         if self.moment is None:
-            body, more = read_entity(*of_whom, None, fqn=self.name)
+            form = entity_form(kind, access, given)
+            body, more = read_entity(services, kind, form, None, fqn=self.name)
         else:
-            body, more = read_past_entity(*of_whom, self.moment.position, fqn=self.name)
+            position = self.moment.position
+            body, more = read_past_entity(services, kind, access, given, position, fqn=self.name)
         return body, more["headers"]["ETag"]
 
     def decoded(self, fields: str | None = "*") -> tuple[dict[str, Any], str]:
@@ -122,7 +124,7 @@ class EntityPages:
     def asked(self, request: AnyRequest) -> EntityRequest:
         """The entity that the path of a page names, by kind and name; raises NotFound."""
         kind = kind_of(request.scope)
-        name = name_in_path(request, f"/{kind.name}/".encode())
+        name = name_in_path(request.scope, f"/{kind.name}/".encode())
         return EntityRequest(self._services, request, kind, kind.spelled(name))
 
     async def asked_as_of(

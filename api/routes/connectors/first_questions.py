@@ -45,7 +45,7 @@ def first_question_routes() -> list[HTTPRouteHandler]:
 
 
 def _connection_test(request: AnyRequest, fqn: str) -> Finished:
-    name = name_in_path(request)
+    name = name_in_path(request.scope)
     service_type = name.removesuffix(_SUFFIX)
     if service_type in ("", name):
         raise NotFound(f"testConnectionDefinition instance for {name[:80]} not found")

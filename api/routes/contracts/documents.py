@@ -102,7 +102,7 @@ def odcs_routes(services: Services) -> list[HTTPRouteHandler]:
                 which = id_in_path(where["entity_id"])
             else:
                 marker = (YAML_OF if media_type == YAML_TYPES[0] else DOCUMENT_OF).encode()
-                which = ByName(CONTRACT.spelled(name_in_path(request, marker)))
+                which = ByName(CONTRACT.spelled(name_in_path(request.scope, marker)))
             body, more = read_document(services, request.auth, which, encode)
             return body, {**more, "media_type": media_type}
 

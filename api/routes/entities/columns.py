@@ -59,7 +59,7 @@ def column_routes(services: Services) -> list[HTTPRouteHandler]:
         if "entity_id" in where:
             entity_id = id_in_path(where["entity_id"])
         else:
-            fqn = name_in_path(request, COLUMNS_OF.encode())
+            fqn = name_in_path(request.scope, COLUMNS_OF.encode())
         access: Access = request.auth
         asked = _asked(fields)
         withheld = access.withheld(Action.VIEW, kind.name)

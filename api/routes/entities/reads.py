@@ -17,7 +17,7 @@ from api.declaring.signatures import KIND_NAME, AnyRequest, id_in_path, name_in_
 from api.declaring.unsupported_parameters import UNSUPPORTED
 from api.routes.entities.related import related_routes
 from api.services import Services
-from api.use_cases.entity_reads import read_entity
+from api.use_cases.entity_reads import EntityForm, entity_form, read_entity
 from api.use_cases.list_parameters import list_parameters, list_request, single_parameters
 from api.use_cases.measured import reading
 from api.use_cases.past import (
@@ -53,6 +53,9 @@ _ANY_BYTES = 2**31 - 1
 _Form = tuple[ListRequest, str | None, str | None, tuple[str, ...]]
 """The request that the pages of one list share, their point in time (`at` and `asOf`), and the
 fields asked for that have no past."""
+_OneForm = tuple[EntityForm | None, dict[str, Any], str | None, str | None]
+"""The form that reads of single entities share, None for one of the past, and the parameters that
+it is made of: `fields` and `include`, `at`, and `asOf`."""
 _AT_ONCE = 100
 """The largest `limit` of a page that is read as soon as it is asked for, half a millisecond of
 work; a larger one is read in a task of its request."""
@@ -130,21 +133,20 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         caller: str = scope["user"].name
         return Heavy(chunks, caller, services.heavy_reads, services.streams, headers)
 
-    def one(
-        request: AnyRequest,
-        fields: str | None,
-        include: Include,
-        at: str | None,
-        as_of: str | None,
-        **where: str,
-    ) -> ASGIResponse:
+    def prepare_one(
+        access: Access, prefixed: bool, at: str | None, as_of: str | None, **given: Any
+    ) -> tuple[_OneForm, bool]:
+        is_past = at is not None or as_of is not None
+        return (None if is_past else entity_form(kind, access, given), given, at, as_of), True
+
+    def one(scope: Any, prepared: _OneForm, **where: str) -> ASGIResponse:
         if "entity_id" in where:
             which = {"entity_id": id_in_path(where["entity_id"])}
         else:
-            which = {"fqn": kind.spelled(name_in_path(request))}
-        if at is None and as_of is None:
-            return found(request, fields, include, which)
-        given = {"fields": fields, "include": include}
+            which = {"fqn": kind.spelled(name_in_path(scope))}
+        form, given, at, as_of = prepared
+        if form is not None:
+            return found(form, which)
 
         async def in_past(request: AnyRequest) -> ASGIResponse:
             position = await position_asked(services, request, at, as_of)
@@ -161,23 +163,19 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         return services.large(request, await services.heavy_read(request, work))
 
     def of_caller(request: AnyRequest, fields: str | None, include: Include) -> ASGIResponse:
-        return found(request, fields, include, {"fqn": names.quote(request.user.name)})
+        form = entity_form(kind, request.auth, {"fields": fields, "include": include})
+        return found(form, {"fqn": names.quote(request.user.name)})
 
-    def found(
-        request: AnyRequest, fields: str | None, include: Include, which: dict[str, str]
-    ) -> ASGIResponse:
-        access: Access = request.auth
-        given = {"fields": fields, "include": include}
-
+    def found(form: EntityForm, which: dict[str, str]) -> ASGIResponse:
         def small() -> Finished:
-            body, more = read(access, given, LOOP_BYTES, **which)
+            body, more = read(form, LOOP_BYTES, **which)
             return Finished(body, **more)
 
-        def large() -> Finished:
-            body, more = read(access, given, None, **which)
-            return services.large(request, body, **more)
-
         async def in_thread(request: AnyRequest) -> ASGIResponse:
+            def large() -> Finished:
+                body, more = read(form, None, **which)
+                return services.large(request, body, **more)
+
             return await services.heavy_read(request, large)
 
         async def of_database(request: AnyRequest) -> ASGIResponse:
@@ -197,7 +195,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         request: AnyRequest, to_id: UUID, to_type: str, **given: Any
     ) -> tuple[bytes, dict[str, Any]]:
         entity_id = _attached(kind, stores, str(to_id), to_type, given["include"])
-        return read(request.auth, given, None, entity_id=entity_id)
+        return read(entity_form(kind, request.auth, given), None, entity_id=entity_id)
 
     def versions(request: AnyRequest, entity_id: str) -> Heavy:
         revisions = history.versions(stores.log, kind, id_in_path(entity_id))
@@ -217,7 +215,8 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         return access.statuses.shown(kind, shown)
 
     def show_key(key: str, request: AnyRequest, entity_id: str) -> ASGIResponse:
-        return found(request, key, Include.NON_DELETED, {"entity_id": id_in_path(entity_id)})
+        given = {"fields": key, "include": Include.NON_DELETED}
+        return found(entity_form(kind, request.auth, given), {"entity_id": id_in_path(entity_id)})
 
     listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
     single = single_parameters(kind)
@@ -253,7 +252,9 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             unfiltered=partial(revision, kind.name) if revision else None,
             prepare=prepare,
         ),
-        *_ONE.by_id_and_name("GET", path, viewing, one, {**single, **PAST}, revision=revision),
+        *_ONE.by_id_and_name(
+            "GET", path, viewing, one, {**single, **PAST}, revision=revision, prepare=prepare_one
+        ),
         *(
             _SHOWN_ALONE[key].at("GET", f"{item}/{key}", viewing, partial(show_key, key))
             for key in kind.own_paths.deleted

@@ -183,7 +183,7 @@ def _wanted(
     """The entity that a path names, by `entity_id` or by the name that `fqn` is a part of."""
     if entity_id is not None:
         return id_in_path(entity_id)
-    return ByName(kind.spelled(name_in_path(request)))
+    return ByName(kind.spelled(name_in_path(request.scope)))
 
 
 def _given(kind: EntityKind, action: Action, asked: Asked) -> Mapping[str, Any]:

@@ -47,7 +47,7 @@ def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
     ) -> Reference:
         if fqn is None:
             return paths.by_id(request.auth, entity_type, entity_id)
-        return paths.by_name(request.auth, entity_type, name_in_path(request))
+        return paths.by_name(request.auth, entity_type, name_in_path(request.scope))
 
     def walk(request: AnyRequest, upstream: int, downstream: int, **where: Any) -> bytes:
         root, sight = root_of(request, **where), sight_of(request.auth, Action.VIEW)

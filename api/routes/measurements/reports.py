@@ -165,7 +165,7 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
 
     def add(request: AnyRequest, body: bytes, fqn: str) -> bytes:
         given = report(body, TestResult)
-        name = name_in_path(request, _MARKER)
+        name = name_in_path(request.scope, _MARKER)
         entity_id = id_of(find(services, kind, name))
         result = given.of(entity_id, name)
         services.measurements.write(entity_id, result.points(), clock.now())
@@ -178,7 +178,7 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
 
     def listed(request: AnyRequest, fqn: str, **period: Any) -> bytes:
         shown = partial(shown_result, request.auth)
-        entity = find(services, kind, name_in_path(request, _MARKER))
+        entity = find(services, kind, name_in_path(request.scope, _MARKER))
         return page(services, id_of(entity), RESULT, "", shown=shown, **period)
 
     path = f"/v1/{kind.collection}/testCaseResults/{{fqn:path}}"

@@ -42,7 +42,7 @@ def usage_routes(services: Services) -> list[HTTPRouteHandler]:
 
 def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     def wanted(request: AnyRequest, entity_id: str | None = None, fqn: str = "") -> str:
-        return name_in_path(request) if entity_id is None else id_in_path(entity_id)
+        return name_in_path(request.scope) if entity_id is None else id_in_path(entity_id)
 
     def reported(request: AnyRequest, body: bytes, **where: str) -> bytes:
         which, given = wanted(request, **where), report(body, DailyUse)

@@ -33,7 +33,7 @@ from projections.entities.replaced_states import EntityChange
 from projections.entities.scopes import former_scope
 from projections.entities.single_entities import with_all_fields
 from projections.entities.sqlite.commit import SqliteCommit, spelled
-from projections.entities.sqlite.database import EntityDatabase, sqlite_errors
+from projections.entities.sqlite.database import EntityDatabase, raise_as_ours, sqlite_errors
 from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
 from projections.entities.stored_entity import HELD_DIGESTS, held_digests
@@ -166,7 +166,7 @@ class SqliteReadModel(SortedReadModel):
         entity, when its core or its optional fields have more than half of `most_bytes`.
         """
         sql, value = (_BY_ID, entity_id) if entity_id is not None else (_BY_FQN, fqn)
-        with sqlite_errors():
+        try:
             connection = self.database.connection
             if most_bytes is None:
                 row = connection.execute(sql, (kind, value)).fetchone()
@@ -182,6 +182,8 @@ class SqliteReadModel(SortedReadModel):
                 former = connection.execute(_BY_FORMER, (former_scope(fqn), kind)).fetchone()
                 if former is not None:
                     return self.document(kind, entity_id=former[0], most_bytes=most_bytes)
+        except sqlite3.DatabaseError as error:
+            raise_as_ours(error)
         if row is None:
             return None
         core, optional, position, last_event, deleted = row
