@@ -149,12 +149,13 @@ class Application(Litestar):
 
     async def _dispatch(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request by the quick path, or by all of Litestar."""
-        if self.late:
+        answer = self.quick.application(scope)
+        if answer is None and self.late:
             # The path as the router reads it; one that only looks like a collection's does no harm.
             asked = normalize_path(scope["path"])
             for collection in [each for each in self.late if each in asked]:
                 self._register_late(collection)
-        answer = self.quick.application(scope)
+            answer = self.quick.application(scope)
         if answer is None:
             self.mount()
             answer = super().__call__
