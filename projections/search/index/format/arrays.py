@@ -5,7 +5,7 @@ where each term's postings start, and the postings themselves. Nothing is decode
 copied, so that opening costs nothing and processes share the pages.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, BinaryIO, TypeVar
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 MAGIC = b"catalog1"
 _ALIGNMENT = 64
-_LISTED = 1_024
-"""Terms that are kept as a list of an index of more terms than these: finding one looks there
-first, as what is spread over a large array is slow to come by."""
+_LISTED, _LISTED_BYTES = 1_024, 64
+"""Terms whose beginnings are kept as a list of an index of more terms than these, and the most
+bytes of each. Finding a term looks there first, as what is spread over a large array is slow to
+come by."""
 
 Arrays = Mapping[str, NDArray[Any]]
 N = TypeVar("N", bound=np.integer[Any])
@@ -59,7 +60,7 @@ class Inverted(msgspec.Struct, kw_only=True, eq=False):
     _memory: Any = None
     _places: Any = None
     _every: int = 1
-    """Terms from one to the next of those that are kept as a list."""
+    """Terms from one to the next of those in the list."""
     _listed: list[bytes] | None = None
 
     def __post_init__(self) -> None:
@@ -95,9 +96,11 @@ class Inverted(msgspec.Struct, kw_only=True, eq=False):
         if high > _LISTED:
             if self._listed is None:
                 self._every = high // _LISTED
-                self._listed = list(map(self.term, range(0, high, self._every)))
-            after = bisect_left(self._listed, term)
-            low, high = max(0, (after - 1) * self._every + 1), min(high, after * self._every)
+                beginnings = map(self.term, range(0, high, self._every))
+                self._listed = [each[:_LISTED_BYTES] for each in beginnings]
+            cut = term[:_LISTED_BYTES]
+            low = max(0, (bisect_left(self._listed, cut) - 1) * self._every + 1)
+            high = min(high, bisect_right(self._listed, cut) * self._every)
         return self._between(term, low, high)
 
     def _between(self, term: bytes, low: int, high: int) -> int:
