@@ -153,9 +153,10 @@ class Application(Litestar):
         if answer is None and self.late:
             # The path as the router reads it; one that only looks like a collection's does no harm.
             asked = normalize_path(scope["path"])
-            for collection in [each for each in self.late if each in asked]:
-                self._register_late(collection)
-            answer = self.quick.application(scope)
+            if collections := [each for each in self.late if each in asked]:
+                for collection in collections:
+                    self._register_late(collection)
+                answer = self.quick.application(scope)
         if answer is None:
             self.mount()
             answer = super().__call__

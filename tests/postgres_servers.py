@@ -55,10 +55,14 @@ def stop_and_start_under_load(
 def losing_what_is_not_on_disk(postgres: PostgresServer) -> Iterator[None]:
     """Crash the server at the end of the block, in which nobody writes to disk unasked."""
     with postgres.connect() as connection:
-        ((log_writer,),) = connection.execute(
-            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
+        # A page is written to disk with what the log has of it, and so is a checkpoint.
+        writers = connection.execute(
+            "SELECT pid FROM pg_stat_activity"
+            " WHERE backend_type IN ('walwriter', 'background writer', 'checkpointer')"
         ).fetchall()
-    os.kill(log_writer, signal.SIGSTOP)
+    assert len(writers) == 3
+    for (pid,) in writers:
+        os.kill(pid, signal.SIGSTOP)
     try:
         yield
     finally:
@@ -66,5 +70,6 @@ def losing_what_is_not_on_disk(postgres: PostgresServer) -> Iterator[None]:
             rows = connection.execute("SELECT pid FROM pg_stat_activity").fetchall()
         # A server whose part dies ends all its sessions, and recovers from its log. Until then a
         # session may still write to disk what was not there.
-        os.kill(log_writer, signal.SIGKILL)
+        for (pid,) in writers:
+            os.kill(pid, signal.SIGKILL)
         until(lambda: not any(Path(f"/proc/{pid}").exists() for (pid,) in rows))

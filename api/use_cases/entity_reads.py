@@ -30,7 +30,7 @@ _Found = tuple[EntityAnswer, dict[str, bytes | None]]
 
 
 class EntityForm(msgspec.Struct, frozen=True):
-    """What the reads of single entities of a kind have in common that ask for the same fields."""
+    """The part that reads of single entities of a kind share which ask for the same fields."""
 
     access: Access
     include: Include

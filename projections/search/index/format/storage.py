@@ -49,21 +49,26 @@ class Directory(FileStorage):  # type: ignore[misc]
     def _root(self) -> str:
         return f"{os.path.abspath(self.folder)}{os.sep}"
 
-    def _fpath(self, fname: str) -> str:
-        return f"{self._root}{fname}"
+    def _path(self, name: str) -> str:
+        """The path of a file. Whoosh makes it absolute each time, which searches would wait for."""
+        return f"{self._root}{name}"
+
+    def file_length(self, name: str) -> int:
+        """The size of a file in bytes; raises OSError."""
+        return os.path.getsize(self._path(name))
 
     def rename_file(self, oldname: str, newname: str, safe: bool = False) -> None:
         """Rename a file, in place of any file that has the new name."""
-        os.replace(self._fpath(oldname), self._fpath(newname))
+        os.replace(self._path(oldname), self._path(newname))
 
     def sync(self, names: list[str]) -> None:
         """Have the files and their names survive a power loss."""
-        durable_files.sync(*map(self._fpath, (*names, "")))
+        durable_files.sync(*map(self._path, (*names, "")))
 
     def manifest_stamp(self) -> object:
         """Return a value that differs after each change of the manifest; None without one."""
         try:
-            status = os.stat(self._fpath(MANIFEST))
+            status = os.stat(self._path(MANIFEST))
         except FileNotFoundError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
@@ -74,7 +79,7 @@ class Directory(FileStorage):  # type: ignore[misc]
         None while one of Whoosh's own writers has it, who share it with nobody.
         """
         with ExitStack() as stack:
-            file = stack.enter_context(open(self._fpath(WRITE_LOCK), "ab"))
+            file = stack.enter_context(open(self._path(WRITE_LOCK), "ab"))
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -83,7 +88,7 @@ class Directory(FileStorage):  # type: ignore[misc]
 
     def read(self, name: str) -> bytes:
         """All bytes of a file."""
-        return Path(self._fpath(name)).read_bytes()
+        return Path(self._path(name)).read_bytes()
 
     def crc(self, name: str, go_on: Callable[[], None] = lambda: None) -> int:
         """The CRC-32 of a file's bytes, which are read for it.
@@ -92,7 +97,7 @@ class Directory(FileStorage):  # type: ignore[misc]
         """
         total = 0
         piece = memoryview(bytearray(_PIECE))
-        with open(self._fpath(name), "rb", buffering=0) as file:
+        with open(self._path(name), "rb", buffering=0) as file:
             while size := file.readinto(piece):
                 total = zlib.crc32(piece[:size], total)
                 go_on()
