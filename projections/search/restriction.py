@@ -1,6 +1,6 @@
 """Restrictions of a search to what a caller may see: kinds, and fields of these kinds."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import get_args
 
 import msgspec
@@ -15,6 +15,8 @@ from projections.visibility.withholding import Withheld
 
 MAX_PLAIN_WORDS = 1_024
 """Different words without a field, and the like, that are looked for field by field."""
+DEFAULT_FIELDS = frozenset(field.path for kind in KINDS.values() for field in kind.search)
+"""Fields that are searched, in one kind or another, for words without a field."""
 _KNOWN = get_args(Node)
 
 
@@ -122,6 +124,22 @@ class Visibility(msgspec.Struct, frozen=True):
         if kinds is None:
             return None if len(self.kinds) == len(KINDS) else self.kinds
         return kinds & self.kinds
+
+    def deciding(
+        self, kinds: frozenset[str] | None, fields: Collection[str] = DEFAULT_FIELDS
+    ) -> frozenset[str] | None:
+        """The kinds, None for all, of which documents decide what a search of some kinds is for.
+
+        A kind that is not searched decides nothing if anything in `fields`, in which words are
+        looked for, is withheld in it: the query avoids what is withheld in searched kinds alone.
+        """
+        sought = self.kinds if kinds is None else kinds
+        hiding = {
+            kind
+            for kind, withheld in self.withheld.items()
+            if kind not in sought and any(map(withheld.touches_indexed, fields))
+        }
+        return self.kinds - hiding if hiding else self.within(None)
 
     def hidden_in(self, kinds: frozenset[str] | None) -> Hidden:
         """Return the fields that are withheld in a search of some kinds, None for all."""

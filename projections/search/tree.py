@@ -162,8 +162,9 @@ class DisMax(Base, frozen=True):
 class IfFound(Base, frozen=True):
     """`then` where any document that the caller may see matches `sought`, else `otherwise`.
 
-    `sought` is looked for in all visible kinds, with soft-deleted documents if the search has them.
-    The index and the filters of the search do not narrow this, so that facets count what is found.
+    `sought` is looked for in the kinds that decide (`EngineQuery.visible`), with soft-deleted
+    documents if the search has them. The index and the filters of the search do not narrow this, so
+    that facets count what is found.
     """
 
     sought: "Node"

@@ -1,6 +1,7 @@
 """`search_catalog`: entities by words and filters, with what tells them apart."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -18,6 +19,7 @@ from projections.search.answers.queries import MAX_WINDOW, SearchRequest, search
 from projections.search.index_names import ALL
 from projections.search.language.field_values import typed
 from projections.search.language.text import MAX_LENGTH
+from projections.wiring.stores import Stores
 
 MOST_ABOUT, MOST_NAMED = 200, 5
 """Characters of what a hit is about, and owners and tags of it that are named."""
@@ -100,8 +102,6 @@ async def search_catalog(asked: Asked, given: SearchCatalog) -> Hits:
     """A page of hits, the best first."""
     pinned, start = asked.place(given.cursor)
     past = await asked.position(given.as_of, searched=True)
-    if past is None and pinned is not None and _has_moved(asked, pinned):
-        past = await asked.position(f"@{pinned}", searched=True)
     kinds = ",".join(kind_named(each).name for each in given.kinds) or ALL
     size = min(given.limit, MAX_WINDOW - start)
     if given.limit and not size:
@@ -115,22 +115,37 @@ async def search_catalog(asked: Asked, given: SearchCatalog) -> Hits:
         post_filter=_filter(given.filters),
         include_aggregations=given.limit == 0,
     )
-
-    def search(*within: Any) -> Hits:
-        answered, _ = search_response(sought, *within)
-        position = asked.services.stores.engine.checkpoint() if past is None else past
-        return _shown(asked, given, answered, start, pinned or position)
-
-    return await asked.searcher.in_thread(asked.request, kinds, search, past)
-
-
-def _has_moved(asked: Asked, pinned: int) -> bool:
-    """True if searches show more than at a position to which they can go back.
-
-    Indexes in a cluster have no past: their pages go on in what is there now.
-    """
     stores = asked.services.stores
-    return not stores.searches_elsewhere and stores.engine.checkpoint() != pinned
+
+    def search(position: int, *within: Any) -> Hits:
+        answered, _ = search_response(sought, *within)
+        return _shown(asked, given, answered, start, position)
+
+    def search_now(*within: Any) -> Hits | int:
+        """The page; its position instead where searches have moved on from that."""
+        position = _searched(stores)
+        if stores.searches_elsewhere:
+            # Indexes in a cluster have no past: their pages go on in what is there now.
+            return search(position if pinned is None else pinned, *within)
+        if pinned in (None, position):
+            hits = search(position, *within)
+            if _searched(stores) == position:
+                return hits
+        return position if pinned is None else pinned
+
+    if past is None:
+        page = await asked.searcher.in_thread(asked.request, kinds, search_now)
+        if isinstance(page, Hits):
+            return page
+        past = await asked.position(f"@{page}", searched=True)
+        assert past is not None
+    return await asked.searcher.in_thread(asked.request, kinds, partial(search, past), past)
+
+
+def _searched(stores: Stores) -> int:
+    """The position of what searches read; raises StoreUnavailable."""
+    with stores.engine.use() as engine:
+        return engine.revision()
 
 
 def _filter(filters: Filters) -> tree.Bool | None:

@@ -12,7 +12,7 @@ IsFound = Callable[[tree.Node], bool]
 
 
 class Decisions:
-    """What each `tree.IfFound` of a query stands for, the same in all segments."""
+    """Chooses the node that each `tree.IfFound` of a query stands for, the same in all segments."""
 
     def __init__(self, is_found: IsFound) -> None:
         self._is_found = is_found

@@ -198,7 +198,7 @@ def engine_query(request: SearchRequest, visibility: Visibility) -> tuple[Engine
         filter=tree.all_of(filters) if filters else None,
         post_filter=post_filter,
         kinds=kinds,
-        visible=visibility.within(None),
+        visible=visibility.deciding(kinds),
         include_deleted=request.deleted,
         sort=sort,
         offset=request.from_,

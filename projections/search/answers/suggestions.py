@@ -110,7 +110,7 @@ def suggestions(
                 tree=leaves.tree(paths),
                 filter=tree.Exact("deleted", "true") if request.deleted else None,
                 kinds=kinds,
-                visible=visibility.within(None),
+                visible=visibility.deciding(kinds, paths),
                 include_deleted=request.deleted,
                 size=_ASKED_FOR * request.size,
             )

@@ -1,9 +1,12 @@
 """Searches for agents: hits that say enough to choose, counts, filters, and the past."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from api.mcp.reading import search
+from projections.search.answers.queries import search_response
 from tests.api.conftest import Client, running
 from tests.api.mcp.agent import Agent, table
 
@@ -48,6 +51,29 @@ def test_pages_are_of_one_moment(found: Client) -> None:
     names = [hit["name"] for page in (first, *pages) for hit in page["hits"]]
     assert sorted(names) == [table(f"moving{number:02}")["name"] for number in range(20)]
     assert Agent(found).call("search_catalog", **asked)["total"] == 21
+
+
+def test_page_is_of_the_position_that_it_tells(
+    found: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        found.table(f"passing{number:02}")
+    found.search_until(lambda answer: answer["hits"]["total"]["value"] == 20, q="passing*")
+    searches = iter([True])
+
+    def search_before_a_commit(*asked: Any) -> Any:
+        answer = search_response(*asked)
+        if next(searches, False):
+            # It would be the first of all, and push another one to the second page.
+            found.table("passing")
+            found.search_until(lambda answer: answer["hits"]["total"]["value"] == 21, q="passing*")
+        return answer
+
+    monkeypatch.setattr(search, "search_response", search_before_a_commit)
+    pages = list(Agent(found).pages("search_catalog", query="passing*", kinds=["table"], limit=10))
+    names = [hit["name"] for page in pages for hit in page["hits"]]
+    assert names == [table(f"passing{number:02}")["name"] for number in range(20)]
+    assert {page["total"] for page in pages} == {20}
 
 
 def test_hit_says_enough_to_choose(found: Client) -> None:

@@ -210,6 +210,26 @@ def test_shown_fields_are_those_that_the_caller_may_see(shop):
     assert less["hits"]["hits"][0]["_source"] == {"name": "dim_customer"}
 
 
+def test_words_withheld_in_other_kinds_decide_nothing(catalog, entity):
+    """Whoever may not see the description of a table must not learn if it has a word."""
+    catalog.add(entity("a", "topic", description="bakery"))
+
+    def found(withheld):
+        request = SearchRequest(q="bacerty", index="topic")
+        visibility = Visibility(frozenset(KINDS), withheld)
+        answer = json.loads(search(request, catalog.engine, catalog.read_sources, visibility).body)
+        return [catalog.entities[hit["_id"]].name for hit in answer["hits"]["hits"]]
+
+    of_tables = {"table": Withheld("table", frozenset({"description"}))}
+    of_topics = {"topic": Withheld("topic", frozenset({"owners"}))}
+    assert found(of_tables) == found({}) == ["a"]
+    catalog.add(entity("b", "table", description="bacerty"))
+    assert found(of_tables) == ["a"]
+    assert found(of_tables | of_topics) == ["a"]
+    assert found(of_topics) == []
+    assert found({}) == []
+
+
 def test_search_for_a_page_gives_values_and_what_its_text_asks_for(shop):
     request = SearchRequest(q="name:dim_customer", shown_fields=("name", "entityType"))
     answer, parsed = queries.search_response(request, shop.engine, shop.read_sources)

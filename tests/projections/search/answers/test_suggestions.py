@@ -109,6 +109,15 @@ def test_what_is_withheld_is_not_suggested(shop):
         texts(shop, "cust", include_source_fields=("columns.name",), withheld=HIDDEN)
 
 
+def test_names_withheld_in_other_kinds_decide_no_suggestion(catalog):
+    """Whoever may not see the display name of a table must not learn how it begins."""
+    catalog.add(make_entity("orders", "topic", fqn="bus.orders"), make_entity("b"))
+    assert texts(catalog, "ordesr", index="topic", withheld=HIDDEN) == ["orders"]
+    catalog.add(make_entity("b", displayName="Ordesr"))
+    assert texts(catalog, "ordesr", index="topic", withheld=HIDDEN) == ["orders"]
+    assert texts(catalog, "ordesr", index="topic") == []
+
+
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
