@@ -220,6 +220,8 @@ def _text(edit: Edit, before: str) -> str:
         return f"{before}\n\n{edit.text}" if before else edit.text
     if edit.act is Act.REPLACE_IN_DESCRIPTION:
         times = before.count(edit.old) if edit.old else 0
+        if times == 1 and before.find(edit.old) != before.rfind(edit.old):
+            times = 2  # which overlap, so that `count` takes them for one
         if times != 1:
             raise InvalidInput(
                 f"old must occur in the description exactly once, and does {times} times"

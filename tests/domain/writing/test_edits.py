@@ -108,6 +108,12 @@ def test_columns_are_changed_by_their_names(world: World, table: Entity) -> None
     assert [each["tagFQN"] for each in zip_code["tags"]] == ["PII.Email"]
 
 
+def test_text_that_overlaps_itself_occurs_twice(world: World, table: Entity) -> None:
+    edit(world, table, one(Act.APPEND_DESCRIPTION, text="A banana."))
+    with pytest.raises(InvalidInput, match="exactly once, and does 2 times"):
+        edit(world, table, one(Act.REPLACE_IN_DESCRIPTION, old="ana", text="x"))
+
+
 @pytest.mark.parametrize(
     ("refused", "error", "said"),
     [
