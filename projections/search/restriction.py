@@ -1,6 +1,7 @@
 """Restrictions of a search to what a caller may see: kinds, and fields of these kinds."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import get_args
 
 import msgspec
@@ -56,20 +57,7 @@ class _Restriction:
     def __init__(self, hidden: Hidden, parameter: str) -> None:
         self._hidden = hidden
         self._parameter = parameter
-        self._boosts: dict[str, float] | None = None
-        """Default field that no kind withholds -> its boost: leaves without a field are spread over
-        these. None where nothing is withheld in any default field."""
-        if any(
-            each.touches_indexed(field.path)
-            for each in hidden.withheld
-            for field in KINDS[each.kind].search
-        ):
-            self._boosts = {}
-            for kind in sorted(hidden.kinds):
-                for field in KINDS[kind].search:
-                    if not hidden.hides(field.path):
-                        boost = self._boosts.get(field.path, 0.0)
-                        self._boosts[field.path] = max(boost, field.boost)
+        self._boosts = _boosts(hidden)
         self._spread_leaves: dict[Node, Node] = {}
         self._shown: set[str] = set()
         """Fields named in the tree that were looked at and not refused."""
@@ -126,7 +114,7 @@ class Visibility(msgspec.Struct, frozen=True):
         return kinds & self.kinds
 
     def deciding(
-        self, kinds: frozenset[str] | None, fields: Collection[str] = DEFAULT_FIELDS
+        self, kinds: frozenset[str] | None, fields: frozenset[str] = DEFAULT_FIELDS
     ) -> frozenset[str] | None:
         """The kinds, None for all, of which documents decide what a search of some kinds is for.
 
@@ -137,7 +125,7 @@ class Visibility(msgspec.Struct, frozen=True):
         hiding = {
             kind
             for kind, withheld in self.withheld.items()
-            if kind not in sought and any(map(withheld.touches_indexed, fields))
+            if kind not in sought and _hides_any(withheld, fields)
         }
         return self.kinds - hiding if hiding else self.within(None)
 
@@ -155,6 +143,31 @@ class Visibility(msgspec.Struct, frozen=True):
         withheld = self.withheld.get(kind)
         shown = withheld.cut(entity_json) if withheld else entity_json
         return self.statuses.shown(KINDS[kind], shown)
+
+
+@lru_cache(256)
+def _boosts(hidden: Hidden) -> Mapping[str, float] | None:
+    """Default fields that no kind withholds, and their boosts: leaves without a field are spread
+    over these. None where nothing is withheld in any default field.
+    """
+    if not any(
+        each.touches_indexed(field.path)
+        for each in hidden.withheld
+        for field in KINDS[each.kind].search
+    ):
+        return None
+    boosts: dict[str, float] = {}
+    for kind in sorted(hidden.kinds):
+        for field in KINDS[kind].search:
+            if not hidden.hides(field.path):
+                boosts[field.path] = max(boosts.get(field.path, 0.0), field.boost)
+    return boosts
+
+
+@lru_cache(256)
+def _hides_any(withheld: Withheld, fields: frozenset[str]) -> bool:
+    """True if anything in the fields is withheld."""
+    return any(map(withheld.touches_indexed, fields))
 
 
 EVERYTHING = Visibility(frozenset(KINDS), {})

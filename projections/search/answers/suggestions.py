@@ -110,7 +110,7 @@ def suggestions(
                 tree=leaves.tree(paths),
                 filter=tree.Exact("deleted", "true") if request.deleted else None,
                 kinds=kinds,
-                visible=visibility.deciding(kinds, paths),
+                visible=visibility.deciding(kinds, frozenset(paths)),
                 include_deleted=request.deleted,
                 size=_ASKED_FOR * request.size,
             )
