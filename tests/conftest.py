@@ -3,6 +3,7 @@
 import gc
 import itertools
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2b
@@ -28,6 +29,10 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile(depth.DEEP, deadline=None, max_examples=100, print_blob=True)
 hypothesis.settings.load_profile(depth.QUICK)
+
+# As in the processes of the server. A test that commits beside threads that search hands the
+# interpreter back at each call of the system, and would wait 5 ms for each while they work.
+sys.setswitchinterval(0.001)
 
 _COLLECT_AFTER = 50_000, 20, 20
 """New objects, and rounds of the younger generations, until garbage is collected."""

@@ -11,6 +11,7 @@ from litestar import HttpMethod, Litestar, Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 from litestar.types import HTTPScope, Middleware
+from litestar.utils import normalize_path
 from litestar.utils.signature import ParsedSignature
 
 from api.answers.responses import Deferred
@@ -130,8 +131,21 @@ def _start(request: AnyRequest) -> ASGIResponse:
 class MountedHandler(HTTPRouteHandler):
     """The handler of a JsonRoute, of which Litestar learns the signature once for all of them.
 
-    There are hundreds, and learning it of each would take longer than all else of a start.
+    There are hundreds, and learning it of each would take longer than all else of a start. Litestar
+    is told of a handler when it is registered: the quick path needs no more than what is here.
     """
+
+    def __init__(self, method: str, path: str, opt: dict[str, Any]) -> None:
+        # HEAD is answered as GET is, without the body.
+        methods: Any = {"GET", "HEAD"} if method == "GET" else {method}
+        self.http_methods = methods
+        self.paths = {normalize_path(path)}
+        self.opt = opt
+
+    @property
+    def fn(self) -> Callable[..., Any]:
+        """The function that all share."""
+        return _start
 
     @property
     def parsed_fn_signature(self) -> ParsedSignature:
@@ -144,7 +158,17 @@ class MountedHandler(HTTPRouteHandler):
         return _learned().signature_model
 
     def on_registration(self, app: Litestar) -> None:
-        """Note that the function is called at once: nothing else of it differs from the others'."""
+        """Become a handler of Litestar, whose function is called at once."""
+        super().__init__(
+            [*self.paths],
+            http_method=[*self.http_methods],
+            # The status of the answer itself counts, not this one.
+            status_code=200,
+            opt=self.opt,
+            media_type="application/json",
+            sync_to_thread=False,
+        )
+        self.owner = app
         self.has_sync_callable = True
 
     def resolve_middleware(self) -> list[Middleware]:
@@ -207,17 +231,7 @@ def route(
         unsupported = {}
     query = DeclaredQuery(parameters, unsupported, snake_too=snake_too)
     declared = JsonRoute(path, permission, function, query, revision, unfiltered, prepare)
-
-    return MountedHandler(
-        path,
-        # HEAD is answered as GET is, without the body.
-        http_method=[HttpMethod.GET, HttpMethod.HEAD] if method == "GET" else HttpMethod(method),
-        # The status of the answer itself counts, not this one.
-        status_code=200,
-        opt={"permission": permission, "route": declared},
-        media_type="application/json",
-        sync_to_thread=False,
-    )(_start)
+    return MountedHandler(method, path, {"permission": permission, "route": declared})
 
 
 def name_in_path(scope: HTTPScope, marker: bytes = b"/name/") -> str:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import pytest
 from anyio import Event
+from anyio.from_thread import BlockingPortal
 from litestar import Litestar
 from litestar.testing import TestClient
 from msgspec.structs import replace
@@ -94,13 +95,17 @@ def body_of(response: Any) -> Any:
 
 
 class _TestClient(TestClient[Litestar]):
-    """Hands a request over to the thread of the application once.
+    """Hands a request over to the thread of the application once, and ends in that thread.
 
-    Litestar's own has that thread make an event first, for which both threads take a turn.
+    Litestar's own has that thread make an event first, for which both threads take a turn, and
+    starts another one with an event loop to close its streams.
     """
+
+    _portal: BlockingPortal | None = None
 
     def __enter__(self) -> "_TestClient":
         super().__enter__()
+        self._portal = self.blocking_portal
         call = self.blocking_portal.call
 
         def call_or_make(function: Callable[..., Any], *given: Any) -> Any:
@@ -108,6 +113,19 @@ class _TestClient(TestClient[Litestar]):
 
         self.blocking_portal.call = call_or_make  # type: ignore[method-assign, assignment]
         return self
+
+    def __exit__(self, *given: Any) -> None:
+        super().__exit__(*given)
+        self._portal = None
+
+    @contextmanager
+    def portal(self) -> Iterator[BlockingPortal]:
+        """The way to the thread of the application, until that has ended."""
+        if self._portal is not None:
+            yield self._portal
+            return
+        with super().portal() as portal:
+            yield portal
 
 
 class Client:

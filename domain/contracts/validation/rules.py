@@ -26,6 +26,9 @@ class RulesProcess:
     many times as long as most rules.
     """
 
+    seconds = 1.0
+    """Processor time of the rules of one contract."""
+
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -56,7 +59,7 @@ class RulesProcess:
         """The answer of the process, as far as it comes within `WAITS` seconds."""
         if self._process is None:
             self._process = subprocess.Popen(
-                command_of(_PROCESS),
+                [*command_of(_PROCESS), str(self.seconds)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -5,22 +5,22 @@ one many times over: a rule of some hundred bytes can make one that no machine c
 each contract has a process with bounds of its own, which ends at them: a copy of one that has
 imported all that rules take, and no more.
 
-A contract is a line of JSON on standard input: a list of its rules, each a text, and the entity.
-For each rule, in order, goes a line of JSON to standard output: null where the value of the rule is
-true, or why the rule has failed; and `true` when the process of the contract has ended.
+The argument is the seconds of processor time that the rules of one contract have. A contract is a
+line of JSON on standard input: a list of its rules, each a text, and the entity. For each rule, in
+order, goes a line of JSON to standard output: null where the value of the rule is true, or why the
+rule has failed; and `true` when the process of the contract has ended.
 """
 
 import json
 import os
 import resource
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from datalogic_py import DataLogicError, Engine
 
-SECONDS = 1
-"""Processor time of the rules of one contract."""
 MEMORY = 768 * 1024 * 1024
 """Bytes of address space, those of the interpreter and of the entity included."""
 LONGEST_REASON = 300
@@ -90,11 +90,12 @@ def main() -> None:
     """Answer the contracts that stand on standard input, until it ends."""
     os.nice(5)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    seconds = float(sys.argv[1])
     for line in sys.stdin.buffer:
         process = os.fork()
         if process == 0:
             try:
-                _answer(line)
+                _answer(line, seconds)
             finally:
                 os._exit(0)
         os.waitpid(process, 0)
@@ -102,10 +103,11 @@ def main() -> None:
         sys.stdout.buffer.flush()
 
 
-def _answer(line: bytes) -> None:
+def _answer(line: bytes, seconds: float) -> None:
     """Answer a contract, or end at the bounds."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    # Its signal ends the process, as that of RLIMIT_CPU would, which has whole seconds only.
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     rules, entity = json.loads(line)
     for rule in rules:
         reason = evaluate(rule, entity)

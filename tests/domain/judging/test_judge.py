@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.direct_catalog import DirectCatalog
 from domain.contracts.validation.results import ContractResult, QualityValidation
+from domain.contracts.validation.rules import RulesProcess
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.events import ContractBreaking, ContractJudged
@@ -402,7 +403,10 @@ def test_service_level_that_cannot_be_read_is_not_measured(
     assert judged.reasons == f"version 0.1; not evaluated: sla: {unmeasured}"
 
 
-def test_contract_whose_rules_take_long_lets_the_others_go_first(world: World) -> None:
+def test_contract_whose_rules_take_long_lets_the_others_go_first(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RulesProcess, "seconds", RulesProcess.seconds / 2)
     pair = [{"var": "accumulator"}, {"var": "accumulator"}]
     beyond = json.dumps({"cat": [{"reduce": [list(range(200)), pair, 1]}]})
     rules = [{"name": "r", "description": "", "rule": beyond, "enabled": True}]

@@ -28,7 +28,7 @@ LOCK = "LOCK"
 WRITE_LOCK = f"{INDEX}_WRITELOCK"
 """Name of the lock that Whoosh's own writers take; open engines share it to keep them out."""
 _PIECE = 1 << 22
-"""Bytes that are summed at a time: a millisecond or two without the interpreter."""
+"""Bytes that are summed at most at a time: a millisecond or two without the interpreter."""
 
 
 def map_arrays(storage: Any, name: str) -> dict[str, NDArray[Any]]:
@@ -96,8 +96,9 @@ class Directory(FileStorage):  # type: ignore[misc]
         Calls `go_on` after each piece; what that raises ends the summing.
         """
         total = 0
-        piece = memoryview(bytearray(_PIECE))
         with open(self._path(name), "rb", buffering=0) as file:
+            # To make room for a whole piece takes a commit longer than to sum its small files.
+            piece = memoryview(bytearray(min(_PIECE, os.fstat(file.fileno()).st_size + 1)))
             while size := file.readinto(piece):
                 total = zlib.crc32(piece[:size], total)
                 go_on()
