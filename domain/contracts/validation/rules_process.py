@@ -91,6 +91,8 @@ def main() -> None:
     os.nice(5)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     seconds = float(sys.argv[1])
+    # Whoever started this process may ignore the signal.
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
     for line in sys.stdin.buffer:
         process = os.fork()
         if process == 0:
