@@ -36,8 +36,8 @@ Revision = Callable[[], Hashable]
 _TYPE_IN_PATH = re.compile(r":[a-z]+\}")
 """The type of a parameter in a path, which the template of the path does not show."""
 
-_MOST_FORMS = 256
-"""Forms of one list whose common parts are remembered."""
+_MOST_FORMS = 64
+"""Forms of the requests for one route whose common parts are remembered."""
 
 FQN: Parameters = {"fqn": in_path(str)}
 KIND_NAME: Any = Literal.__getitem__(tuple(KINDS))
