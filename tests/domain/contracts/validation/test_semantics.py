@@ -155,7 +155,9 @@ def test_contract_beyond_the_bounds_keeps_no_later_one_from_being_evaluated() ->
     assert found[1] != [None]
 
 
+@pytest.mark.usefixtures("brief")
 def test_rules_of_many_contracts_start_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rules work too long, a copy of the process ends, and the process goes on."""
     started = []
     start = subprocess.Popen
 
@@ -169,6 +171,8 @@ def test_rules_of_many_contracts_start_one_process(monkeypatch: pytest.MonkeyPat
             entity = b'{"number":%d}' % number
             rules = [json.dumps({"==": [{"var": "number"}, of]}) for of in (number, -1)]
             assert process.evaluate(rules, entity) == [None, "its value is not true"]
+        assert process.evaluate([json.dumps({"cat": [SHARED]})], b"{}") != [None]
+        assert process.evaluate(rules, entity) == [None, "its value is not true"]
     assert len(started) == 1
 
 
