@@ -5,7 +5,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Union
 
 import msgspec
@@ -162,9 +162,18 @@ def pruned(value: Any, tree: PathTree, *, through: Collection[str] = ()) -> Any:
 
 def indexed_path(field: str) -> str:
     """The path under which a field as written in a query is indexed, without `.keyword`."""
+    return (_remembered if len(field) <= _SHORT else _indexed_path)(field)
+
+
+def _indexed_path(field: str) -> str:
     path = field
     for form in FORMS:
         path = path.removesuffix(form)
     first, dot, below = path.partition(".")
     path = first + _CHILDREN.sub("", dot + below)
     return _ALIASES.get(path, path)
+
+
+_SHORT = 128
+"""Characters of a field whose path is remembered."""
+_remembered = lru_cache(1_024)(_indexed_path)

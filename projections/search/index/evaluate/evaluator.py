@@ -5,6 +5,7 @@ and look the others up, disjunctions add up over the segment. Filters are kept a
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,8 @@ class Evaluator:
         self._held_bytes = view.steps.held_bytes
         self._known: dict[tree.Node, Matches] = {}
         self._known_bytes = 0
+        self._met: tuple[list[Matches], DocIds] = [], np.empty(0, np.int32)
+        """The clauses of the last intersection, and their documents."""
 
     def restricted(self, allowed: Mask | None, filters: Iterable[tree.Node]) -> Mask | None:
         """The allowed documents that match all filters; None stands for all documents."""
@@ -163,6 +166,15 @@ class Evaluator:
 
     def _intersection(self, clauses: list[Matches], excluded: list[Matches]) -> DocIds:
         """The documents that all clauses and none of the excluded ones match."""
+        if excluded or not _are_same(clauses, self._met[0]):
+            ids = self._intersected(clauses, excluded)
+            if excluded:
+                return ids
+            # Plain text asks for the same words as a step, and for their scores.
+            self._met = clauses, ids
+        return self._met[1]
+
+    def _intersected(self, clauses: list[Matches], excluded: list[Matches]) -> DocIds:
         first, *others = sorted(clauses, key=lambda clause: clause.count)
         if isinstance(first, Dense) or first.count * 8 > self.view.size:
             mask = first.mask()
@@ -262,6 +274,10 @@ class Evaluator:
             if clause.count:
                 counts += clause.mask()
         return counts
+
+
+def _are_same(clauses: Sequence[Matches], others: Sequence[Matches]) -> bool:
+    return len(clauses) == len(others) and all(map(is_, clauses, others))
 
 
 _EVALUATE: dict[type[tree.Base], Callable[[Evaluator, Any], Matches]] = {

@@ -3,6 +3,7 @@
 A slip is a letter more, less, other, or two swapped.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -64,9 +65,10 @@ class TermsBySize(msgspec.Struct, frozen=True):
         return np.concatenate((np.empty(0, np.int64), *parts))
 
     def _of_size(self, size: int, low: int, high: int) -> NDArray[np.int32]:
-        terms = self.numbers[self.begins[size] : self.begins[size + 1]]
-        begin, end = terms.searchsorted(np.array((low, high), np.int32))
-        return terms[begin:end]
+        # For two numbers, a search by numpy takes twice as long.
+        begin, end = self.begins[size : size + 2].tolist()
+        begin = bisect_left(self.numbers.data, low, begin, end)
+        return self.numbers[begin : bisect_left(self.numbers.data, high, begin, end)]
 
 
 def characters(

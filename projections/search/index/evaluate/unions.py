@@ -40,12 +40,7 @@ def union(view: SegmentView, clauses: Sequence[Matches], combine: Combine, check
             if isinstance(clause, Postings) and clause.count == count:
                 return _of_term(clause, clauses, combine, check)
         return _many(mask, count, clauses, combine, check)
-    ids = distinct(np.concatenate([clause.ids() for clause in clauses]))
-    scores = first.scores_at(ids)
-    for clause in clauses[1:]:
-        check()
-        scores = combine(scores, clause.scores_at(ids))
-    return Sparse(view.size, ids, scores)
+    return _few(view, clauses, combine, check)
 
 
 def _is_of(clause: Matches, postings: Postings) -> TypeGuard[Postings]:
@@ -78,6 +73,26 @@ def _of_term(
     if isinstance(scores, np.ndarray):
         return postings.rescored(scores)
     return postings.fixed(float(scores))
+
+
+def _few(view: SegmentView, clauses: Sequence[Matches], combine: Combine, check: Check) -> Sparse:
+    """The documents of all clauses by their numbers, with combined scores."""
+    ids = distinct(np.concatenate([clause.ids() for clause in clauses]))
+    for clause in clauses:
+        if clause.count == len(ids):
+            # These are the same documents, whose scores need no looking up.
+            ids = clause.ids()
+    scores: Any = None
+    """One for all until a clause tells documents apart."""
+    for clause in clauses:
+        check()
+        own: Any
+        if clause.constant is not None and clause.count == len(ids):
+            own = np.float32(clause.constant)
+        else:
+            own = clause.scores_at(ids)
+        scores = own if scores is None else combine(scores, own)
+    return Sparse(view.size, ids, scores if isinstance(scores, np.ndarray) else float(scores))
 
 
 def _many(
