@@ -1,6 +1,8 @@
 """Carries out one query on the segments of a commit: evaluated one by one, ranked together."""
 
 from collections import defaultdict
+from collections.abc import Callable
+from weakref import ref
 
 import numpy as np
 
@@ -41,16 +43,18 @@ def search(
     for what cannot be answered.
     """
     nesting = Nesting(Candidates(read_objects, deadline, ObjectSearch))
-    segments = _Segments(snapshot, query, nesting)
+    finder = _Finder(snapshot, query, nesting)
+    decisions = Decisions(finder.is_found)
     matched: list[ranking.Matching] = []
     parts: defaultdict[Node | None, list[ranking.Matching]] = defaultdict(list)
     timed_out = False
     try:
-        query = segments.decisions.of_filters(query)
+        query = decisions.of_filters(query)
         of_facets = {facet.filter for facet in query.facets}
         for view in snapshot.views:
             deadline.check()
-            evaluator = segments.evaluator(view)
+            evaluator = Evaluator(snapshot, view, nesting, decisions)
+            finder.ask_first(evaluator)
             allowed = view.allowed(query.kinds, query.include_deleted)
             allowed = evaluator.restricted(allowed, _filters(query.filter))
             restricted = {
@@ -79,27 +83,31 @@ def search(
     return ranking.page(query, matched, facets=tuple(facets), timed_out=timed_out)
 
 
-class _Segments:
-    """Evaluates the nodes of one query in the segments of a commit."""
+class _Finder:
+    """Tells if there are documents for the decisions of one query."""
 
     def __init__(self, snapshot: Snapshot, query: EngineQuery, nesting: Nesting) -> None:
-        self.decisions = Decisions(self._is_found)
         self._snapshot = snapshot
         self._query = query
         self._nesting = nesting
-        self._last: Evaluator | None = None
+        self._at_work: Callable[[], Evaluator | None] = lambda: None
 
-    def evaluator(self, view: SegmentView) -> Evaluator:
-        """The evaluator of a segment, the same one when the segment was asked for last."""
-        if self._last is None or self._last.view is not view:
-            self._last = Evaluator(self._snapshot, view, self._nesting, self.decisions)
-        return self._last
+    def ask_first(self, evaluator: Evaluator) -> None:
+        """Ask this evaluator about its segment: it needs what it finds for the hits, too."""
+        # It holds the decisions, which hold this: arrays would wait for the garbage collector.
+        self._at_work = ref(evaluator)
 
-    def _is_found(self, node: Node) -> bool:
+    def is_found(self, node: Node) -> bool:
+        """True if any document that decides matches a node without decisions."""
+        at_work = self._at_work()
         for view in self._snapshot.views:
             self._nesting.deadline.check()
             allowed = view.allowed(self._query.visible, self._query.include_deleted)
-            if _any(self.evaluator(view).matches(node), allowed):
+            if at_work is not None and at_work.view is view:
+                matches = at_work.matches(node)
+            else:
+                matches = Evaluator(self._snapshot, view, self._nesting).matches(node)
+            if _any(matches, allowed):
                 return True
         return False
 

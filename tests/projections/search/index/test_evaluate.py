@@ -1,5 +1,6 @@
 """Evaluation against plain Python, and over one segment as over many with dead documents."""
 
+import gc
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -63,6 +64,19 @@ def run(views: Sequence[SegmentView], query: EngineQuery) -> EngineHits:
 def endless() -> Deadline:
     """Time enough for whatever a test does."""
     return Deadline(60, time.monotonic)
+
+
+def test_search_leaves_no_arrays_to_the_garbage_collector():
+    views = [view_of(name, [found_document(0, ["alpha", "beta"])]) for name in ("one", "two")]
+    query = EngineQuery(tree=relevance(["alpha", "gamma"]), filter=relevance(["alpha"]))
+    gc.collect()
+    gc.disable()
+    try:
+        assert run(views, query).total == 0
+        left = [each for each in gc.get_objects() if isinstance(each, Evaluator)]
+    finally:
+        gc.enable()
+    assert left == []
 
 
 def test_any_of_several_values_is_what_each_of_them_finds():
