@@ -62,7 +62,7 @@ class JsonRoute:
         An answer that `function` makes at once is good for as long as `revision` stays the same, if
         given; the answer to a list without filters for as long as `unfiltered` does.
 
-        With `prepare`, which makes what all requests of one form have in common, and says if it is
+        `prepare`, if given, makes what all requests of one form have in common, and says if it is
         light enough to be kept. It is given the access of the caller, whether the path has the
         prefix of `base_path`, and the parameters of the query by keyword. `function` is then given
         the scope of the request, what was prepared, and by keyword the parameters of the path, and

@@ -8,13 +8,7 @@ import msgspec
 from api.callers.permissions import Access, Action, Permission
 from api.services import Services
 from api.use_cases.list_parameters import named_in, parse_fields
-from api.use_cases.measured import (
-    Measured,
-    id_of,
-    measured_fields,
-    refuse_joins,
-    with_member,
-)
+from api.use_cases.measured import Measured, id_of, measured_fields, refuse_joins, with_member
 from api.use_cases.members import member_fields, members_of, reference_of
 from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind

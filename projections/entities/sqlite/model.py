@@ -166,6 +166,7 @@ class SqliteReadModel(SortedReadModel):
         entity, when its core or its optional fields have more than half of `most_bytes`.
         """
         sql, value = (_BY_ID, entity_id) if entity_id is not None else (_BY_FQN, fqn)
+        # `sqlite_errors` would add some 80 steps of the interpreter to each read of an entity.
         try:
             connection = self.database.connection
             if most_bytes is None:

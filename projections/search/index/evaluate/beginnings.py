@@ -65,11 +65,12 @@ class Beginnings:
         name, begin, end = place
         inverted = view.fields[name]
         number = int(inverted.starts.searchsorted(begin, "right")) - 1
-        if inverted.impacts is not None and int(inverted.starts[number + 1]) == end:
-            return Postings(PostingsList(view, name, number), 1.0)
+        first = PostingsList(view, name, number)
+        if first.impacts is not None and begin + first.count == end:
+            return Postings(first, 1.0)
         return view.memory.get(
             ("beginning", *place),
-            lambda: self._gathered(view, place, PostingsList(view, name, number)),
+            lambda: self._gathered(view, place, first),
             lambda matches: matches.nbytes,
         )
 

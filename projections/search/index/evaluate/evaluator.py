@@ -135,7 +135,7 @@ class Evaluator:
         required, must_nodes, should_nodes = node.required, node.must, node.should
         if should_nodes and required == len(should_nodes):
             must_nodes, should_nodes, required = (*must_nodes, *should_nodes), (), 0
-        must = self._held(must_nodes, lambda held: self._summed(self._intersection(held, []), held))
+        must = self._held(must_nodes, lambda held: self._summed(self._intersected(held, []), held))
         filters = self._held(node.filter, self._all)
         excluded = [clause for clause in self._held(node.must_not, self._union) if clause.count]
         if required > len(should_nodes):
@@ -162,16 +162,15 @@ class Evaluator:
         return Dense(every.mask(), optional.dense() * every.mask())
 
     def _all(self, clauses: list[Matches]) -> Matches:
-        return Sparse(self.view.size, self._intersection(clauses, []), 0.0)
+        return Sparse(self.view.size, self._intersected(clauses, []), 0.0)
 
     def _intersection(self, clauses: list[Matches], excluded: list[Matches]) -> DocIds:
         """The documents that all clauses and none of the excluded ones match."""
-        if excluded or not _are_same(clauses, self._met[0]):
-            ids = self._intersected(clauses, excluded)
-            if excluded:
-                return ids
-            # Plain text asks for the same words as a step, and for their scores.
-            self._met = clauses, ids
+        if excluded:
+            return self._intersected(clauses, excluded)
+        # Plain text asks for the same words as a step, and for their scores.
+        if not _are_same(clauses, self._met[0]):
+            self._met = clauses, self._intersected(clauses, [])
         return self._met[1]
 
     def _intersected(self, clauses: list[Matches], excluded: list[Matches]) -> DocIds:

@@ -71,13 +71,9 @@ class Sparse:
         self._ids = ids
         self._scores = scores
         self.count = len(ids)
-        self.nbytes = ids.nbytes
+        self.constant = None if isinstance(scores, np.ndarray) else rounded(scores)
+        self.nbytes = ids.nbytes + _bytes(scores)
         """Memory of the documents and their scores, in bytes."""
-        self.constant: float | None = None
-        if isinstance(scores, np.ndarray):
-            self.nbytes += scores.nbytes
-        else:
-            self.constant = rounded(scores)
 
     def ids(self) -> DocIds:
         """Numbers of the documents, ascending: int32, one for each."""
@@ -131,13 +127,9 @@ class Dense:
         self._scores = scores
         self._count = count
         self._factors = factors
-        self.nbytes = mask.nbytes
+        self.constant = None if isinstance(scores, np.ndarray) else rounded(scores)
+        self.nbytes = mask.nbytes + _bytes(scores)
         """Memory of the mask and the scores, in bytes."""
-        self.constant: float | None = None
-        if isinstance(scores, np.ndarray):
-            self.nbytes += scores.nbytes
-        else:
-            self.constant = rounded(scores)
 
     @property
     def count(self) -> int:
@@ -184,6 +176,10 @@ class Dense:
     def fixed(self, score: float) -> Matches:
         """These documents, all with one score."""
         return Dense(self._mask, score, self._count)
+
+
+def _bytes(scores: Scores | float) -> int:
+    return scores.nbytes if isinstance(scores, np.ndarray) else 0
 
 
 def nothing(view: SegmentView) -> Sparse:

@@ -1,6 +1,6 @@
 """The documents of any of several results, with one score each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -56,20 +56,13 @@ def _of_term(
 ) -> Matches:
     """The documents of a term that has the documents of all clauses, with combined scores."""
     ids = postings.ids()
-    scores: Any = None
-    """One for all until a clause tells documents apart."""
-    for clause in clauses:
-        check()
-        own: Any
-        if clause.constant is not None and clause.count == postings.count:
-            own = np.float32(clause.constant)
-        elif _is_of(clause, postings):
-            own = clause.own_scores()
-        elif clause.is_dense:
-            own = clause.scores_at(ids)
-        else:
-            own = clause.dense().take(ids)
-        scores = own if scores is None else combine(scores, own)
+
+    def scores_of(clause: Matches) -> Any:
+        if _is_of(clause, postings):
+            return clause.own_scores()
+        return clause.scores_at(ids) if clause.is_dense else clause.dense().take(ids)
+
+    scores = _combined(clauses, postings.count, scores_of, combine, check)
     if isinstance(scores, np.ndarray):
         return postings.rescored(scores)
     return postings.fixed(float(scores))
@@ -82,17 +75,30 @@ def _few(view: SegmentView, clauses: Sequence[Matches], combine: Combine, check:
         if clause.count == len(ids):
             # These are the same documents, whose scores need no looking up.
             ids = clause.ids()
+    scores = _combined(clauses, len(ids), lambda each: each.scores_at(ids), combine, check)
+    return Sparse(view.size, ids, scores if isinstance(scores, np.ndarray) else float(scores))
+
+
+def _combined(
+    clauses: Sequence[Matches],
+    count: int,
+    scores_of: Callable[[Matches], Any],
+    combine: Combine,
+    check: Check,
+) -> Any:
+    """The scores of `count` documents, which are those of all clauses, combined in their order.
+
+    One score for all until a clause tells documents apart.
+    """
     scores: Any = None
-    """One for all until a clause tells documents apart."""
     for clause in clauses:
         check()
-        own: Any
-        if clause.constant is not None and clause.count == len(ids):
-            own = np.float32(clause.constant)
+        if clause.constant is not None and clause.count == count:
+            own: Any = np.float32(clause.constant)
         else:
-            own = clause.scores_at(ids)
+            own = scores_of(clause)
         scores = own if scores is None else combine(scores, own)
-    return Sparse(view.size, ids, scores if isinstance(scores, np.ndarray) else float(scores))
+    return scores
 
 
 def _many(

@@ -59,8 +59,6 @@ class Inverted(msgspec.Struct, kw_only=True, eq=False):
     """Number of terms."""
     _memory: Any = None
     _places: Any = None
-    _every: int = 1
-    """Terms from one to the next of those in the list."""
     _listed: list[bytes] | None = None
 
     def __post_init__(self) -> None:
@@ -94,13 +92,13 @@ class Inverted(msgspec.Struct, kw_only=True, eq=False):
         """The number of the first term that is not before `term`; `size` when all are."""
         low, high = 0, self.size
         if high > _LISTED:
+            every = high // _LISTED
             if self._listed is None:
-                self._every = high // _LISTED
-                beginnings = map(self.term, range(0, high, self._every))
+                beginnings = map(self.term, range(0, high, every))
                 self._listed = [each[:_LISTED_BYTES] for each in beginnings]
             cut = term[:_LISTED_BYTES]
-            low = max(0, (bisect_left(self._listed, cut) - 1) * self._every + 1)
-            high = min(high, bisect_right(self._listed, cut) * self._every)
+            low = max(0, (bisect_left(self._listed, cut) - 1) * every + 1)
+            high = min(high, bisect_right(self._listed, cut) * every)
         return self._between(term, low, high)
 
     def _between(self, term: bytes, low: int, high: int) -> int:
